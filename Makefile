@@ -1,0 +1,99 @@
+# make help lists the targets. Everything that is built goes to build/.
+CFLAGS ?= -O2 -g
+JOBS ?= $(shell nproc)
+WARNINGS := -Wall -Wextra -Werror
+C11 := -std=c11 $(WARNINGS) -pthread -MMD -MP
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SUFFIXES:
+
+# The shipped headers, and their source.
+
+shipped := $(notdir $(wildcard src/*.h))
+parts := $(wildcard src/*.h src/*/*.h)
+
+# Examples are programs of users, so they see the shipped headers only.
+
+single_file_examples := $(patsubst examples/%.c,build/examples/%,$(wildcard examples/*.c))
+scheme_objects := $(patsubst %.c,build/objects/%.o,$(wildcard examples/scheme/*.c))
+examples := $(single_file_examples) $(if $(scheme_objects),build/examples/scheme)
+
+build/objects/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. -c $< -o $@
+$(single_file_examples): build/examples/%: build/objects/examples/%.o
+build/examples/scheme: $(scheme_objects)
+$(examples):
+	@mkdir -p $(@D)
+	$(CC) -pthread $^ -lm -o $@
+
+# Unit tests: one program per tests/test_*.c and variant, which reports in TAP. A test that defines GC_IMPLEMENTATION
+# has its own configuration of gc.h; the others share the variant's gc.o.
+
+test_sources := $(wildcard tests/test_*.c)
+own_gc := $(if $(test_sources),$(shell grep -l 'define GC_IMPLEMENTATION' $(test_sources)))
+test_programs :=
+
+# $(1): name, $(2): compiler, $(3): flags
+define variant
+build/tests/$(1)/%.o: tests/%.c
+	@mkdir -p $$(@D)
+	$(2) $(C11) -g $(3) -c $$< -o $$@
+$(patsubst tests/%.c,build/tests/$(1)/%,$(filter-out $(own_gc),$(test_sources))): build/tests/$(1)/%: build/tests/$(1)/%.o build/tests/$(1)/gc.o
+	$(2) -pthread $(3) $$^ -lm -o $$@
+$(patsubst tests/%.c,build/tests/$(1)/%,$(own_gc)): build/tests/$(1)/%: build/tests/$(1)/%.o
+	$(2) -pthread $(3) $$^ -lm -o $$@
+test_programs += $(patsubst tests/%.c,build/tests/$(1)/%,$(test_sources))
+endef
+
+sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+$(eval $(call variant,plain,$(CC),-Isrc -O2))
+$(eval $(call variant,shipped,$(CC),-I. -O2))
+$(eval $(call variant,debug,$(CC),-Isrc -O1 -DGC_DEBUG=3))
+$(eval $(call variant,small,$(CC),-Isrc -O2 -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0))
+$(eval $(call variant,gcc-sanitize,gcc,-Isrc -O1 -DGC_DEBUG=2 $(sanitize)))
+$(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_BARRIER_PORTABLE -DGC_REGION_SHIFT=18 $(sanitize)))
+
+# The scripts that take longest first, so that the last ones to run are short.
+
+slow_tests := $(wildcard tests/random.t tests/workloads.t tests/compile.t tests/scheme.t)
+tests := $(slow_tests) $(test_programs) $(filter-out $(slow_tests),$(wildcard tests/*.t))
+
+-include bench/bench.mk
+
+.PHONY: all help demo test test-programs soak headers format clean
+
+all: $(examples) ## build the examples
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard bench/bench.mk) | sed 's/ - /\t/' | expand -t 22
+
+demo: all ## run real programs in the Scheme interpreter
+	examples/scheme/demo.sh
+
+headers: ## make the shipped headers from src/
+	@mkdir -p build/headers
+	@set -e; for header in $(shipped); do \
+	    awk -f tools/amalgamate.awk src/$$header > build/headers/$$header; \
+	    cmp -s build/headers/$$header $$header || { cp build/headers/$$header $$header; echo "$$header is new"; }; \
+	done
+
+test-programs: all $(test_programs)
+
+test: ## run every test (about ten minutes on two cores)
+	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
+	prove -j$(JOBS) --exec '' --timer $(tests)
+
+soak: ## the randomized tests for hours
+	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
+	SOAK=1 prove -j$(JOBS) --exec '' --timer $(wildcard tests/random.t)
+
+format: ## lay out src/, examples/ and tests/ by .clang-format
+	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.[ch] bench/*.[ch])
+
+clean: ## remove build/
+	rm -rf build
+
+-include $(shell find build -name '*.d' 2> /dev/null)

@@ -1,0 +1,3249 @@
+/* Generated from src/gc.h by tools/amalgamate.awk: edit src/, then run `make headers`. */
+/* gc.h - a generational, region-based, moving garbage collector for C runtimes.
+
+   Copy gc.h, gc_barrier_x86_64.h and gc_handles.h into your project. In one .c file
+
+       #define GC_IMPLEMENTATION
+       #include "gc.h"
+
+   and elsewhere just include it. C11 or C++, gcc or clang, Linux; no dependency but libc.
+
+       typedef struct cell { gc_object header; struct cell *next; int value; } cell;
+       static const gc_type cell_type = GC_TYPE(cell, next);    // the fields that are references
+
+       gc_heap *heap = gc_heap_create(NULL);                    // NULL: all defaults
+       gc_thread *gc = gc_thread_attach(heap);
+       cell *list = NULL;
+       GC_ROOTS(gc, list);                                      // until the end of this scope
+       cell *c = (cell *)gc_new(gc, &cell_type);                // may collect: only roots survive, and may move
+       c->value = 1;
+       gc_store(gc, &c->next, list);                            // the write barrier
+       list = c;
+
+   Contents: api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
+   GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
+
+   Rules: 1. Every variable that holds a reference across a call that may collect is a root. 2. Every store of a reference
+   into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails returns
+   NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a sentence if
+   GC_DEBUG >= 1. 5. One mutator thread per heap at present; any number of heaps. Run with GC_STRESS=allocation and
+   GC_VERIFY=1 in the environment to have forgotten roots and barriers reported by name. */
+#pragma once
+
+/* Compile-time facts. Every translation unit of a program must be compiled with the same ones. */
+
+#if defined(GC_IMPLEMENTATION) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
+#endif
+
+#include "gc_barrier_x86_64.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+#define GC__EXTERN extern "C"
+#else
+#define GC__EXTERN extern
+#endif
+
+#ifndef GC_API
+#define GC_API GC__EXTERN /* linkage of the public functions */
+#endif
+#ifndef GC_ARENA_BYTES
+#define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
+#endif
+#ifndef GC_DEBUG
+#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
+#endif
+#ifndef GC_SHADOW_HEAP
+#define GC_SHADOW_HEAP 0 /* 1: the barrier keeps a second copy of old slots, so that verify sees stores without it */
+#endif
+#ifndef GC_ENVIRONMENT
+#define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
+#endif
+
+/* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_ROOT_VALUE) holds.
+   GC_VALUE_IS_REF(word): whether the word refers to an object; GC_VALUE_TO_REF(word): that object's address;
+   GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word` referred to the object before it moved. */
+#ifdef GC_VALUE_IS_REF
+#define GC_HAS_VALUES 1
+#if !defined(GC_VALUE_TO_REF) || !defined(GC_VALUE_FROM_REF)
+#error "GC_VALUE_IS_REF is defined: define GC_VALUE_TO_REF(word) and GC_VALUE_FROM_REF(ref, word) too"
+#endif
+#else
+#define GC_HAS_VALUES 0
+#define GC_VALUE_IS_REF(word) ((word) != 0)
+#define GC_VALUE_TO_REF(word) (word)
+#define GC_VALUE_FROM_REF(ref, word) (ref)
+#endif
+
+/* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
+   clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
+   slots; GC_MODEL_NAME(object): its type's name, for reports. */
+#ifdef GC_MODEL_BYTES
+#define GC_HAS_MODEL 1
+#if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
+#error "GC_MODEL_BYTES is defined: define GC_MODEL_TRACE(object, visitor) and GC_MODEL_NAME(object) too"
+#endif
+#else
+#define GC_HAS_MODEL 0
+#endif
+
+#if GC_DEBUG >= 1
+#define GC_ASSERT(condition, ...) ((condition) ? (void)0 : gc__misuse(__FILE__, __LINE__, __VA_ARGS__))
+#else
+#define GC_ASSERT(condition, ...) ((void)0)
+#endif
+
+#define GC__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define GC__LIKELY(x) __builtin_expect(!!(x), 1)
+
+GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn, cold));
+/* What can fail, and the texts. */
+
+
+/* One table makes the enum and the texts. */
+#define GC_RESULTS(X)                                                                                              \
+    X(GC_OK, "success")                                                                                            \
+    X(GC_ERROR_OPTION, "an option is out of range")                                                                \
+    X(GC_ERROR_RESERVE, "address space could not be reserved")                                                     \
+    X(GC_ERROR_MEMORY, "the system has no more memory")                                                            \
+    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")                                                   \
+    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")                                               \
+    X(GC_ERROR_TYPE, "the type is misdeclared")                                                                    \
+    X(GC_ERROR_THREADS, "the heap already has its one mutator thread")                                             \
+    X(GC_ERROR_MISUSE, "the call is not allowed here")
+
+typedef enum gc_result {
+#define GC__RESULT_NAME(name, text) name,
+    GC_RESULTS(GC__RESULT_NAME)
+#undef GC__RESULT_NAME
+} gc_result;
+
+/* The text of a result; static storage. */
+GC_API const char *gc_result_text(gc_result result);
+
+/* The result of the last failed call on this native thread, and a sentence that names the limit that was met and the
+   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. */
+GC_API gc_result gc_last_result(void);
+GC_API const char *gc_last_message(void);
+/* Objects and their types.
+
+   By default an object begins with `const gc_type *`; one that has elements continues with `size_t length`. */
+
+
+typedef struct gc_heap gc_heap;
+typedef struct gc_thread gc_thread;
+typedef struct gc_type gc_type;
+
+/* Receives the slots that a trace function or a root callback reports. Opaque: pass it on to gc_visit. */
+typedef struct gc_visitor gc_visitor;
+struct gc_visitor {
+    void (*visit)(gc_visitor *visitor, void *slot, size_t count, unsigned flags);
+};
+
+typedef struct gc_object {
+    const gc_type *type;
+} gc_object;
+
+typedef struct gc_array {
+    gc_object header;
+    size_t length;
+} gc_array;
+
+/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it.
+   Bit i of a mask stands for the 8-byte word i of the fixed part or of an element, so masks reach the first 512 bytes;
+   a type with references further in needs a trace function. */
+struct gc_type {
+    const char *name;
+    uint32_t bytes;           /* the fixed part, header included; elements start here */
+    uint32_t element_bytes;   /* 0: no elements, and no length word */
+    uint64_t refs;            /* words of the fixed part that hold plain pointers to objects, or null */
+    uint64_t values;          /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
+    uint64_t element_refs;    /* the same two masks for each element */
+    uint64_t element_values;
+    void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
+                                                         Must not allocate, nor read other heap objects. */
+    const char *fields;           /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    uint16_t field_offsets[16];   /* their offsets in the order of `fields` */
+};
+
+/* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
+   Any thread, any mode; never collects. gc_new checks on its slow path, and always if GC_DEBUG >= 2. */
+GC_API const char *gc_type_check(const gc_type *type);
+
+/* Declares, as an initializer, a type of fixed size whose named fields (at most 16) are references:
+       static const gc_type cell_type = GC_TYPE(cell, next);
+   A field that is not 8-byte aligned or lies beyond 512 bytes does not compile. */
+#define GC_TYPE(T, ...) GC_TYPE_MIXED(T, GC_FIELDS(T, __VA_ARGS__), 0, GC_NAMES(T, __VA_ARGS__))
+/* The same for fields that are tagged values. */
+#define GC_TYPE_VALUES(T, ...) GC_TYPE_MIXED(T, 0, GC_FIELDS(T, __VA_ARGS__), GC_NAMES(T, __VA_ARGS__))
+/* A type of fixed size without references. */
+#define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
+/* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
+#define GC_TYPE_MIXED(T, refs, values, names) {#T, sizeof(T), 0, refs, values, 0, 0, 0, names}
+
+/* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
+   whose elements are references, tagged values, or neither. No other field of T holds a reference. */
+#define GC_TYPE_ARRAY(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 1, 0, GC_NO_NAMES)
+#define GC_TYPE_ARRAY_VALUES(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 1, GC_NO_NAMES)
+#define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
+/* All masks by hand: fixed-part references and values, element references and values. */
+#define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
+    {#T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, names}
+/* A type whose slots only its trace function knows. */
+#define GC_TYPE_TRACED(T, trace) {#T, sizeof(T), 0, 0, 0, 0, 0, trace, GC_NO_NAMES}
+#define GC_TYPE_ARRAY_TRACED(T, member, trace) \
+    {#T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, GC_NO_NAMES}
+
+/* The mask of the named fields of T; masks combine by |. */
+#define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
+#define GC_NAMES(T, ...) #__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
+#define GC_NO_NAMES 0, { 0 }
+
+#define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
+#define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
+#define GC__FIELD_OFFSET(T, f) offsetof(T, f),
+#define GC__EACH(m, T, ...) GC__COUNT(__VA_ARGS__)(m, T, __VA_ARGS__)
+#define GC__COUNT(...) \
+    GC__PICK(__VA_ARGS__, GC__E16, GC__E15, GC__E14, GC__E13, GC__E12, GC__E11, GC__E10, GC__E9, GC__E8, GC__E7, \
+             GC__E6, GC__E5, GC__E4, GC__E3, GC__E2, GC__E1, 0)
+#define GC__PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, x, ...) x
+#define GC__E1(m, T, a) m(T, a)
+#define GC__E2(m, T, a, ...) m(T, a) GC__E1(m, T, __VA_ARGS__)
+#define GC__E3(m, T, a, ...) m(T, a) GC__E2(m, T, __VA_ARGS__)
+#define GC__E4(m, T, a, ...) m(T, a) GC__E3(m, T, __VA_ARGS__)
+#define GC__E5(m, T, a, ...) m(T, a) GC__E4(m, T, __VA_ARGS__)
+#define GC__E6(m, T, a, ...) m(T, a) GC__E5(m, T, __VA_ARGS__)
+#define GC__E7(m, T, a, ...) m(T, a) GC__E6(m, T, __VA_ARGS__)
+#define GC__E8(m, T, a, ...) m(T, a) GC__E7(m, T, __VA_ARGS__)
+#define GC__E9(m, T, a, ...) m(T, a) GC__E8(m, T, __VA_ARGS__)
+#define GC__E10(m, T, a, ...) m(T, a) GC__E9(m, T, __VA_ARGS__)
+#define GC__E11(m, T, a, ...) m(T, a) GC__E10(m, T, __VA_ARGS__)
+#define GC__E12(m, T, a, ...) m(T, a) GC__E11(m, T, __VA_ARGS__)
+#define GC__E13(m, T, a, ...) m(T, a) GC__E12(m, T, __VA_ARGS__)
+#define GC__E14(m, T, a, ...) m(T, a) GC__E13(m, T, __VA_ARGS__)
+#define GC__E15(m, T, a, ...) m(T, a) GC__E14(m, T, __VA_ARGS__)
+#define GC__E16(m, T, a, ...) m(T, a) GC__E15(m, T, __VA_ARGS__)
+/* Heaps: options, creation, statistics. */
+
+
+#define GC_GENERATIONS 3
+
+/* Why a collection runs. */
+#define GC_REASONS(X)                                        \
+    X(GC_REASON_NURSERY, "nursery budget spent")             \
+    X(GC_REASON_GROWTH, "heap grew past its threshold")      \
+    X(GC_REASON_LIMIT, "heap limit reached")                 \
+    X(GC_REASON_INDUCED, "gc_collect")                       \
+    X(GC_REASON_STRESS, "stress")
+
+typedef enum gc_reason {
+#define GC__REASON_NAME(name, text) name,
+    GC_REASONS(GC__REASON_NAME)
+#undef GC__REASON_NAME
+} gc_reason;
+
+GC_API const char *gc_reason_text(gc_reason reason);
+
+/* One collection, as its start and end hooks see it. */
+typedef struct gc_collection {
+    uint64_t number;            /* 1 for the heap's first */
+    int generation;             /* the oldest condemned generation */
+    gc_reason reason;
+    bool compacting;
+    uint64_t pause_ns;          /* 0 at the start */
+    size_t promoted_bytes;      /* survivors, moved or not; 0 at the start */
+    size_t moved_bytes;         /* the part of them that was copied; 0 at the start */
+} gc_collection;
+
+typedef enum gc_stress {
+    GC_STRESS_OFF,
+    GC_STRESS_ALLOCATION, /* collect at every allocation */
+    GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint */
+    GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
+    GC_STRESS_STACK       /* collect at the first allocation from each distinct native call stack */
+} gc_stress;
+
+enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
+
+/* Options of a heap. All zero is the default; each field says what 0 means. */
+typedef struct gc_options {
+    size_t heap_bytes_max;      /* memory the heap may hold; 0: as much as there is. The least is 8 regions. */
+    size_t nursery_bytes;       /* allocation between young collections; 0: from the L2 cache, adapting to survival */
+    unsigned growth_percent;    /* a full collection runs when the old generation has grown by this much; 0: 100 */
+    unsigned pause_goal_us;     /* what an adaptive nursery keeps young pauses under; 0: 5000 */
+    bool non_moving;            /* objects never move; survivors stay in place with holes between them */
+    bool non_generational;      /* the host has no write barriers: every collection is a full one */
+    bool conservative_stack;    /* also scan the native stack and registers of attached threads, pinning what they hold */
+    bool keep_memory;           /* never return free memory to the system before gc_heap_destroy */
+
+    /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
+       gc_visit(visitor, slot, count, flags). Runs with the world stopped; must not allocate or collect. 0: none. */
+    void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
+    void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
+    void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
+    /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
+       the hook may have dropped references. It must not allocate from this heap. 0: none. */
+    bool (*out_of_memory)(void *host, size_t bytes, const char *message);
+    void (*warning)(void *host, const char *message); /* 0: to stderr */
+    void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
+    void *host;                 /* handed to all of these */
+
+    unsigned verify;            /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
+    bool checkmark;             /* after each trace, check it by a second, simple mark */
+    gc_stress stress;           /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
+    unsigned stress_interval;   /* for GC_STRESS_NTH; 0: 100 */
+    bool test_small_mark_stack; /* for tests: the mark stack holds 64 entries, so that it overflows */
+} gc_options;
+
+/* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy.
+   Returns NULL on failure: gc_last_message() then names the limit and the remedy. Any thread. Never collects.
+   Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as above), GC_VERIFY=1 (both), GC_CHECKMARK=1. */
+GC_API gc_heap *gc_heap_create(const gc_options *options);
+
+/* Frees the heap, its objects, handles and attached threads. No thread may be using it. */
+GC_API void gc_heap_destroy(gc_heap *heap);
+
+/* The host pointer of the heap's options. */
+GC_API void *gc_heap_host(const gc_heap *heap);
+
+#define GC_PAUSE_BUCKETS 32
+
+typedef struct gc_stats {
+    uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
+    uint64_t collections_compacting;
+    uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
+    uint64_t pauses[GC_PAUSE_BUCKETS];    /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
+    uint64_t allocated_bytes;             /* by mutators since creation, in whole windows not yet filled included */
+    uint64_t promoted_bytes;              /* survivors of all collections, by age */
+    uint64_t moved_bytes;                 /* the part of them that was copied */
+    size_t survived_bytes;                /* by the last collection */
+    size_t condemned_bytes;               /* by the last collection */
+    size_t live_bytes;                    /* objects in use as far as known: exact just after a full collection */
+    size_t generation_bytes[GC_GENERATIONS]; /* the same, for each generation */
+    size_t used_bytes;                    /* of the regions that hold objects, holes included */
+    size_t committed_bytes;               /* regions that the heap holds, free ones included */
+    size_t committed_bytes_peak;
+    size_t large_bytes;                   /* in large objects */
+    size_t external_bytes;                /* gc_add_external_bytes */
+    size_t table_bytes;                   /* card table, mark bits and region table for what is committed */
+    size_t fragmentation_bytes;           /* used_bytes - live_bytes */
+    size_t regions;                       /* that hold objects */
+    size_t nursery_bytes;                 /* the current budget */
+    uint64_t mark_stack_overflows;
+    uint64_t evacuation_failures;         /* objects that stayed in place because there was no room for a copy */
+} gc_stats;
+
+/* Fills *stats. Cooperative mode or stopped world; never collects. */
+GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
+/* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. */
+GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
+/* A readable page of gc_get_stats. */
+GC_API void gc_print_stats(gc_heap *heap, FILE *file);
+/* Mutator threads and shadow-stack frames. */
+
+
+/* What a frame tells reports: static data that GC_ROOTS makes. */
+typedef struct gc_frame_site {
+    const char *names; /* "list, cell" */
+    const char *function;
+    const char *file;
+    unsigned line;
+    unsigned flags; /* GC_ROOT_* of all slots of the frame */
+} gc_frame_site;
+
+/* One shadow-stack frame: the addresses of C variables that are roots. */
+typedef struct gc_frame {
+    struct gc_frame *previous;
+    const gc_frame_site *site;
+    gc_thread *thread;
+    size_t count;
+    void **slots; /* count addresses of variables */
+} gc_frame;
+
+/* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
+   while that thread is stopped. */
+struct gc_thread {
+    char *allocation;        /* next free byte of the zeroed window */
+    char *allocation_limit;  /* its end; allocation <= allocation_limit */
+    char *raw;               /* the window for contents that are not zeroed */
+    char *raw_limit;
+    gc_frame *frames;        /* innermost first */
+    uint32_t poll;           /* nonzero: the next safe point must call gc__safepoint_slow */
+    gc_heap *heap;
+    gc_thread *next;
+    char *stack_base;        /* the highest address of the native stack, for conservative scanning */
+    uint64_t stress_countdown;
+    char *span_end;          /* the zeroed window can be extended to here */
+    char *raw_span_end;
+    struct gc__region *region; /* of the zeroed window; NULL: none */
+    struct gc__region *raw_region;
+};
+
+/* Makes the calling native thread a mutator of heap; detach it, or destroy the heap, to end that. At present a heap has
+   at most one attached thread. Returns NULL on failure (gc_last_message). Never collects. */
+GC_API gc_thread *gc_thread_attach(gc_heap *heap);
+/* Ends the attachment. All frames of the thread must have been left. Never collects. */
+GC_API void gc_thread_detach(gc_thread *thread);
+GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
+
+/* A place where a collection may run. One load and one predicted branch. May collect. */
+static inline void gc_safepoint(gc_thread *thread);
+GC_API void gc__safepoint_slow(gc_thread *thread);
+static inline void gc_safepoint(gc_thread *thread) {
+    if (GC__UNLIKELY(__atomic_load_n(&thread->poll, __ATOMIC_RELAXED) != 0)) gc__safepoint_slow(thread);
+}
+
+/* Makes the named variables (1 to 16 pointers to objects, each initialized) roots of `thread` until the end of the
+   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. */
+#define GC_ROOTS(thread, ...) GC__ROOTS(thread, 0, __VA_ARGS__)
+/* The same for variables of tagged values. */
+#define GC_ROOT_VALUES(thread, ...) GC__ROOTS(thread, GC_ROOT_VALUE, __VA_ARGS__)
+/* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
+#define GC_ROOT_ARRAY(thread, first, count_, flags_)                                                              \
+    static const gc_frame_site GC__NAME(gc__site) = {#first "[]", __func__, __FILE__, __LINE__,                   \
+                                                     (flags_) | GC__ROOT_CONTIGUOUS};                              \
+    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                     \
+        (thread)->frames, &GC__NAME(gc__site), (thread), (size_t)(count_), (void **)(void *)(first)};              \
+    (thread)->frames = &GC__NAME(gc__frame)
+
+#define GC__ROOTS(thread_, flags_, ...)                                                                            \
+    void *GC__NAME(gc__slots)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                          \
+    static const gc_frame_site GC__NAME(gc__site) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)};        \
+    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                     \
+        (thread_)->frames, &GC__NAME(gc__site), (thread_),                                                         \
+        sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], GC__NAME(gc__slots)};                          \
+    (thread_)->frames = &GC__NAME(gc__frame)
+#define GC__ADDRESS(unused, variable) (void *)&(variable),
+#define GC__NAME(prefix) GC__NAME2(prefix, __LINE__)
+#define GC__NAME2(prefix, line) GC__NAME3(prefix, line)
+#define GC__NAME3(prefix, line) prefix##line
+
+static inline void gc__frame_leave(gc_frame *frame) {
+    GC_ASSERT(frame->thread->frames == frame, "the frame of GC_ROOTS(%s) at %s:%u is left out of order",
+              frame->site->names, frame->site->file, frame->site->line);
+    frame->thread->frames = frame->previous;
+}
+
+/* Frames after a longjmp: save the mark before setjmp and restore it after. */
+static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
+static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }
+/* Root slots: flags, visiting, globals. */
+
+
+/* Flags of a slot. The first three have the CLR's values. */
+enum {
+    GC_ROOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
+    GC_ROOT_PINNED = 2,       /* the object stays where it is for this collection */
+    GC_ROOT_CONSERVATIVE = 4, /* the word may not be a reference at all: implies both of the above, never written */
+    GC_ROOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
+    GC__ROOT_CONTIGUOUS = 16  /* of a frame: slots is the first of `count` variables */
+};
+
+/* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
+   which flags may only be 0 or GC_ROOT_VALUE. The collector may rewrite the slots. */
+static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    visitor->visit(visitor, slot, count, flags);
+}
+
+/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
+   Cooperative mode. Fails with GC_ERROR_MEMORY. Never collects. */
+GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
+/* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
+GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
+/* Stores of references: every store into a heap object after its first safe point goes through one of these.
+   A new object's own initializing stores need none until the next call that may collect. Owners that are not on the
+   heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects. */
+
+
+GC__EXTERN gc_barrier_tables gc__tables; /* written with the world stopped */
+GC__EXTERN void gc__shadow_store(void *slot, size_t count);
+
+static inline void gc__store_shadow(void *slot, size_t count) {
+#if GC_SHADOW_HEAP
+    gc__shadow_store(slot, count);
+#else
+    (void)slot, (void)count;
+#endif
+}
+
+/* *slot = ref, with the write barrier. ref: an object of the same heap, null, or any address outside the heaps. */
+static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
+    (void)thread;
+    GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
+    gc_barrier_store(&gc__tables, slot, ref);
+    gc__store_shadow(slot, 1);
+}
+
+/* *slot = value, a tagged value, with the write barrier if it refers to an object. */
+static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
+    (void)thread;
+    *(gc_word *)slot = value;
+    if (GC_VALUE_IS_REF(value)) {
+        const void *ref = (const void *)GC_VALUE_TO_REF(value);
+        if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
+    }
+    gc__store_shadow(slot, 1);
+}
+
+/* The barrier alone, for `count` slots that were already stored to (by memcpy into an object, say), before the next
+   safe point. flags: 0 or GC_ROOT_VALUE. */
+GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags);
+/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier. */
+GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
+/* The same for tagged values. */
+GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
+/* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
+   exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
+   The owning thread, cooperative mode. */
+
+
+#include <string.h>
+
+#define GC_LARGE_BYTES (GC_REGION_BYTES / 8) /* objects over this own whole regions and never move */
+#define GC_OBJECT_BYTES_MIN ((size_t)16)
+
+GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed);
+GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed);
+
+/* An object's size from its parts: at least 16 bytes, a multiple of 8. */
+static inline size_t gc__align(size_t bytes) {
+    return bytes < GC_OBJECT_BYTES_MIN ? GC_OBJECT_BYTES_MIN : (bytes + 7) & ~(size_t)7;
+}
+
+/* `bytes` of zeroed heap memory, for hosts with an object model of their own (GC_MODEL_BYTES): the caller writes the
+   header before the next call that may collect. */
+static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
+    size_t size = gc__align(bytes);
+    char *object = thread->allocation;
+    if (GC__UNLIKELY(size > (size_t)(thread->allocation_limit - object) || size < bytes))
+        return gc__allocate_slow(thread, bytes, true);
+    thread->allocation = object + size;
+    return object;
+}
+
+#if !GC_HAS_MODEL
+/* A new object of a type without elements, zeroed but for its header. */
+static inline void *gc_new(gc_thread *thread, const gc_type *type) {
+    size_t size = gc__align(type->bytes);
+    char *object = thread->allocation;
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || size > (size_t)(thread->allocation_limit - object)))
+        return gc__new_slow(thread, type, 0, true);
+    thread->allocation = object + size;
+    ((gc_object *)object)->type = type;
+    return object;
+}
+
+/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
+   Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
+static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
+    char *object = thread->allocation;
+    size_t room = (size_t)(thread->allocation_limit - object);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || length > room)) return gc__new_slow(thread, type, length, true);
+    size_t size = gc__align(type->bytes + length * type->element_bytes);
+    if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
+    thread->allocation = object + size;
+    ((gc_array *)object)->header.type = type;
+    ((gc_array *)object)->length = length;
+    return object;
+}
+
+/* The same with undefined contents behind header and length, for a type without references: the caller fills it. */
+static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
+    char *object = thread->raw;
+    size_t room = (size_t)(thread->raw_limit - object);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || length > room)) return gc__new_slow(thread, type, length, false);
+    size_t size = gc__align(type->bytes + length * type->element_bytes);
+    if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
+    thread->raw = object + size;
+    ((gc_array *)object)->header.type = type;
+    ((gc_array *)object)->length = length;
+    return object;
+}
+#endif
+
+/* Adds `bytes` (may be negative) to what the object holds outside the heap: it counts towards budgets and
+   heap_bytes_max until the object dies. May collect, so `object` must be in a root: it is read before. On failure
+   (GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY) nothing was added. */
+GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes);
+/* Collecting on request, and looking at the heap. */
+
+
+/* How to collect. The CLR's bits. */
+enum {
+    GC_COLLECT_DEFAULT = 0,
+    GC_COLLECT_NON_BLOCKING = 1, /* may run beside the mutators; at present it blocks */
+    GC_COLLECT_BLOCKING = 2,     /* must be complete on return; wins over NON_BLOCKING */
+    GC_COLLECT_OPTIMIZED = 4,    /* only if the generation has spent a part of its budget that makes it worth while */
+    GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
+};
+
+/* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no
+   thread attached), not from a hook or callback. Source: GC.Collect(generation, mode). */
+GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode);
+
+/* These look without changing anything; cooperative mode or stopped world; never collect. */
+GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address); /* into memory that may hold this heap's objects */
+GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the object that covers it, dead or alive; NULL: none */
+GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
+GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
+GC_API const char *gc_object_type_name(const void *object);
+
+/* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
+   allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. */
+GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation), void *context);
+
+/* Verifies the whole heap now; a fault is reported to the fatal hook. Returns the number of objects. */
+GC_API size_t gc_verify(gc_heap *heap);
+
+#ifdef GC_IMPLEMENTATION
+/* All that the collector needs of the operating system and the CPU. One file per platform implements it. */
+
+
+#define GC__FN static __attribute__((unused))
+
+/* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
+
+/* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment);
+/* Reserves zeroed, accessible address space that takes memory only where it is touched. Returns NULL on failure. */
+GC__FN void *gc__os_map(size_t bytes);
+GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Grows a gc__os_map, moving it if need be. Returns NULL on failure, and then the old one is as it was. */
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
+/* Makes reserved memory accessible, or accessible memory inaccessible keeping its contents. */
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
+/* Gives the memory back; it stays accessible and reads as zero. */
+GC__FN void gc__os_discard(void *address, size_t bytes);
+/* Asks for huge pages; a hint. */
+GC__FN size_t gc__os_page_bytes(void);
+GC__FN size_t gc__os_l2_bytes(void);
+GC__FN uint64_t gc__os_now_ns(void);
+/* The highest address of the calling thread's stack. */
+GC__FN char *gc__os_stack_base(void);
+
+/* A lock. No gc.h lock is held across a call into the host. */
+typedef struct gc__lock gc__lock;
+GC__FN void gc__lock_take(gc__lock *lock);
+GC__FN void gc__lock_release(gc__lock *lock);
+
+/* Calls `f` with the stack pointer after spilling every callee-saved register to the stack, by assembly of our own. */
+GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *context, char *stack_pointer), void *context);
+
+/* Has `f` called when the program touches inaccessible memory; it returns false if the address is none of its business,
+   and then the fault takes its former course. `words` are the registers at the fault. */
+typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer);
+GC__FN void gc__os_on_fault(gc__fault_handler f);
+/* Writes the native call stack to stderr. Safe in a fault handler. */
+GC__FN void gc__os_print_stack(void);
+/* A hash of the native call stack. */
+GC__FN uint64_t gc__os_stack_hash(void);
+
+/* The platform contract for Linux on x86-64 and AArch64. */
+
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef MAP_ANONYMOUS
+#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
+#endif
+
+#define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment) {
+    char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
+    if (mapped == MAP_FAILED) return NULL;
+    char *start = (char *)(((uintptr_t)mapped + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    if (start > mapped) munmap(mapped, (size_t)(start - mapped));
+    size_t tail = (size_t)(mapped + alignment - start);
+    if (tail) munmap(start + bytes, tail);
+    madvise(start, bytes, MADV_DONTDUMP);
+    return start;
+}
+
+GC__FN void *gc__os_map(size_t bytes) {
+    void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, GC__MAP_FLAGS, -1, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
+    void *mapped = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
+    if (mprotect(address, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) return false;
+    if (accessible) madvise(address, bytes, MADV_DODUMP);
+    return true;
+}
+
+GC__FN void gc__os_discard(void *address, size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
+
+GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+GC__FN size_t gc__os_l2_bytes(void) {
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+}
+
+GC__FN uint64_t gc__os_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+GC__FN char *gc__os_stack_base(void) {
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return NULL;
+    pthread_attr_getstack(&attributes, &lowest, &bytes);
+    pthread_attr_destroy(&attributes);
+    return (char *)lowest + bytes;
+}
+
+struct gc__lock {
+    pthread_mutex_t mutex;
+};
+#define GC__LOCK_INITIALIZER {PTHREAD_MUTEX_INITIALIZER}
+GC__FN void gc__lock_take(gc__lock *lock) { pthread_mutex_lock(&lock->mutex); }
+GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
+
+__attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *, char *), void *context) {
+    uintptr_t registers[12] = {0};
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%rbx, 0(%0)\n\tmovq %%rbp, 8(%0)\n\tmovq %%r12, 16(%0)\n\t"
+                     "movq %%r13, 24(%0)\n\tmovq %%r14, 32(%0)\n\tmovq %%r15, 40(%0)"
+                     : : "r"(registers) : "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("stp x19, x20, [%0]\n\tstp x21, x22, [%0, #16]\n\tstp x23, x24, [%0, #32]\n\t"
+                     "stp x25, x26, [%0, #48]\n\tstp x27, x28, [%0, #64]\n\tstr x29, [%0, #80]"
+                     : : "r"(registers) : "memory");
+#else
+#error "gc.h: this CPU has no register spilling yet: write the callee-saved registers to `registers` here"
+#endif
+    f(context, (char *)registers);
+    __asm__ volatile("" : : "r"(registers) : "memory");
+}
+
+static gc__fault_handler gc__os_fault;      /* written once, under the arena's lock */
+static struct sigaction gc__os_fault_former;
+
+GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
+    const ucontext_t *at = (const ucontext_t *)context;
+#if defined(__x86_64__)
+    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.gregs;
+    size_t count = 17;
+    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
+#else
+    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.regs;
+    size_t count = 31;
+    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.sp;
+#endif
+    gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer);
+    /* Returning runs the instruction again, and the former handler sees the fault. */
+    sigaction(number, &gc__os_fault_former, NULL);
+}
+
+GC__FN void gc__os_on_fault(gc__fault_handler f) {
+    if (gc__os_fault) return;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = gc__os_fault_signal;
+    action.sa_flags = SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    gc__os_fault = f;
+    sigaction(SIGSEGV, &action, &gc__os_fault_former);
+}
+
+GC__FN void gc__os_print_stack(void) {
+    void *frames[24];
+    int count = backtrace(frames, 24);
+    backtrace_symbols_fd(frames, count, 2);
+}
+
+GC__FN uint64_t gc__os_stack_hash(void) {
+    void *frames[32];
+    int count = backtrace(frames, 32);
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    return hash;
+}
+/* All that the collector needs of the operating system and the CPU. One file per platform implements it. */
+
+
+#define GC__FN static __attribute__((unused))
+
+/* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
+
+/* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment);
+/* Reserves zeroed, accessible address space that takes memory only where it is touched. Returns NULL on failure. */
+GC__FN void *gc__os_map(size_t bytes);
+GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Grows a gc__os_map, moving it if need be. Returns NULL on failure, and then the old one is as it was. */
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
+/* Makes reserved memory accessible, or accessible memory inaccessible keeping its contents. */
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
+/* Gives the memory back; it stays accessible and reads as zero. */
+GC__FN void gc__os_discard(void *address, size_t bytes);
+/* Asks for huge pages; a hint. */
+GC__FN size_t gc__os_page_bytes(void);
+GC__FN size_t gc__os_l2_bytes(void);
+GC__FN uint64_t gc__os_now_ns(void);
+/* The highest address of the calling thread's stack. */
+GC__FN char *gc__os_stack_base(void);
+
+/* A lock. No gc.h lock is held across a call into the host. */
+typedef struct gc__lock gc__lock;
+GC__FN void gc__lock_take(gc__lock *lock);
+GC__FN void gc__lock_release(gc__lock *lock);
+
+/* Calls `f` with the stack pointer after spilling every callee-saved register to the stack, by assembly of our own. */
+GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *context, char *stack_pointer), void *context);
+
+/* Has `f` called when the program touches inaccessible memory; it returns false if the address is none of its business,
+   and then the fault takes its former course. `words` are the registers at the fault. */
+typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer);
+GC__FN void gc__os_on_fault(gc__fault_handler f);
+/* Writes the native call stack to stderr. Safe in a fault handler. */
+GC__FN void gc__os_print_stack(void);
+/* A hash of the native call stack. */
+GC__FN uint64_t gc__os_stack_hash(void);
+
+/* Failures, warnings and fatal faults, each as a sentence. */
+
+
+#include <stdarg.h>
+
+#define GC__MESSAGE_BYTES 1024
+
+static __thread gc_result gc__last_result;
+static __thread char gc__last_message[GC__MESSAGE_BYTES];
+
+GC__FN void gc__fatal(const gc_options *options, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn, cold));
+GC__FN gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Records why a call fails, and returns `result`. */
+GC__FN gc_result gc__fail(gc_result result, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    gc__last_result = result;
+    vsnprintf(gc__last_message, sizeof gc__last_message, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+/* Hands the sentence to the host's fatal hook, or stderr, and aborts. */
+GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
+    char message[4 * GC__MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (options && options->fatal) {
+        options->fatal(options->host, message);
+    } else {
+        fflush(stdout);
+        fprintf(stderr, "gc.h: %s\n", message);
+    }
+    abort();
+}
+
+GC__FN void gc__warn(const gc_options *options, const char *message) {
+    if (options->warning) options->warning(options->host, message);
+    else fprintf(stderr, "gc.h: warning: %s\n", message);
+}
+
+GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) {
+    va_list arguments;
+    fflush(stdout);
+    fprintf(stderr, "gc.h: misuse at %s:%d: ", file, line);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    abort();
+}
+
+GC_API const char *gc_result_text(gc_result result) {
+    static const char *const texts[] = {
+#define GC__RESULT_TEXT(name, text) text,
+        GC_RESULTS(GC__RESULT_TEXT)
+#undef GC__RESULT_TEXT
+    };
+    return (size_t)result < sizeof texts / sizeof *texts ? texts[result] : "unknown result";
+}
+
+GC_API const char *gc_reason_text(gc_reason reason) {
+    static const char *const texts[] = {
+#define GC__REASON_TEXT(name, text) text,
+        GC_REASONS(GC__REASON_TEXT)
+#undef GC__REASON_TEXT
+    };
+    return (size_t)reason < sizeof texts / sizeof *texts ? texts[reason] : "unknown reason";
+}
+
+GC_API gc_result gc_last_result(void) { return gc__last_result; }
+GC_API const char *gc_last_message(void) { return gc__last_message; }
+/* Regions, the arena that they come from, and the tables beside them.
+
+   The arena is one reserved address range for all heaps of the process. A region is in exactly one of these places:
+   the arena (heap == NULL), a heap's free list, a heap's list of its generation, or a heap's quarantine (stress).
+   A region in a generation's list is either *linear* (its objects follow one another from base to top, with fillers in
+   the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
+
+
+enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
+
+/* What a collection does with a region; the value of the verdict table at its address. 0 everywhere else, and between
+   collections. */
+enum {
+    GC__IGNORE,     /* not condemned: references into it are not followed */
+    GC__MARK,       /* objects stay; the mark bit tells the living */
+    GC__MOVE,       /* objects are copied; a forwarding word tells the living */
+    GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
+};
+
+/* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
+typedef struct gc__region {
+    gc_heap *heap;           /* arena lock */
+    uintptr_t base;
+    uintptr_t top;           /* objects of a linear region lie in [base, top) */
+    uintptr_t dirty_end;     /* memory from here to the region's end is zero */
+    uintptr_t hole;          /* where the search for holes goes on */
+    uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
+    struct gc__region *next; /* in its list */
+    size_t live_bytes;       /* of its objects, as of the last mark, plus what was copied in since */
+    uint64_t condemned;      /* number of the last collection that condemned it */
+    uint32_t span;           /* a large object's number of regions */
+    uint32_t rest_index;     /* of a GC__LARGE_REST: regions back to the first */
+    uint8_t kind;            /* arena lock when it turns from or to GC__FREE */
+    uint8_t generation;
+    uint8_t target;          /* during a collection: the generation its survivors will be in */
+    uint8_t verdict;
+    bool linear;
+    bool formatted;          /* linear, with holes between objects: tops tell nothing, indexing starts anew each time */
+    bool overflowed;         /* holds marked objects that did not fit on the mark stack */
+    bool pinned;             /* during a collection: holds objects that must stay */
+    bool accessible;         /* arena lock */
+} gc__region;
+
+typedef struct gc__arena {
+    gc__lock lock;
+    uintptr_t base;          /* this and the next three: written once */
+    size_t bytes;
+    size_t count;            /* of regions */
+    gc__region *regions;
+    uint64_t *marks;         /* bit (address - base) / 8 */
+    uint8_t *cards;          /* the tables, unbiased */
+    uint8_t *bundles;
+    size_t used;             /* regions below this have been in use: lock */
+} gc__arena;
+
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
+GC__EXTERN gc_barrier_tables gc__tables;
+gc_barrier_tables gc__tables = {NULL, NULL, NULL};
+
+#define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
+
+GC__FN bool gc__in_arena(uintptr_t address) { return address - gc__the_arena.base < gc__the_arena.bytes; }
+
+/* Precondition: gc__in_arena(address). */
+GC__FN gc__region *gc__region_of(uintptr_t address) {
+    return &gc__the_arena.regions[(address - gc__the_arena.base) >> GC_REGION_SHIFT];
+}
+
+GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+
+/* The first region of the large object that `region` is a part of; itself for others. */
+GC__FN gc__region *gc__region_first(gc__region *region) {
+    return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
+}
+
+/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
+GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
+    uint8_t *age = gc__tables.age + (region->base >> GC_REGION_SHIFT);
+    for (uint32_t i = 0; i < region->span; i++) {
+        age[i] = (uint8_t)generation;
+        *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
+    }
+}
+
+GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict) {
+    region->verdict = verdict;
+    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), verdict, region->span);
+}
+
+/* Mark bits: one per 8 bytes. */
+
+GC__FN size_t gc__mark_index(uintptr_t address) { return (address - gc__the_arena.base) >> 3; }
+
+GC__FN bool gc__mark_get(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    return gc__the_arena.marks[index >> 6] >> (index & 63) & 1;
+}
+
+/* Sets the bit; returns whether it was clear. */
+GC__FN bool gc__mark_set(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    if (*word & bit) return false;
+    *word |= bit;
+    return true;
+}
+
+GC__FN void gc__marks_clear(const gc__region *region) {
+    memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, GC_REGION_BYTES / 64);
+}
+
+/* The first marked address in [from, end), or end. */
+GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+    if (from >= end) return end;
+    const uint64_t *marks = gc__the_arena.marks;
+    size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
+    uint64_t bits = marks[word] & (~(uint64_t)0 << (index & 63));
+    while (!bits) {
+        if (++word > last) return end;
+        bits = marks[word];
+    }
+    uintptr_t found = gc__the_arena.base + ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
+    return found < end ? found : end;
+}
+
+/* The last marked address in [start, at], or 0. */
+GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
+    const uint64_t *marks = gc__the_arena.marks;
+    size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
+    uint64_t bits = marks[word] & (~(uint64_t)0 >> (63 - (index & 63)));
+    while (!bits) {
+        if (word == first) return 0;
+        bits = marks[--word];
+    }
+    uintptr_t found = gc__the_arena.base + ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
+    return found >= start ? found : 0;
+}
+/* The card table: which parts of old regions may hold references to younger ones.
+
+   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, and with
+   bundles that card lies in a dirty bundle. */
+
+
+#define GC__CARDS_PER_BYTE (GC_CARD_BITS ? 8 : 1)
+#define GC__CARD_BYTE_SPAN ((size_t)1 << GC_BARRIER_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
+
+GC__FN bool gc__card_is_dirty(uintptr_t address) {
+    uint8_t byte = gc__tables.cards[address >> GC_BARRIER_CARD_BYTE_SHIFT];
+    return GC_CARD_BITS ? byte >> ((address >> GC_CARD_SHIFT) & 7) & 1 : byte != 0;
+}
+
+GC__FN bool gc__bundle_is_dirty(uintptr_t address) {
+    return !GC_BUNDLE_SHIFT || gc__tables.bundles[address >> GC_BUNDLE_SHIFT] != 0;
+}
+
+GC__FN void gc__card_clear(uintptr_t address) {
+    uint8_t *byte = gc__tables.cards + (address >> GC_BARRIER_CARD_BYTE_SHIFT);
+    *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
+}
+
+/* The start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 table bytes at a time. */
+GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
+    while (from < end) {
+        if (from % (8 * GC__CARD_BYTE_SPAN) == 0) {
+            uint64_t word;
+            memcpy(&word, gc__tables.cards + (from >> GC_BARRIER_CARD_BYTE_SHIFT), 8);
+            if (!word) {
+                from += 8 * GC__CARD_BYTE_SPAN;
+                continue;
+            }
+        }
+        if (gc__card_is_dirty(from)) return from;
+        from += GC_CARD_BYTES;
+    }
+    return end;
+}
+
+/* Cleans [from, end), bundle-aligned. */
+GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
+#if GC_BUNDLE_SHIFT
+    uint8_t *bundles = gc__tables.bundles;
+    for (uintptr_t at = from; at < end; at += (size_t)1 << GC_BUNDLE_SHIFT) {
+        if (!bundles[at >> GC_BUNDLE_SHIFT]) continue;
+        bundles[at >> GC_BUNDLE_SHIFT] = 0;
+        memset(gc__tables.cards + (at >> GC_BARRIER_CARD_BYTE_SHIFT), 0,
+               ((size_t)1 << GC_BUNDLE_SHIFT) >> GC_BARRIER_CARD_BYTE_SHIFT);
+    }
+#else
+    memset(gc__tables.cards + (from >> GC_BARRIER_CARD_BYTE_SHIFT), 0, (end - from) >> GC_BARRIER_CARD_BYTE_SHIFT);
+#endif
+}
+/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is
+   implemented here; a host's own by its GC_MODEL_ macros. */
+
+
+/* The first word of a dead object that was copied is the copy's address + 1; of a filler, its size * 4 + 3. */
+#define GC__WORD(address) (*(gc_word *)(address))
+#define GC__FORWARD_TAG ((uintptr_t)1)
+#define GC__FILLER_TAG ((uintptr_t)3)
+
+GC__FN void gc__filler_write(uintptr_t at, size_t bytes) {
+    if (bytes) GC__WORD(at) = (uintptr_t)bytes << 2 | GC__FILLER_TAG;
+}
+GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLER_TAG; }
+
+#if GC_HAS_MODEL
+GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYTES((void *)object)); }
+GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
+GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
+#else
+GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
+GC__FN size_t gc__object_length(uintptr_t object) { return GC__WORD(object + sizeof(gc_object)); }
+
+GC__FN size_t gc__object_bytes(uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    size_t bytes = type->bytes;
+    if (type->element_bytes) bytes += gc__object_length(object) * type->element_bytes;
+    return gc__align(bytes);
+}
+
+GC__FN bool gc__type_is_leaf(const gc_type *type) {
+    return !(type->refs | type->values | type->element_refs | type->element_values) && !type->trace;
+}
+GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__type_is_leaf(gc__object_type(object)); }
+
+GC__FN const char *gc__object_name(uintptr_t object) {
+    const char *name = gc__object_type(object)->name;
+    return name ? name : "(unnamed type)";
+}
+#endif
+
+GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
+    if (!mask) return NULL;
+    size_t last = (size_t)(63 - __builtin_clzll(mask));
+    if ((last + 1) * 8 > bytes) return "a reference mask reaches beyond the size";
+    if ((size_t)__builtin_ctzll(mask) < first) return "a reference mask covers the header or the length";
+    return NULL;
+}
+
+GC_API const char *gc_type_check(const gc_type *type) {
+    if (!type) return "the type is NULL";
+    if ((uintptr_t)type & 7) return "the type is not 8-byte aligned";
+    if (type->bytes == 0) return "its size is 0";
+    if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
+    if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
+    if (!type->element_bytes && (type->element_refs | type->element_values)) return "it has element masks but no elements";
+    const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
+    if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
+    if (fault) return fault;
+    if ((type->refs & type->values) || (type->element_refs & type->element_values))
+        return "a word is declared both a reference and a value";
+    if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
+        return "its elements hold references but are not 8-byte aligned";
+    return NULL;
+}
+
+/* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
+GC__FN void gc__region_index(gc__region *region) {
+    if (!region->linear) return;
+    if (region->indexed_end == region->base || region->formatted) {
+        gc__marks_clear(region);
+        region->indexed_end = region->base;
+    }
+    uintptr_t at = region->indexed_end;
+    while (at < region->top) {
+        if (gc__is_filler(at)) {
+            at += GC__WORD(at) >> 2;
+        } else {
+            gc__mark_set(at);
+            at += gc__object_bytes(at);
+        }
+    }
+    region->indexed_end = at;
+}
+
+/* The object that covers the address, or 0. The region's allocation window must be flushed. */
+GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
+    region = gc__region_first(region);
+    if (region->kind != GC__SMALL && region->kind != GC__LARGE) return 0;
+    gc__region_index(region);
+    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, address);
+    if (!object || !gc__mark_get(object)) return 0;
+    return address < object + gc__object_bytes(object) ? object : 0;
+}
+
+/* Calls visit(context, object) for each object of the region, until it returns false. */
+GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
+    if (!region->linear) {
+        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
+        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
+            if (!visit(context, at)) return false;
+        return true;
+    }
+    for (uintptr_t at = region->base; at < region->top;) {
+        if (gc__is_filler(at)) {
+            at += GC__WORD(at) >> 2;
+            continue;
+        }
+        size_t bytes = gc__object_bytes(at);
+        if (!visit(context, at)) return false;
+        at += bytes;
+    }
+    return true;
+}
+/* The arena: reserving the address range, handing out and taking back runs of regions. */
+
+
+#define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
+
+/* Reserves everything for an arena of `bytes`, or nothing. */
+GC__FN bool gc__arena_try(size_t bytes) {
+    gc__arena *arena = &gc__the_arena;
+    size_t table = (bytes >> GC_REGION_SHIFT) * sizeof(gc__region), marks = bytes / 64;
+    size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> (GC_BUNDLE_SHIFT + 0) : 0;
+    size_t page = gc__os_page_bytes();
+    table = (table + page - 1) & ~(page - 1);
+    size_t beside = table + marks + cards + ((bundles + page - 1) & ~(page - 1));
+    char *tables = (char *)gc__os_map(beside);
+    char *base = tables ? (char *)gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+    if (!base) {
+        if (tables) gc__os_unmap(tables, beside);
+        return false;
+    }
+    arena->base = (uintptr_t)base;
+    arena->bytes = bytes;
+    arena->count = bytes >> GC_REGION_SHIFT;
+    arena->regions = (gc__region *)(void *)tables;
+    arena->marks = (uint64_t *)(void *)(tables + table);
+    arena->cards = (uint8_t *)tables + table + marks;
+    arena->bundles = (uint8_t *)tables + table + marks + cards;
+    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
+    gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
+    return true;
+}
+
+/* Reserves the rank and verdict tables and the largest arena that the system grants. Lock held. */
+GC__FN gc_result gc__arena_open(void) {
+    if (gc__the_arena.base) return GC_OK;
+    size_t ranks = 3 * GC_RANK_ENTRIES;
+    uint8_t *tables = (uint8_t *)gc__os_map(ranks);
+    if (!tables)
+        return gc__fail(GC_ERROR_RESERVE, "cannot reserve %zu MiB of address space for the rank tables: raise "
+                        "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)", ranks >> 20, GC_REGION_SHIFT);
+    for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
+        if (!gc__arena_try(bytes)) continue;
+        gc__tables.age = tables + GC_RANK_ENTRIES;
+        return GC_OK;
+    }
+    gc__os_unmap(tables, ranks);
+    return gc__fail(GC_ERROR_RESERVE, "cannot reserve address space for even 16 regions (%zu MiB, and their tables): "
+                    "raise `ulimit -v`", GC__ARENA_BYTES_MIN >> 20);
+}
+
+/* Whether the region can become part of a run for `heap`. */
+GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
+    return region->kind == GC__FREE && (!region->heap || region->heap == heap);
+}
+
+/* The index of the first of `span` regions in a row that are free for `heap`; arena->count if there are none. Lock held. */
+GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
+    const gc__arena *arena = &gc__the_arena;
+    size_t run = 0;
+    for (size_t i = 0; i < arena->used; i++) {
+        run = gc__arena_takes(&arena->regions[i], heap) ? run + 1 : 0;
+        if (run == span) return i + 1 - span;
+    }
+    return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
+}
+
+/* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
+   them were). Returns the first, or NULL with gc__fail. */
+GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached) {
+    gc__arena *arena = &gc__the_arena;
+    *cached = 0;
+    gc__lock_take(&arena->lock);
+    size_t first = span <= arena->count ? gc__arena_find(heap, span) : arena->count;
+    bool found = first < arena->count;
+    for (size_t i = first; found && i < first + span; i++) {
+        gc__region *region = &arena->regions[i];
+        if (!region->base) region->base = region->dirty_end = arena->base + (i << GC_REGION_SHIFT);
+        if (!region->accessible && !gc__os_access((void *)region->base, GC_REGION_BYTES, true)) found = false;
+        else region->accessible = true;
+    }
+    for (size_t i = first; found && i < first + span; i++) {
+        gc__region *region = &arena->regions[i];
+        *cached += region->heap == heap;
+        region->heap = heap;
+        region->kind = i == first ? (span > 1 ? GC__LARGE : GC__SMALL) : GC__LARGE_REST;
+        region->rest_index = (uint32_t)(i - first);
+    }
+    if (found && first + span > arena->used) arena->used = first + span;
+    gc__lock_release(&arena->lock);
+    if (found) return &arena->regions[first];
+    if (first < arena->count)
+        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span, GC_REGION_BYTES >> 10);
+    else
+        gc__fail(GC_ERROR_MEMORY, "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",
+                 arena->bytes >> 20, span);
+    return NULL;
+}
+
+/* Gives a region back to the arena, its memory to the system. */
+GC__FN void gc__arena_release(gc__region *region) {
+    if (region->dirty_end > region->base) gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    gc__lock_take(&gc__the_arena.lock);
+    region->dirty_end = region->base;
+    region->kind = GC__FREE;
+    region->heap = NULL;
+    gc__lock_release(&gc__the_arena.lock);
+}
+/* The heap: one instance of everything that is not shared by the process. */
+
+
+typedef struct gc__root_range {
+    uintptr_t *slots;
+    size_t count;
+    unsigned flags;
+} gc__root_range;
+
+/* A growing array of words outside the heap. */
+typedef struct gc__words {
+    uintptr_t *words;
+    size_t count, capacity;
+} gc__words;
+
+/* Where the collector copies survivors of a generation to. */
+typedef struct gc__window {
+    uintptr_t next, limit;
+    gc__region *region;
+    gc__region *cursor; /* the region of the generation where the search for holes goes on */
+} gc__window;
+
+/* Off-heap bytes of objects: an open-addressing table by address, one per generation. */
+typedef struct gc__external {
+    uintptr_t *keys; /* 0: free */
+    size_t *bytes;
+    size_t count, capacity;
+} gc__external;
+
+struct gc_heap {
+    gc_options options;
+    gc_heap *next;                      /* arena lock */
+    gc_thread *threads;
+    gc__region *regions[GC_GENERATIONS];
+    gc__region *free;                   /* last freed first, so that a small nursery stays in cache */
+    size_t free_count;
+    gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
+    size_t quarantine_count;
+    gc__region *recycled;               /* where mutators search for holes; in regions[0] */
+    gc__window windows[GC_GENERATIONS];
+    size_t held_regions;                /* in the lists, the free list included; not the quarantine */
+    size_t held_peak;
+    size_t large_bytes, external_bytes;
+    size_t generation_bytes[GC_GENERATIONS]; /* survivors in it; for generation 0: allocated since the last collection */
+    size_t kept_bytes;                  /* survivors in generation 0: recycled and pinned regions */
+    gc__external external[GC_GENERATIONS];
+    gc__words external_moving;          /* during a collection: object, bytes */
+
+    /* Pacing. */
+    size_t nursery_bytes;               /* budget of generation 0 */
+    size_t full_threshold;              /* bytes in generation 2 that start a full collection */
+    size_t limit_regions;
+    unsigned survival[GC_GENERATIONS];  /* percent, averaged over the last collections that condemned it */
+
+    /* The collection that runs. */
+    bool collecting;
+    gc_collection collection;
+    gc__words roots;                    /* slot | flag bits 1: value */
+    gc__words interior;                 /* triples: slot | flags, base before, base */
+    gc__words pins;                     /* objects */
+    gc__words mark_stack;
+    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
+    const char *root_kind;              /* while roots are visited: what reports them */
+    const gc_frame_site *root_site;
+
+    gc__words globals;                  /* gc__root_range, as words */
+    struct gc__handle_block *handle_blocks;
+    struct gc__handle *handle_free;
+    gc_stats stats;
+    gc__words stacks_seen;              /* GC_STRESS_STACK: hashes */
+};
+
+GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
+    if (list->capacity >= count) return true;
+    size_t old_bytes = list->capacity * sizeof(uintptr_t);
+    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
+    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
+    void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
+    if (!words) return false;
+    list->words = (uintptr_t *)words;
+    list->capacity = bytes / sizeof(uintptr_t);
+    return true;
+}
+
+GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
+    list->words[list->count++] = word;
+    return true;
+}
+
+GC__FN void gc__words_free(gc__words *list) {
+    if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
+    memset(list, 0, sizeof *list);
+}
+
+/* Regions of the heap. */
+
+GC__FN void gc__heap_note_held(gc_heap *heap) {
+    if (heap->held_regions > heap->held_peak) heap->held_peak = heap->held_regions;
+}
+
+/* Ends the quarantine of the region that has been in it longest. */
+GC__FN void gc__quarantine_pop(gc_heap *heap) {
+    gc__region *region = heap->quarantine;
+    heap->quarantine = region->next;
+    if (!heap->quarantine) heap->quarantine_last = NULL;
+    heap->quarantine_count--;
+    gc__os_access((void *)region->base, GC_REGION_BYTES, true);
+    gc__arena_release(region);
+}
+
+GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
+    region->span = span;
+    region->top = region->hole = region->indexed_end = region->base;
+    region->live_bytes = 0;
+    region->generation = region->target = (uint8_t)generation;
+    region->linear = region->formatted = region->overflowed = region->pinned = false;
+}
+
+/* Takes `span` regions out of the heap's free list that the arena has chosen for a run. */
+GC__FN void gc__heap_unlist_free(gc_heap *heap) {
+    for (gc__region **link = &heap->free; *link;) {
+        if ((*link)->kind == GC__FREE) {
+            link = &(*link)->next;
+        } else {
+            *link = (*link)->next;
+            heap->free_count--;
+        }
+    }
+}
+
+/* Gives one free region back to the arena and the system. */
+GC__FN void gc__heap_release_free(gc_heap *heap) {
+    gc__region *region = heap->free;
+    heap->free = region->next;
+    heap->free_count--;
+    heap->held_regions--;
+    gc__arena_release(region);
+}
+
+GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
+    size_t external = (heap->external_bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+    if (heap->held_regions - heap->free_count + external + span <= heap->limit_regions) return true;
+    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
+             "heap_bytes_max, or drop references", (heap->held_regions - heap->free_count + external) * (GC_REGION_BYTES >> 10) >> 10,
+             heap->options.heap_bytes_max >> 20, span * (GC_REGION_BYTES >> 10));
+    return false;
+}
+
+/* A run of `span` regions for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
+GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
+    if (!gc__heap_has_room(heap, span)) return NULL;
+    gc__region *region = heap->free;
+    if (span == 1 && region) {
+        heap->free = region->next;
+        heap->free_count--;
+        region->kind = GC__SMALL;
+        region->rest_index = 0;
+    } else {
+        size_t cached;
+        while (!(region = gc__arena_acquire(heap, span, &cached))) {
+            if (!heap->quarantine) return NULL;
+            gc__quarantine_pop(heap);
+        }
+        if (cached) gc__heap_unlist_free(heap);
+        heap->held_regions += span - cached;
+        while (heap->held_regions > heap->limit_regions && heap->free) gc__heap_release_free(heap);
+        gc__heap_note_held(heap);
+    }
+    gc__region_fresh(region, generation, (uint32_t)span);
+    gc__region_set_rank(region, generation, true);
+    return region;
+}
+
+/* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
+GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
+    gc__region_set_rank(region, 0, false);
+    gc__region_set_verdict(region, GC__IGNORE);
+    for (uint32_t i = region->span; i-- > 0;) {
+        gc__region *part = region + i;
+        part->kind = GC__FREE;
+        part->next = heap->free;
+        heap->free = part;
+        heap->free_count++;
+    }
+}
+
+GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
+    region->next = heap->regions[region->generation];
+    heap->regions[region->generation] = region;
+}
+/* Holes: free runs inside regions that hold survivors. Mutators allocate in the holes of generation 0 (regions that a
+   non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
+
+
+#define GC__HOLE_BYTES_MIN ((size_t)256) /* smaller ones are left until the region is evacuated */
+
+/* Makes a region linear by writing a filler into each of its holes. */
+GC__FN void gc__region_format(gc__region *region) {
+    uintptr_t end = gc__region_end(region), at = region->base;
+    while (at < end) {
+        uintptr_t object = gc__mark_next(at, end);
+        gc__filler_write(at, object - at);
+        at = object < end ? object + gc__object_bytes(object) : end;
+    }
+    region->linear = region->formatted = true;
+    region->top = region->dirty_end = end;
+    region->hole = region->indexed_end = region->base;
+}
+
+/* The next hole of at least `bytes` in a formatted region, from region->hole on; 0 if there is none. */
+GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr_t *limit) {
+    while (region->hole < region->top) {
+        uintptr_t at = region->hole;
+        bool filler = gc__is_filler(at);
+        size_t size = filler ? GC__WORD(at) >> 2 : gc__object_bytes(at);
+        region->hole = at + size;
+        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN) {
+            *limit = at + size;
+            return at;
+        }
+    }
+    return 0;
+}
+
+/* A hole of at least `bytes` for mutators, or NULL. */
+GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
+    for (; heap->recycled; heap->recycled = heap->recycled->next) {
+        gc__region *region = heap->recycled;
+        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
+        if (!region->linear) gc__region_format(region);
+        if ((*from = gc__hole_in_formatted(region, bytes, limit)) != 0) return region;
+    }
+    return NULL;
+}
+
+/* The next hole of at least `bytes` in a region whose mark bits are its objects, from region->hole on. Sizes are looked
+   up only where two marks are far enough apart. */
+GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *limit) {
+    uintptr_t end = gc__region_end(region), at = region->hole;
+    size_t least = bytes > GC__HOLE_BYTES_MIN ? bytes : GC__HOLE_BYTES_MIN;
+    while (at < end) {
+        bool object = gc__mark_get(at);
+        uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
+        uintptr_t start = at;
+        if (next - start >= least && object) start += gc__object_bytes(at);
+        region->hole = at = next;
+        if (next - start >= least && next > start) {
+            *limit = next;
+            return start;
+        }
+    }
+    return 0;
+}
+/* Allocation's slow paths.
+
+   A thread carves its window [allocation, allocation_limit) out of a span: the free end of a fresh region, or a hole.
+   The window is zeroed a piece at a time just ahead of the allocation pointer, while that memory is in cache; the raw
+   window, in a span of its own, is not zeroed. */
+
+
+#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
+
+/* Implemented by collect/cycle.h. */
+GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
+GC__FN void gc__collect_for_budget(gc_heap *heap);
+GC__FN void gc__stress_at_allocation(gc_thread *thread);
+
+/* One of a thread's two windows. */
+typedef struct gc__spot {
+    char **next, **limit, **span_end;
+    gc__region **region;
+    bool zeroed;
+} gc__spot;
+
+GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
+    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end, &thread->region, true};
+    gc__spot raw = {&thread->raw, &thread->raw_limit, &thread->raw_span_end, &thread->raw_region, false};
+    return zeroed ? spot : raw;
+}
+
+/* Makes the window's region walkable. The window stays open. */
+GC__FN void gc__spot_flush(gc__spot spot) {
+    gc__region *region = *spot.region;
+    if (!region) return;
+    uintptr_t next = (uintptr_t)*spot.next;
+    if (region->formatted) gc__filler_write(next, (uintptr_t)*spot.span_end - next);
+    else region->top = next;
+}
+
+GC__FN void gc__spot_close(gc__spot spot) {
+    gc__spot_flush(spot);
+    *spot.next = *spot.limit = *spot.span_end = NULL;
+    *spot.region = NULL;
+}
+
+GC__FN void gc__thread_flush_windows(gc_thread *thread) {
+    gc__spot_flush(gc__thread_spot(thread, true));
+    gc__spot_flush(gc__thread_spot(thread, false));
+}
+
+GC__FN void gc__thread_close_windows(gc_thread *thread) {
+    gc__spot_close(gc__thread_spot(thread, true));
+    gc__spot_close(gc__thread_spot(thread, false));
+}
+
+/* Opens a span with room for `bytes`. */
+GC__FN bool gc__spot_open(gc_heap *heap, gc__spot spot, size_t bytes) {
+    uintptr_t from = 0, limit = 0;
+    gc__spot_close(spot);
+    gc__region *region = gc__hole_recycled(heap, bytes, &from, &limit);
+    if (!region) {
+        region = gc__heap_take(heap, 0, 1);
+        if (!region) return false;
+        region->linear = true;
+        gc__heap_push(heap, region);
+        from = region->base;
+        limit = gc__region_end(region);
+    }
+    *spot.region = region;
+    *spot.next = *spot.limit = (char *)from;
+    *spot.span_end = (char *)limit;
+    return true;
+}
+
+/* Extends the window so that it holds `bytes`, which the span has room for. Spends budget. */
+GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
+    size_t extra = bytes - (size_t)(*spot.limit - *spot.next);
+    if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
+    if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
+    gc__region *region = *spot.region;
+    uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
+    uintptr_t dirty = to < region->dirty_end ? to : region->dirty_end;
+    if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
+    if (region->dirty_end < to) region->dirty_end = to;
+    *spot.limit = (char *)to;
+    heap->generation_bytes[0] += extra;
+    heap->stats.allocated_bytes += extra;
+}
+
+GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
+    if (region->dirty_end <= region->base) return;
+    size_t dirty = region->dirty_end - region->base;
+    memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
+}
+
+GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
+    size_t span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+    gc__region *region = gc__heap_take(heap, 0, span);
+    if (!region) return NULL;
+    region->kind = GC__LARGE;
+    gc__marks_clear(region);
+    gc__mark_set(region->base);
+    for (size_t i = 0, rest = bytes; i < span; i++) {
+        size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
+        if (zeroed) gc__region_zero(region + i, part);
+        uintptr_t end = region[i].base + ((part + 4095) & ~(size_t)4095);
+        if (region[i].dirty_end < end) region[i].dirty_end = end;
+        rest -= part;
+    }
+    region->live_bytes = bytes;
+    gc__heap_push(heap, region);
+    heap->large_bytes += bytes;
+    heap->generation_bytes[0] += bytes;
+    heap->stats.allocated_bytes += bytes;
+    return (void *)region->base;
+}
+
+/* Allocates without collecting; NULL with gc__fail at a limit. */
+GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    if (bytes > GC_LARGE_BYTES) return gc__allocate_large(heap, bytes, zeroed);
+    gc__spot spot = gc__thread_spot(thread, zeroed);
+    if (bytes > (size_t)(*spot.span_end - *spot.next) && !gc__spot_open(heap, spot, bytes)) return NULL;
+    if (bytes > (size_t)(*spot.limit - *spot.next)) gc__spot_extend(heap, spot, bytes);
+    char *object = *spot.next;
+    *spot.next = object + bytes;
+    return object;
+}
+
+/* What is tried when a limit was met: ever harder collections, then the host's hook. */
+GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    void *object = NULL;
+    for (int attempt = 0; attempt < 3 && !object; attempt++) {
+        if (attempt == 2) {
+            const gc_options *options = &heap->options;
+            if (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message)) break;
+        }
+        gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
+        object = gc__allocate_try(thread, bytes, zeroed);
+    }
+    return object;
+}
+
+GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    GC_ASSERT(!heap->collecting, "an allocation during a collection (in a hook, a trace function or scan_roots)");
+    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
+        gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)",
+                 bytes, heap->limit_regions * GC_REGION_BYTES);
+        return NULL;
+    }
+    size_t size = gc__align(bytes);
+    gc__spot spot = gc__thread_spot(thread, zeroed);
+    if (heap->options.stress) gc__stress_at_allocation(thread);
+    else if (size <= (size_t)(*spot.limit - *spot.next)) return gc__allocate_try(thread, size, zeroed);
+    gc_safepoint(thread);
+    size_t large = size > GC_LARGE_BYTES ? size : 0;
+    if (heap->generation_bytes[0] && heap->generation_bytes[0] + large >= heap->nursery_bytes) gc__collect_for_budget(heap);
+    void *object = gc__allocate_try(thread, size, zeroed);
+    return object ? object : gc__allocate_last_resort(thread, size, zeroed);
+}
+
+#if !GC_HAS_MODEL
+GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+    const char *fault = gc_type_check(type);
+    if (fault) {
+        const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
+        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
+    size_t bytes;
+    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
+        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows", type->name ? type->name : "(unnamed)",
+                 length, type->element_bytes);
+        return NULL;
+    }
+    void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
+    if (!object) return NULL;
+    ((gc_object *)object)->type = type;
+    if (type->element_bytes) ((gc_array *)object)->length = length;
+    return object;
+}
+#endif
+/* The range barriers. */
+
+
+/* Dirties the cards of those slots that need it. */
+GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags) {
+    gc_word *slot = (gc_word *)slots;
+    (void)thread;
+    gc__store_shadow(slots, count);
+    if (!count || gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0) return;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t word = slot[i];
+        if ((flags & GC_ROOT_VALUE) && !GC_VALUE_IS_REF(word)) continue;
+        const void *ref = (const void *)(flags & GC_ROOT_VALUE ? GC_VALUE_TO_REF(word) : word);
+        if (gc_barrier_rank_sum(&gc__tables, &slot[i], ref) > 2) gc_barrier_dirty_card(&gc__tables, &slot[i]);
+    }
+}
+
+GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
+    if (count) memmove(destination, source, count * 8);
+    gc_stored_range(thread, destination, count, 0);
+}
+
+GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
+    if (count) memmove(destination, source, count * 8);
+    gc_stored_range(thread, destination, count, GC_ROOT_VALUE);
+}
+/* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
+   verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
+
+   roots: slots, bit 0 set if tagged values; interior: triples {slot | flags, object before, object}; pins: objects. */
+
+
+/* Implemented by gc_handles.h. */
+GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
+GC__FN void gc__handles_clear_dead(gc_heap *heap);
+GC__FN void gc__handles_free_all(gc_heap *heap);
+
+typedef struct gc__root_visitor {
+    gc_visitor visitor;
+    gc_heap *heap;
+    bool failed; /* no memory for the lists */
+} gc__root_visitor;
+
+/* The object's address in a slot's word, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+#endif
+    (void)value;
+    return word;
+}
+
+GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
+#endif
+    (void)value, (void)word;
+    return ref;
+}
+
+/* The heap's object that covers the address, 0 if there is none. Windows must be flushed. */
+GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
+    if (!gc__in_arena(address)) return 0;
+    gc__region *region = gc__region_of(address);
+    return region->heap == heap ? gc__object_covering(region, address) : 0;
+}
+
+GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    gc_heap *heap = roots->heap;
+    bool value = GC_HAS_VALUES && (flags & GC_ROOT_VALUE), ok = true;
+    gc_word *slots = (gc_word *)slot;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t ref = gc__slot_decode(slots[i], value && !(flags & GC_ROOT_CONSERVATIVE));
+        if (!ref || !gc__in_arena(ref)) continue;
+        uintptr_t object = ref;
+        if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
+        if (!object) continue;
+        if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
+            ok &= gc__words_push(&heap->pins, object);
+        } else if (flags & GC_ROOT_INTERIOR) {
+            ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&heap->interior, object);
+            ok &= gc__words_push(&heap->interior, object);
+        } else {
+            ok &= gc__words_push(&heap->roots, (uintptr_t)&slots[i] | value);
+        }
+    }
+    if (!ok) roots->failed = true;
+}
+
+GC__FN void gc__frames_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    heap->root_kind = "frame";
+    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) {
+        unsigned flags = frame->site->flags;
+        heap->root_site = frame->site;
+        if (flags & GC__ROOT_CONTIGUOUS) {
+            gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__ROOT_CONTIGUOUS);
+        } else {
+            for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
+        }
+    }
+    heap->root_site = NULL;
+}
+
+typedef struct gc__stack_scan {
+    gc_visitor *visitor;
+    gc_thread *thread;
+} gc__stack_scan;
+
+/* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__stack_visit(void *context, char *stack_pointer) {
+    gc__stack_scan *scan = (gc__stack_scan *)context;
+    for (char *at = stack_pointer; at + 8 <= scan->thread->stack_base; at += 8) {
+        uintptr_t word = *(gc_word *)(void *)at;
+        if (gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+    }
+}
+
+/* Calls the visitor for every root of the heap. heap->root_kind and root_site tell it what reports the root. */
+GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        gc__frames_visit(heap, thread, visitor);
+        if (heap->options.conservative_stack) {
+            gc__stack_scan scan = {visitor, thread};
+            heap->root_kind = "native stack";
+            gc__cpu_with_spilled_registers(gc__stack_visit, &scan);
+        }
+        heap->root_kind = "scan_roots callback";
+        if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
+    }
+    heap->root_kind = "scan_roots callback";
+    if (!heap->threads && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
+    heap->root_kind = "global slot";
+    const gc__words *globals = &heap->globals;
+    for (size_t i = 0; i < globals->count; i += 3)
+        gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
+    heap->root_kind = "handle";
+    gc__handles_visit(heap, visitor);
+    heap->root_kind = NULL;
+}
+
+/* Fills the three lists. On failure nothing has changed, and the collection cannot run. */
+GC__FN bool gc__roots_gather(gc_heap *heap) {
+    gc__root_visitor roots = {{gc__root_gather}, heap, false};
+    heap->roots.count = heap->interior.count = heap->pins.count = 0;
+    gc__roots_visit(heap, &roots.visitor);
+    return !roots.failed;
+}
+
+GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
+    if ((uintptr_t)slots & 7) return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+    if (!gc__words_reserve(&heap->globals, heap->globals.count + 3))
+        return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
+    gc__words_push(&heap->globals, (uintptr_t)slots);
+    gc__words_push(&heap->globals, count);
+    gc__words_push(&heap->globals, flags);
+    return GC_OK;
+}
+
+GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
+    gc__words *globals = &heap->globals;
+    for (size_t i = globals->count; i > 0; i -= 3) {
+        uintptr_t *entry = &globals->words[i - 3];
+        if (entry[0] != (uintptr_t)slots) continue;
+        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
+        globals->count -= 3;
+        return GC_OK;
+    }
+    return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
+}
+/* The trace: from the roots and dirty cards to everything reachable in condemned regions.
+
+   A slot found is prefetched into a small FIFO and processed some slots later, when its referent has reached the cache.
+   Processing marks or copies the referent and pushes it, unless it has no references, on the mark stack. The depth of
+   the C stack never depends on the data. If the mark stack cannot grow, the object's region is noted as overflowed, and
+   its marked objects are scanned again at the end: scanning is idempotent. */
+
+
+#define GC__FIFO 16 /* slots between prefetch and use; a power of two */
+#define GC__SMALL_MARK_STACK 64
+
+typedef struct gc__tracer {
+    gc_visitor visitor; /* for trace functions */
+    gc_heap *heap;
+    const uint8_t *verdicts;
+    uintptr_t fifo[GC__FIFO]; /* slot | 1 if a tagged value; a ring */
+    unsigned fifo_next;       /* counts up */
+    bool remember;            /* slots of older objects are scanned: keep their cards dirty as needed */
+    bool overflowed;
+    bool no_room[GC_GENERATIONS];
+} gc__tracer;
+
+GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
+    if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
+}
+
+GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    bool small = tracer->heap->options.test_small_mark_stack && stack->count >= GC__SMALL_MARK_STACK;
+    if (!small && GC__LIKELY(gc__words_push(stack, object))) return;
+    gc__region_of(object)->overflowed = tracer->overflowed = true;
+    tracer->heap->stats.mark_stack_overflows++;
+}
+
+/* Copying. */
+
+GC__FN void gc__window_close(gc__window *window) {
+    if (!window->region) return;
+    window->region->hole = window->next;
+    if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
+    window->region = NULL;
+    window->next = window->limit = 0;
+}
+
+/* Opens the generation's window in a hole of `bytes`, or in a fresh region. False: there is no room. */
+GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
+    gc_heap *heap = tracer->heap;
+    gc__window *window = &heap->windows[generation];
+    gc__window_close(window);
+    for (; window->cursor; window->cursor = window->cursor->next) {
+        gc__region *region = window->cursor;
+        if (region->kind != GC__SMALL || region->linear) continue;
+        if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) continue;
+        uintptr_t from = gc__hole_by_marks(region, bytes, &window->limit);
+        if (!from) continue;
+        window->region = region;
+        window->next = from;
+        return true;
+    }
+    if (tracer->no_room[generation]) return false;
+    gc__region *region = gc__heap_take(heap, generation, 1);
+    tracer->no_room[generation] = !region;
+    if (!region) return false;
+    gc__marks_clear(region);
+    gc__heap_push(heap, region);
+    window->cursor = region;
+    window->region = region;
+    window->next = region->base;
+    window->limit = region->hole = gc__region_end(region);
+    return true;
+}
+
+GC__FN void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
+    if (bytes > 128) {
+        memcpy((void *)to, (const void *)from, bytes);
+        return;
+    }
+    for (size_t i = 0; i < bytes; i += 8) GC__WORD(to + i) = GC__WORD(from + i);
+}
+
+GC__FN void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
+    if (!gc__mark_set(object)) return;
+    gc__region *region = gc__region_of(object);
+    size_t bytes = gc__object_bytes(object);
+    region->live_bytes += bytes;
+    tracer->heap->marked_bytes[region->target] += bytes;
+    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+}
+
+/* There was no room for a copy: from now on the region's objects may stay. */
+GC__FN uintptr_t gc__evacuation_failed(gc__tracer *tracer, gc__region *region, uintptr_t object) {
+    if (region->verdict == GC__MOVE) {
+        gc__marks_clear(region);
+        gc__region_set_verdict(region, GC__MOVE_MARKED);
+    }
+    tracer->heap->stats.evacuation_failures++;
+    gc__mark_object(tracer, object);
+    return object;
+}
+
+/* Copies the object to its target generation; returns the copy, or the object itself if there is no room. */
+GC__FN uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object) {
+    gc__region *region = gc__region_of(object);
+    int target = region->generation + (region->generation < 2);
+    if (tracer->heap->options.non_generational) target = 0;
+    gc__window *window = &tracer->heap->windows[target];
+    size_t bytes = gc__object_bytes(object);
+    if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_open(tracer, target, bytes))
+        return gc__evacuation_failed(tracer, region, object);
+    uintptr_t copy = window->next;
+    window->next = copy + bytes;
+    gc__copy_words(copy, object, bytes);
+    gc__mark_set(copy);
+    window->region->live_bytes += bytes;
+    tracer->heap->copied_bytes[target] += bytes;
+    bool leaf = gc__object_is_leaf(copy);
+    GC__WORD(object) = copy | GC__FORWARD_TAG;
+    if (!leaf) gc__trace_push(tracer, copy);
+    return copy;
+}
+
+/* Where a condemned object is now; 0 if it has not been reached. */
+GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
+    if (verdict != GC__MOVE && gc__mark_get(object)) return object;
+    if (verdict == GC__MARK) return 0;
+    uintptr_t header = GC__WORD(object);
+    return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
+}
+
+/* Handles one slot whose referent was prefetched. */
+GC__FN void gc__process(gc__tracer *tracer, uintptr_t entry) {
+    bool value = GC_HAS_VALUES && (entry & 1);
+    gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
+    uintptr_t word = *slot, ref = gc__slot_decode(word, value);
+    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    if (verdict == GC__MARK) {
+        gc__mark_object(tracer, ref);
+    } else if (verdict) {
+        uintptr_t now = gc__reached(ref, verdict);
+        if (!now) now = gc__evacuate(tracer, ref);
+        *slot = gc__slot_encode(now, word, value);
+        ref = now;
+    }
+    gc__slot_remember(slot, ref);
+}
+
+/* Takes note of a slot that may refer to a condemned object. */
+GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(*slot, value);
+    if (!tracer->verdicts[ref >> GC_REGION_SHIFT]) {
+        if (tracer->remember) gc__slot_remember(slot, ref);
+        return;
+    }
+    __builtin_prefetch((const void *)ref, 1);
+    uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
+    uintptr_t oldest = *place;
+    *place = (uintptr_t)slot | value;
+    if (oldest) gc__process(tracer, oldest);
+}
+
+GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
+    for (; mask; mask &= mask - 1)
+        gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+}
+
+GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc_word *slots = (gc_word *)slot;
+    for (size_t i = 0; i < count; i++)
+        gc__enqueue((gc__tracer *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { GC_MODEL_TRACE((void *)object, &tracer->visitor); }
+
+GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
+    (void)from, (void)to;
+    gc__scan(tracer, object);
+}
+#else
+GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t first, size_t count) {
+    if (type->element_bytes == 8) {
+        bool value = GC_HAS_VALUES && type->element_values;
+        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) gc__enqueue(tracer, slot, value);
+        return;
+    }
+    for (size_t i = 0; i < count; i++, first += type->element_bytes) {
+        gc__enqueue_mask(tracer, first, type->element_refs, false);
+        if (GC_HAS_VALUES) gc__enqueue_mask(tracer, first, type->element_values, true);
+        else gc__enqueue_mask(tracer, first, type->element_values, false);
+    }
+}
+
+/* Enqueues every slot of the object. */
+GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    gc__enqueue_mask(tracer, object, type->refs, false);
+    if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
+    if (type->element_refs | type->element_values)
+        gc__scan_elements(tracer, type, object + type->bytes, gc__object_length(object));
+    if (type->trace) type->trace((void *)object, &tracer->visitor);
+}
+
+GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
+    if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
+    if (to < object + 512) mask &= ((uint64_t)1 << ((to - object) / 8)) - 1;
+    return mask;
+}
+
+/* Enqueues the object's slots in [from, to), whole elements and what a trace function visits at the least. */
+GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
+    const gc_type *type = gc__object_type(object);
+    gc__enqueue_mask(tracer, object, gc__mask_clip(type->refs, object, from, to), false);
+    gc__enqueue_mask(tracer, object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES);
+    if (type->element_refs | type->element_values) {
+        uintptr_t first = object + type->bytes;
+        size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
+        size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
+        if (end > length) end = length;
+        if (begin < end) gc__scan_elements(tracer, type, first + begin * type->element_bytes, end - begin);
+    }
+    if (type->trace) type->trace((void *)object, &tracer->visitor);
+}
+#endif
+
+GC__FN void gc__fifo_drain(gc__tracer *tracer) {
+    for (unsigned i = 0; i < GC__FIFO; i++) {
+        uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
+        uintptr_t oldest = *place;
+        *place = 0;
+        if (oldest) gc__process(tracer, oldest);
+    }
+}
+
+GC__FN bool gc__rescan_object(void *context, uintptr_t object) {
+    gc__scan((gc__tracer *)context, object);
+    return true;
+}
+
+/* Scans again every marked object of one overflowed region. */
+GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
+    tracer->overflowed = false;
+    for (size_t i = 0; i < gc__the_arena.used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (region->heap != tracer->heap || !region->overflowed) continue;
+        region->overflowed = false;
+        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
+        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
+            gc__scan(tracer, at);
+            while (tracer->heap->mark_stack.count)
+                gc__scan(tracer, tracer->heap->mark_stack.words[--tracer->heap->mark_stack.count]);
+        }
+    }
+}
+
+/* Until mark stack and FIFO are empty and nothing overflowed. */
+GC__FN void gc__trace_drain(gc__tracer *tracer) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    do {
+        do {
+            while (stack->count) gc__scan(tracer, stack->words[--stack->count]);
+            gc__fifo_drain(tracer);
+        } while (stack->count);
+        if (tracer->overflowed) gc__rescan_overflowed(tracer);
+    } while (stack->count || tracer->overflowed);
+}
+
+/* Traces from the gathered roots. Pinned objects first, so that they are marked before anything could copy them. */
+GC__FN void gc__trace_roots(gc__tracer *tracer) {
+    gc_heap *heap = tracer->heap;
+    for (size_t i = 0; i < heap->pins.count; i++)
+        if (tracer->verdicts[heap->pins.words[i] >> GC_REGION_SHIFT]) gc__mark_object(tracer, heap->pins.words[i]);
+    for (size_t i = 0; i < heap->roots.count; i++)
+        gc__enqueue(tracer, (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1), heap->roots.words[i] & 1);
+    for (size_t i = 0; i < heap->interior.count; i += 3)
+        gc__enqueue(tracer, (gc_word *)&heap->interior.words[i + 2], false);
+    gc__trace_drain(tracer);
+}
+
+/* Moves interior pointers as far as their objects moved. After the trace. */
+GC__FN void gc__roots_update_interior(gc_heap *heap) {
+    for (size_t i = 0; i < heap->interior.count; i += 3) {
+        bool value = heap->interior.words[i] & 1;
+        gc_word *slot = (gc_word *)(heap->interior.words[i] & ~(uintptr_t)1);
+        uintptr_t moved = heap->interior.words[i + 2] - heap->interior.words[i + 1];
+        *slot = gc__slot_encode(gc__slot_decode(*slot, value) + moved, *slot, value);
+    }
+}
+
+/* Scans the objects of an older region that overlap the card [from, to). */
+GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t from, uintptr_t to) {
+    uintptr_t end = region->kind == GC__LARGE ? region->base + GC_REGION_BYTES : gc__region_end(region);
+    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, from);
+    if (!object) object = gc__mark_next(from, end);
+    while (object < to && object < end) {
+        size_t bytes = gc__object_bytes(object);
+        if (object + bytes > from) gc__scan_range(tracer, object, from, to < object + bytes ? to : object + bytes);
+        object = gc__mark_next(object + GC_OBJECT_BYTES_MIN, end);
+    }
+}
+
+GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
+    size_t unit = GC_BUNDLE_SHIFT ? (size_t)1 << GC_BUNDLE_SHIFT : GC_REGION_BYTES;
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    for (uintptr_t bundle = region->base; bundle < end; bundle += unit) {
+        if (!gc__bundle_is_dirty(bundle)) continue;
+        if (GC_BUNDLE_SHIFT) gc__tables.bundles[bundle >> GC_BUNDLE_SHIFT] = 0;
+        for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit; card += GC_CARD_BYTES) {
+            gc__card_clear(card);
+            gc__trace_card(tracer, region, card, card + GC_CARD_BYTES);
+        }
+    }
+}
+
+/* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
+GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
+    tracer->remember = true;
+    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
+        for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
+            gc__trace_cards_of(tracer, region);
+    gc__trace_drain(tracer);
+    tracer->remember = false;
+}
+/* Phase "condemn": which regions this collection looks at, and what it does with each. */
+
+
+#define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
+#define GC__DENSITY_SPARSE 25  /* percent live below which an old region is evacuated */
+#define GC__DENSITY_RECYCLE 50 /* percent live below which a region that cannot move is allocated into again */
+
+/* The share of the region's memory that is expected to survive. */
+GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+    if (region->linear && !region->formatted) return heap->survival[0];
+    unsigned density = (unsigned)(region->live_bytes * 100 / GC_REGION_BYTES);
+    return region->generation == 1 ? density * heap->survival[1] / 100 : density;
+}
+
+GC__FN uint8_t gc__verdict_for(const gc_heap *heap, const gc__region *region, bool compacting) {
+    if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
+    uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
+    if (compacting || heap->options.stress) return move;
+    bool survivors = region->generation == 2 || (heap->options.non_generational && !region->linear);
+    unsigned most = survivors ? GC__DENSITY_SPARSE : GC__SURVIVAL_HIGH;
+    return gc__predicted_percent(heap, region) > most ? (uint8_t)GC__MARK : move;
+}
+
+/* The generation that the region itself will be in if it stays. Survivors grow a generation older; but a young region
+   that only pins hold back, and a sparse one that cannot move, become generation 0, whose holes mutators allocate in. */
+GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
+    if (heap->options.non_generational) return 0;
+    if (region->kind == GC__SMALL) {
+        size_t live = region->live_bytes;
+        if (region->generation == 0 && verdict == GC__MOVE_MARKED) return 0;
+        if (heap->options.non_moving && region->generation == 2 && live * 100 < GC_REGION_BYTES * GC__DENSITY_RECYCLE) return 0;
+    }
+    return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
+}
+
+GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region, bool compacting) {
+    uint8_t verdict = gc__verdict_for(heap, region, compacting);
+    region->target = gc__target_for(heap, region, verdict);
+    region->condemned = heap->collection.number;
+    region->overflowed = false;
+    region->live_bytes = 0;
+    if (region->generation > 0) gc__cards_clear(region->base, region->base + region->span * GC_REGION_BYTES);
+    if (verdict != GC__MOVE) gc__marks_clear(region);
+    gc__region_set_verdict(region, verdict);
+    gc__region_set_rank(region, region->target, true);
+}
+
+/* Condemns generations 0..generation; returns their regions, in no list any more. Invariant from here to the end of the
+   collection: ranks are those of the time after it. */
+GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
+    gc__region *condemned = NULL;
+    for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = true;
+    for (int g = 0; g <= generation; g++) {
+        gc__region *region = heap->regions[g];
+        heap->regions[g] = NULL;
+        heap->windows[g].cursor = NULL;
+        heap->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
+        while (region) {
+            gc__region *next = region->next;
+            gc__region_condemn(heap, region, compacting);
+            region->next = condemned;
+            condemned = region;
+            region = next;
+        }
+    }
+    for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = false;
+    heap->recycled = NULL;
+    return condemned;
+}
+/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. One table per
+   generation, so that a young collection looks only at the young. */
+
+
+GC__FN void gc__external_free(gc__external *table) {
+    if (table->capacity) gc__os_unmap(table->keys, table->capacity * 2 * sizeof(uintptr_t));
+    memset(table, 0, sizeof *table);
+}
+
+GC__FN size_t gc__external_place(const gc__external *table, uintptr_t key) {
+    size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
+    for (;; at++) {
+        at &= table->capacity - 1;
+        if (!table->keys[at] || table->keys[at] == key) return at;
+    }
+}
+
+GC__FN void gc__external_put(gc__external *table, uintptr_t key, size_t bytes) {
+    size_t at = gc__external_place(table, key);
+    if (!table->keys[at]) {
+        table->keys[at] = key;
+        table->count++;
+    }
+    table->bytes[at] += bytes;
+}
+
+/* Makes room for `count` entries at half load. */
+GC__FN bool gc__external_reserve(gc__external *table, size_t count) {
+    if (table->capacity >= 2 * count && table->capacity) return true;
+    gc__external bigger = {NULL, NULL, 0, 512};
+    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
+    bigger.keys = (uintptr_t *)gc__os_map(bigger.capacity * 2 * sizeof(uintptr_t));
+    if (!bigger.keys) return false;
+    bigger.bytes = bigger.keys + bigger.capacity;
+    for (size_t i = 0; i < table->capacity; i++)
+        if (table->keys[i]) gc__external_put(&bigger, table->keys[i], table->bytes[i]);
+    gc__external_free(table);
+    *table = bigger;
+    return true;
+}
+
+/* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
+   to. On failure nothing has changed. */
+GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
+    gc__words *moving = &heap->external_moving;
+    size_t count = 0;
+    moving->count = 0;
+    for (int g = 0; g <= generation; g++) count += heap->external[g].count;
+    if (!count) return true;
+    if (!gc__words_reserve(moving, 2 * count)) return false;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        if (!gc__external_reserve(&heap->external[g], heap->external[g].count + count)) return false;
+    for (int g = 0; g <= generation; g++) {
+        gc__external *table = &heap->external[g];
+        for (size_t i = 0; i < table->capacity; i++) {
+            if (!table->keys[i]) continue;
+            gc__words_push(moving, table->keys[i]);
+            gc__words_push(moving, table->bytes[i]);
+        }
+        memset(table->keys, 0, table->capacity * 2 * sizeof(uintptr_t));
+        table->count = 0;
+    }
+    return true;
+}
+
+/* Where an object is after the trace; 0 if it is dead. */
+GC__FN uintptr_t gc__survivor(uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    return verdict ? gc__reached(object, verdict) : object;
+}
+
+/* After the trace, before regions are freed: forgets what dead objects held, follows the others. */
+GC__FN void gc__external_update(gc_heap *heap) {
+    const gc__words *moving = &heap->external_moving;
+    for (size_t i = 0; i < moving->count; i += 2) {
+        uintptr_t object = gc__survivor(moving->words[i]);
+        if (object) gc__external_put(&heap->external[gc__region_of(object)->target], object, moving->words[i + 1]);
+        else heap->external_bytes -= moving->words[i + 1];
+    }
+}
+
+GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
+    if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, (bytes >> GC_REGION_SHIFT) + 1);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_add_external_bytes: %zu bytes are more than the heap can ever hold", bytes);
+    return false;
+}
+
+GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr_t object, size_t bytes) {
+    size_t at = table->capacity ? gc__external_place(table, object) : 0;
+    if (!table->capacity || table->keys[at] != object || table->bytes[at] < bytes)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has", bytes);
+    table->bytes[at] -= bytes;
+    heap->external_bytes -= bytes;
+    return GC_OK;
+}
+
+/* Collects if `bytes` more external ones call for it, following the object. */
+GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
+    bool fits = gc__external_fits(heap, bytes);
+    if (fits) heap->generation_bytes[0] += bytes;
+    if (fits && heap->generation_bytes[0] < heap->nursery_bytes) return GC_OK;
+    if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
+    if (fits) gc__collect_for_budget(heap);
+    else gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc_remove_roots(heap, object);
+    return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
+}
+
+GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    gc_heap *heap = thread->heap;
+    if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
+    gc__external *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    if (bytes <= 0) return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)-bytes) : GC_OK;
+    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
+    if (result != GC_OK) return result;
+    table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    if (!gc__external_reserve(table, table->count + 1))
+        return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
+    gc__external_put(table, (uintptr_t)object, (size_t)bytes);
+    heap->external_bytes += (size_t)bytes;
+    return GC_OK;
+}
+/* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
+
+
+/* Stress: a region that was moved out of stays inaccessible for a while, so that a missed root faults at once. */
+#define GC__QUARANTINE_REGIONS (((size_t)256 << 20) >> GC_REGION_SHIFT)
+
+GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
+    gc__region_set_rank(region, 0, false);
+    gc__region_set_verdict(region, GC__IGNORE);
+    heap->held_regions--;
+    region->kind = GC__QUARANTINED;
+    region->next = NULL;
+    if (heap->quarantine_last) heap->quarantine_last->next = region;
+    else heap->quarantine = region;
+    heap->quarantine_last = region;
+    gc__os_access((void *)region->base, GC_REGION_BYTES, false);
+    if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
+}
+
+GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
+    if (gc__mark_get(region->base)) {
+        region->generation = region->target;
+        gc__region_set_verdict(region, GC__IGNORE);
+        gc__heap_push(heap, region);
+    } else {
+        heap->large_bytes -= gc__object_bytes(region->base);
+        gc__heap_give(heap, region);
+    }
+}
+
+GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
+    if (region->verdict == GC__MOVE && heap->options.stress) {
+        gc__quarantine_push(heap, region);
+    } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
+        gc__heap_give(heap, region);
+    } else {
+        region->linear = region->formatted = false;
+        region->hole = region->indexed_end = region->base;
+        region->generation = region->target;
+        gc__region_set_verdict(region, GC__IGNORE);
+        gc__heap_push(heap, region);
+    }
+}
+
+GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
+    while (condemned) {
+        gc__region *next = condemned->next;
+        if (condemned->kind == GC__LARGE) gc__sweep_large(heap, condemned);
+        else gc__sweep_small(heap, condemned);
+        condemned = next;
+    }
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        gc__window_close(&heap->windows[g]);
+        heap->windows[g].cursor = heap->regions[g];
+    }
+    heap->recycled = heap->regions[0];
+}
+/* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
+
+
+#define GC__NURSERY_MIN ((size_t)256 << 10)
+#define GC__NURSERY_MAX ((size_t)32 << 20)
+
+GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
+GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
+
+GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
+    return heap->options.growth_percent ? heap->options.growth_percent : 100;
+}
+
+/* Bytes that the old generation may reach before a full collection, given what survived the last one. Under a limit,
+   there must be room left for the nursery and for copying it. */
+GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
+    size_t grown = old_bytes + gc__max(old_bytes / 100 * gc__growth_percent(heap), 4 * GC__NURSERY_MAX / 16);
+    size_t limit = heap->limit_regions << GC_REGION_SHIFT;
+    size_t reserve = 2 * heap->nursery_bytes + 4 * GC_REGION_BYTES;
+    size_t most = limit > reserve ? limit - reserve : limit / 2;
+    most -= (most - gc__min(most, old_bytes)) / 8;
+    return heap->options.heap_bytes_max ? gc__max(gc__min(grown, most), old_bytes + (limit - gc__min(limit, old_bytes)) / 8) : grown;
+}
+
+GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
+
+/* Which generation a spent nursery calls for. */
+GC__FN int gc__pace_generation(const gc_heap *heap) {
+    if (heap->options.non_generational) return 2;
+    size_t young = heap->generation_bytes[1], regions = 0;
+    if (gc__old_bytes(heap) + young >= heap->full_threshold) return 2;
+    for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
+    size_t budget = 4 * heap->nursery_bytes;
+    bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
+    return young >= budget || sparse ? 1 : 0;
+}
+
+GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
+    const size_t *copied = heap->copied_bytes, *marked = heap->marked_bytes;
+    size_t survivors[2] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2]};
+    for (int g = 0; g < 2 && g <= generation; g++) {
+        if (g == 1 && generation == 2) break; /* the old generation's survivors are in the same sum */
+        if (!heap->condemned_bytes[g]) continue;
+        unsigned percent = (unsigned)gc__min(100, survivors[g] / (heap->condemned_bytes[g] / 100 + 1));
+        heap->survival[g] = (heap->survival[g] + percent) / 2;
+    }
+}
+
+/* A nursery in which much survives is too small to be generational: double it. One in which little survives should fit
+   the cache: halve it, down to that. */
+GC__FN void gc__pace_nursery(gc_heap *heap) {
+    if (heap->options.nursery_bytes) return;
+    size_t cached = gc__max(gc__os_l2_bytes() / 2, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
+    uint64_t goal_ns = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 16), GC__NURSERY_MIN);
+    if (heap->options.non_generational) {
+        heap->nursery_bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), 4 * GC__NURSERY_MAX / 16);
+        if (heap->options.heap_bytes_max) heap->nursery_bytes = gc__min(heap->nursery_bytes, gc__max(heap->options.heap_bytes_max / 4, GC__NURSERY_MIN));
+        return;
+    }
+    if (heap->collection.generation == 2) return;
+    uint64_t pause = heap->collection.pause_ns;
+    if (heap->survival[0] > 20 && pause < goal_ns / 2) heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
+    else if (heap->survival[0] < 10 || pause > goal_ns) heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
+}
+
+/* Keeps free regions for what will soon be allocated, and returns the others to the system. */
+GC__FN void gc__pace_release(gc_heap *heap, int generation) {
+    if (heap->options.keep_memory || generation < 2) return;
+    size_t soon = heap->nursery_bytes + (heap->full_threshold - gc__min(heap->full_threshold, gc__old_bytes(heap)));
+    size_t keep = (soon >> GC_REGION_SHIFT) + 4;
+    while (heap->free_count > keep) gc__heap_release_free(heap);
+}
+
+GC__FN void gc__pace_after(gc_heap *heap, int generation) {
+    size_t promoted[GC_GENERATIONS];
+    gc__pace_survival(heap, generation);
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        promoted[g] = heap->copied_bytes[g] + heap->marked_bytes[g];
+        heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
+    }
+    heap->kept_bytes = promoted[0];
+    gc__pace_nursery(heap);
+    if (generation == 2) heap->full_threshold = gc__threshold_for(heap, gc__old_bytes(heap) + heap->kept_bytes);
+    gc__pace_release(heap, generation);
+}
+
+GC__FN void gc__collect_for_budget(gc_heap *heap) {
+    int generation = gc__pace_generation(heap);
+    gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+}
+/* One collection, start to end. */
+
+
+/* Implemented by diag/. */
+GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when);
+GC__FN void gc__checkmark(gc_heap *heap, int generation);
+GC__FN void gc__stress_index(gc_heap *heap);
+
+GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    heap->collecting = true;
+    heap->collection.number++;
+    heap->collection.generation = generation;
+    heap->collection.reason = reason;
+    heap->collection.compacting = compacting;
+    heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
+    memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
+    memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
+    memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_close_windows(thread);
+    if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
+}
+
+GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
+    gc_stats *stats = &heap->stats;
+    gc_collection *collection = &heap->collection;
+    stats->survived_bytes = stats->condemned_bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        stats->survived_bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
+        stats->condemned_bytes += heap->condemned_bytes[g];
+        collection->moved_bytes += heap->copied_bytes[g];
+    }
+    collection->pause_ns = pause_ns;
+    collection->promoted_bytes = stats->survived_bytes;
+    stats->promoted_bytes += stats->survived_bytes;
+    stats->moved_bytes += collection->moved_bytes;
+    stats->collections[collection->generation]++;
+    stats->collections_compacting += collection->compacting;
+    stats->pause_total_ns += pause_ns;
+    stats->pause_last_ns = pause_ns;
+    if (pause_ns > stats->pause_max_ns) stats->pause_max_ns = pause_ns;
+    unsigned bucket = pause_ns ? 63 - (unsigned)__builtin_clzll(pause_ns) : 0;
+    stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
+}
+
+/* Everything between gathering the roots and the last freed region. */
+GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
+    gc__tracer tracer;
+    memset(&tracer, 0, sizeof tracer);
+    tracer.visitor.visit = gc__trace_visit;
+    tracer.heap = heap;
+    /* The roots are in their lists: nothing below asks the host for them again. */
+    gc__region *condemned = gc__condemn(heap, generation, compacting);
+    tracer.verdicts = GC__VERDICTS;
+    /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
+    gc__trace_roots(&tracer);
+    if (generation < 2) gc__trace_cards(&tracer, generation);
+    /* Every reachable condemned object is marked or has a forwarding word; every slot refers to where it is now. */
+    gc__roots_update_interior(heap);
+    gc__handles_clear_dead(heap);
+    gc__external_update(heap);
+    gc__sweep(heap, condemned);
+    /* No verdict is set any more; moved-from and empty regions are free. */
+}
+
+GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (heap->collecting) gc__fatal(&heap->options, "a collection was asked for during collection %llu (from a hook, a trace function or "
+                                    "scan_roots), where allocating and collecting is not allowed", (unsigned long long)heap->collection.number);
+    uint64_t start = gc__os_now_ns();
+    if (heap->options.non_generational) generation = 2;
+    gc__cycle_open(heap, generation, reason, compacting);
+    if (heap->options.stress) gc__stress_index(heap);
+    if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    if (gc__roots_gather(heap) && gc__external_gather(heap, generation)) {
+        gc__cycle_run(heap, generation, compacting);
+        if (heap->options.checkmark) gc__checkmark(heap, generation);
+        if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+        heap->collection.pause_ns = gc__os_now_ns() - start;
+        gc__pace_after(heap, generation);
+    } else {
+        gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
+    }
+    gc__cycle_statistics(heap, gc__os_now_ns() - start);
+    heap->collecting = false;
+    if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
+}
+
+/* Whether a generation has spent enough of its budget for an optional collection of it. */
+GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
+    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->full_threshold / 4 * 3;
+    if (generation == 1) return heap->generation_bytes[1] >= heap->nursery_bytes;
+    return heap->generation_bytes[0] >= heap->nursery_bytes / 4;
+}
+
+GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
+    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2", generation);
+    if (generation < 0) generation = 0;
+    if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
+    if ((mode & GC_COLLECT_OPTIMIZED) && !gc__worth_collecting(heap, generation)) return;
+    gc__collect(heap, generation, GC_REASON_INDUCED, (mode & GC_COLLECT_COMPACTING) != 0);
+}
+/* Verify: walks everything and reports the first reference that is not what the collector's invariants say.
+   Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
+
+
+typedef struct gc__verifier {
+    gc_visitor visitor;
+    gc_heap *heap;
+    const char *when;
+    uintptr_t holder; /* 0: a root */
+    size_t objects;
+    uint8_t *reached;  /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    gc__words stack;
+    size_t reached_count;
+} gc__verifier;
+
+/* Appends a field's name to `text`, if the type tells it. */
+GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
+#if !GC_HAS_MODEL
+    const gc_type *type = gc__object_type(holder);
+    const char *name = type->fields;
+    for (unsigned i = 0; name && i < 16; i++) {
+        size_t length = strcspn(name, ", ");
+        if (type->field_offsets[i] == offset) {
+            snprintf(text, bytes, "field `%.*s` (offset %zu)", (int)length, name, offset);
+            return;
+        }
+        name += length;
+        name += strspn(name, ", ");
+        if (!*name) break;
+    }
+    if (type->element_bytes && offset >= type->bytes) {
+        size_t element = (offset - type->bytes) / type->element_bytes;
+        snprintf(text, bytes, "element %zu (offset %zu)", element, offset);
+        return;
+    }
+#else
+    (void)holder;
+#endif
+    snprintf(text, bytes, "the slot at offset %zu", offset);
+}
+
+/* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
+GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
+    const gc_frame_site *site = verifier->heap->root_site;
+    char field[160];
+    if (verifier->holder) {
+        gc__describe_field(field, sizeof field, verifier->holder, (uintptr_t)slot - verifier->holder);
+        snprintf(text, bytes, "%s of `%s` %p (generation %d)", field, gc__object_name(verifier->holder),
+                 (void *)verifier->holder, gc__region_of(verifier->holder)->generation);
+    } else if (site) {
+        snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function, site->file, site->line);
+    } else {
+        snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->root_kind);
+    }
+}
+
+GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
+    char holder[512];
+    gc__describe_slot(holder, sizeof holder, verifier, slot);
+    gc__fatal(&verifier->heap->options, "verify (%s collection %llu): %s holds %p: %s", verifier->when,
+              (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault);
+}
+
+/* What is wrong with a reference into the arena, NULL if nothing. */
+GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
+    gc__region *region = gc__region_of(ref);
+    if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
+        return "that object was moved or freed by an earlier collection, and this slot was not updated: the slot was not "
+               "reported then (a missed root), or the store into it had no write barrier (gc_store)";
+    if (region->heap != heap) return "that object belongs to another heap: references must stay within one heap";
+    if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
+    if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
+    gc__region_index(region);
+    if (!gc__mark_get(ref))
+        return "no object starts there: it points into an object, or to one that a collection has freed or moved because "
+               "this slot was not reported as a root, or was stored to without the write barrier (gc_store)";
+    return NULL;
+}
+
+GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(*slot, value);
+    if (!ref || !gc__in_arena(ref)) return;
+    const char *fault = gc__reference_fault(verifier->heap, ref);
+    if (fault) gc__verify_fault(verifier, slot, ref, fault);
+    if (!verifier->holder || gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) <= 2) return;
+    if (gc__card_is_dirty((uintptr_t)slot) && gc__bundle_is_dirty((uintptr_t)slot)) return;
+    char text[256];
+    snprintf(text, sizeof text, "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
+             "(or gc_store_value, gc_copy_refs, gc_stored_range)", gc__object_name(ref), gc__region_of(ref)->generation);
+    gc__verify_fault(verifier, slot, ref, text);
+}
+
+GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__verifier *verifier = (gc__verifier *)visitor;
+    if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
+    for (size_t i = 0; i < count; i++) gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+}
+
+/* Calls visitor->visit for every slot of the object. */
+GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+#if GC_HAS_MODEL
+    GC_MODEL_TRACE((void *)object, visitor);
+#else
+    const gc_type *type = gc__object_type(object);
+    for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
+        gc_word *slot = (gc_word *)(object + 8 * i);
+        if (type->refs >> i & 1) gc_visit(visitor, slot, 1, 0);
+        if (type->values >> i & 1) gc_visit(visitor, slot, 1, GC_ROOT_VALUE);
+    }
+    size_t length = type->element_refs | type->element_values ? gc__object_length(object) : 0;
+    for (size_t e = 0; e < length; e++) {
+        uintptr_t element = object + type->bytes + e * type->element_bytes;
+        for (unsigned i = 0; i < 64 && i * 8 < type->element_bytes; i++) {
+            if (type->element_refs >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, 0);
+            if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
+        }
+    }
+    if (type->trace) type->trace((void *)object, visitor);
+#endif
+}
+
+GC__FN bool gc__verify_object(void *context, uintptr_t object) {
+    gc__verifier *verifier = (gc__verifier *)context;
+    verifier->objects++;
+    verifier->holder = object;
+#if !GC_HAS_MODEL
+    const char *fault = gc_type_check(gc__object_type(object));
+    if (fault)
+        gc__fatal(&verifier->heap->options, "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, or "
+                  "its type is misdeclared", verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
+#endif
+    gc__object_visit(object, &verifier->visitor);
+    return true;
+}
+
+/* Windows must be closed or flushed. */
+GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
+    gc__verifier verifier;
+    memset(&verifier, 0, sizeof verifier);
+    verifier.visitor.visit = gc__verify_visit;
+    verifier.heap = heap;
+    verifier.when = when;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            gc__region_walk(region, gc__verify_object, &verifier);
+    verifier.holder = 0;
+    gc__roots_visit(heap, &verifier.visitor);
+    return verifier.objects;
+}
+
+GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
+    if (!ref || !gc__in_arena(ref)) return;
+    size_t index = gc__mark_index(ref);
+    uint8_t bit = (uint8_t)(1u << (index & 7));
+    if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
+    const char *fault = gc__reference_fault(verifier->heap, ref);
+    if (fault) {
+        verifier->when = "checkmark after";
+        gc__verify_fault(verifier, slot, ref, fault);
+    }
+    verifier->reached[index >> 3] |= bit;
+    verifier->reached_count++;
+    if (!gc__words_push(&verifier->stack, ref)) gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
+}
+
+GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__verifier *verifier = (gc__verifier *)visitor;
+    for (size_t i = 0; i < count; i++)
+        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)), (gc_word *)slot + i);
+}
+
+GC__FN size_t gc__count_marks(const gc_heap *heap) {
+    size_t count = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+            for (size_t i = 0; i < GC_REGION_BYTES / 512; i++) count += (size_t)__builtin_popcountll(marks[i]);
+        }
+    return count;
+}
+
+/* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
+GC__FN void gc__checkmark(gc_heap *heap, int generation) {
+    size_t bytes = gc__the_arena.used * (GC_REGION_BYTES / 64);
+    gc__verifier verifier;
+    memset(&verifier, 0, sizeof verifier);
+    verifier.visitor.visit = gc__checkmark_visit;
+    verifier.heap = heap;
+    verifier.reached = (uint8_t *)gc__os_map(bytes);
+    if (!verifier.reached) {
+        gc__warn(&heap->options, "checkmark was left out: the system gives no memory for its bits");
+        return;
+    }
+    for (size_t i = 0; i < heap->roots.count; i++) {
+        gc_word *slot = (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1);
+        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
+    }
+    for (size_t i = 0; i < heap->pins.count; i++) gc__checkmark_reach(&verifier, heap->pins.words[i], NULL);
+    for (size_t i = 0; i < heap->interior.count; i += 3) gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
+    while (verifier.stack.count) {
+        verifier.holder = verifier.stack.words[--verifier.stack.count];
+        gc__object_visit(verifier.holder, &verifier.visitor);
+    }
+    size_t survivors = gc__count_marks(heap);
+    if (generation == 2 && survivors != verifier.reached_count)
+        gc__fatal(&heap->options, "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the collector, please report it",
+                  (unsigned long long)heap->collection.number, survivors, verifier.reached_count);
+    gc__words_free(&verifier.stack);
+    gc__os_unmap(verifier.reached, bytes);
+}
+/* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
+   that a reference that no root reported faults at its first use. The fault handler then says what it was. */
+
+
+GC__FN bool gc__stack_is_new(gc_heap *heap) {
+    uintptr_t hash = (uintptr_t)gc__os_stack_hash();
+    for (size_t i = 0; i < heap->stacks_seen.count; i++)
+        if (heap->stacks_seen.words[i] == hash) return false;
+    gc__words_push(&heap->stacks_seen, hash);
+    return true;
+}
+
+GC__FN void gc__stress_at_allocation(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
+    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (heap->options.stress == GC_STRESS_NTH) {
+        now = thread->stress_countdown <= 1;
+        thread->stress_countdown = now ? heap->options.stress_interval : thread->stress_countdown - 1;
+    }
+    if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+/* The header word of an object that may have moved several times. The quarantine must be accessible. */
+GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
+    while ((GC__WORD(object) & 3) == GC__FORWARD_TAG && gc__in_arena(GC__WORD(object))) {
+        uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
+        if (!gc__region_of(next)->accessible || gc__region_of(next)->kind == GC__FREE) return 0;
+        object = next;
+    }
+    return object;
+}
+
+/* Finds who still holds the stale address: heap slots, whose store then lacked a barrier. */
+typedef struct gc__holder_search {
+    gc_visitor visitor;
+    uintptr_t object, stale;
+} gc__holder_search;
+
+GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__holder_search *search = (gc__holder_search *)visitor;
+    for (size_t i = 0; i < count; i++) {
+        gc_word *word = (gc_word *)slot + i;
+        if (gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE)) != search->stale) continue;
+        char field[160];
+        gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
+        fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds it: a store there had no write barrier (gc_store)\n", field,
+                gc__object_name(search->object), (void *)search->object);
+    }
+}
+
+GC__FN bool gc__holder_object(void *context, uintptr_t object) {
+    gc__holder_search *search = (gc__holder_search *)context;
+    search->object = object;
+    gc__object_visit(object, &search->visitor);
+    return true;
+}
+
+GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+    for (size_t i = 0; i < count; i++)
+        if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        unsigned shown = 0;
+        for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4; at += 8) {
+            if (*(gc_word *)at != object) continue;
+            fprintf(stderr, "gc.h:   the native stack holds it at %p, %zu bytes above the stack pointer\n", (void *)at, (size_t)(at - stack_pointer));
+            shown++;
+        }
+        fprintf(stderr, "gc.h:   frames in force, innermost first:\n");
+        shown = 0;
+        for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
+            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file, frame->site->line, frame->site->names);
+        if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
+    }
+    gc__holder_search search = {{gc__holder_visit}, 0, object};
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
+}
+
+/* The fault handler: says which object was used after it moved or died. */
+__attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+    if (!gc__in_arena(address)) return false;
+    gc__region *region = gc__region_of(address);
+    gc_heap *heap = region->heap;
+    if (region->kind != GC__QUARANTINED || !heap) return false;
+    for (gc__region *each = heap->quarantine; each; each = each->next) gc__os_access((void *)each->base, GC_REGION_BYTES, true);
+    uintptr_t object = gc__mark_previous(region->base, address);
+    if (!object) return false;
+    bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;
+    uintptr_t now = gc__follow_forwarding(object);
+    fflush(stdout);
+    fprintf(stderr, "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in collection %llu.\n",
+            now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
+            moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
+    fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS (or report it from\n"
+                    "gc.h: scan_roots) before the call that may collect:\n");
+    gc__report_holders(heap, object, words, count, stack_pointer);
+    fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
+    gc__os_print_stack();
+    if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
+    abort();
+}
+
+/* Before a stress collection: makes every object findable, for the fault handler. */
+GC__FN void gc__stress_index(gc_heap *heap) {
+    for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
+}
+/* Statistics. */
+
+
+GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_flush_windows(thread);
+    *stats = heap->stats;
+    stats->generation_bytes[0] = heap->generation_bytes[0] + heap->kept_bytes;
+    stats->generation_bytes[1] = heap->generation_bytes[1];
+    stats->generation_bytes[2] = heap->generation_bytes[2];
+    stats->large_bytes = heap->large_bytes;
+    stats->external_bytes = heap->external_bytes;
+    stats->nursery_bytes = heap->nursery_bytes;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        stats->live_bytes += stats->generation_bytes[g];
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            stats->regions += region->span;
+            if (region->kind == GC__LARGE) stats->used_bytes += (gc__object_bytes(region->base) + 4095) & ~(size_t)4095;
+            else stats->used_bytes += region->linear ? region->top - region->base : GC_REGION_BYTES;
+        }
+    }
+    stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
+    stats->committed_bytes = heap->held_regions << GC_REGION_SHIFT;
+    stats->committed_bytes_peak = heap->held_peak << GC_REGION_SHIFT;
+    size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
+    if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> (GC_BUNDLE_SHIFT + 0);
+    stats->table_bytes = heap->held_regions * per_region;
+}
+
+GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
+    uint64_t total = 0, seen = 0;
+    for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
+    for (int i = 0; i < GC_PAUSE_BUCKETS; i++) {
+        seen += stats->pauses[i];
+        if (seen && (double)seen >= fraction * (double)total) {
+            uint64_t end = (uint64_t)2 << i;
+            return end < stats->pause_max_ns ? end : stats->pause_max_ns;
+        }
+    }
+    return 0;
+}
+
+GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
+    gc_stats s;
+    gc_get_stats(heap, &s);
+    const double mib = 1048576.0, ms = 1e6;
+    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n", (unsigned long long)s.collections[0],
+            (unsigned long long)s.collections[1], (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);
+    fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms, (double)s.pause_max_ns / ms,
+            (double)gc_stats_pause_percentile(&s, 0.99) / ms);
+    fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
+    fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib, (double)s.moved_bytes / mib);
+    fprintf(file, "last         %.2f of %.2f MiB condemned survived\n", (double)s.survived_bytes / mib, (double)s.condemned_bytes / mib);
+    fprintf(file, "live         %.2f MiB (gen0 %.2f, gen1 %.2f, gen2 %.2f; large objects %.2f)\n", (double)s.live_bytes / mib,
+            (double)s.generation_bytes[0] / mib, (double)s.generation_bytes[1] / mib, (double)s.generation_bytes[2] / mib,
+            (double)s.large_bytes / mib);
+    fprintf(file, "regions      %zu of %zu KiB; used %.2f MiB, holes %.2f MiB\n", s.regions, GC_REGION_BYTES >> 10, (double)s.used_bytes / mib,
+            (double)s.fragmentation_bytes / mib);
+    fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n", (double)s.committed_bytes / mib,
+            (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib, (double)s.external_bytes / mib);
+    fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
+}
+/* Looking at the heap: walks and questions about addresses. */
+
+
+GC__FN void gc__heap_flush(gc_heap *heap) {
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_flush_windows(thread);
+}
+
+GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
+    if (!gc__in_arena((uintptr_t)address)) return false;
+    const gc__region *region = gc__region_of((uintptr_t)address);
+    return region->heap == heap && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
+}
+
+GC_API void *gc_object_at(gc_heap *heap, const void *address) {
+    if (!gc_is_heap_pointer(heap, address)) return NULL;
+    gc__heap_flush(heap);
+    return (void *)gc__heap_covering(heap, (uintptr_t)address);
+}
+
+GC_API int gc_generation_of(const void *object) {
+    if (!gc__in_arena((uintptr_t)object)) return GC_GENERATIONS;
+    gc__region *region = gc__region_of((uintptr_t)object);
+    if (!region->heap || region->kind == GC__FREE || region->kind == GC__QUARANTINED) return GC_GENERATIONS;
+    return gc__region_first(region)->generation;
+}
+
+GC_API size_t gc_object_bytes(const void *object) { return gc__object_bytes((uintptr_t)object); }
+GC_API const char *gc_object_type_name(const void *object) { return gc__object_name((uintptr_t)object); }
+
+typedef struct gc__walk {
+    bool (*visit)(void *context, void *object, size_t bytes, int generation);
+    void *context;
+    int generation;
+} gc__walk;
+
+GC__FN bool gc__walk_object(void *context, uintptr_t object) {
+    const gc__walk *walk = (const gc__walk *)context;
+    return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
+}
+
+GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation), void *context) {
+    gc__walk walk = {visit, context, 0};
+    gc__heap_flush(heap);
+    for (; walk.generation < GC_GENERATIONS; walk.generation++)
+        for (gc__region *region = heap->regions[walk.generation]; region; region = region->next)
+            if (!gc__region_walk(region, gc__walk_object, &walk)) return;
+}
+
+GC_API size_t gc_verify(gc_heap *heap) {
+    gc__heap_flush(heap);
+    return gc__verify_heap(heap, "after");
+}
+/* Mutator threads. */
+
+
+GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+    if (heap->threads) {
+        gc__fail(GC_ERROR_THREADS, "gc_thread_attach: the heap already has a thread; detach it first, or give each thread a heap");
+        return NULL;
+    }
+    gc_thread *thread = (gc_thread *)calloc(1, sizeof *thread);
+    if (!thread) {
+        gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
+        return NULL;
+    }
+    thread->heap = heap;
+    thread->stack_base = gc__os_stack_base();
+    thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
+    thread->stress_countdown = heap->options.stress_interval;
+    heap->threads = thread;
+    return thread;
+}
+
+GC_API void gc_thread_detach(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left", thread->frames->site->names,
+              thread->frames->site->file, thread->frames->site->line);
+    GC_ASSERT(!heap->collecting, "gc_thread_detach: called during a collection");
+    gc__thread_close_windows(thread);
+    gc_thread **link = &heap->threads;
+    while (*link != thread) link = &(*link)->next;
+    *link = thread->next;
+    free(thread);
+}
+
+GC_API gc_heap *gc_thread_heap(const gc_thread *thread) { return thread->heap; }
+
+GC_API void gc__safepoint_slow(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (heap->options.stress == GC_STRESS_SAFEPOINT)
+        gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+/* Creating and destroying heaps. */
+
+
+#define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
+
+/* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
+GC__FN gc_result gc__options_from_environment(gc_options *options) {
+    if (!GC_ENVIRONMENT) return GC_OK;
+    const char *stress = getenv("GC_STRESS"), *verify = getenv("GC_VERIFY"), *checkmark = getenv("GC_CHECKMARK");
+    if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    if (!stress || !*stress) return GC_OK;
+    char *end;
+    unsigned long every = strtoul(stress, &end, 10);
+    if (strcmp(stress, "allocation") == 0) options->stress = GC_STRESS_ALLOCATION;
+    else if (strcmp(stress, "safepoint") == 0) options->stress = GC_STRESS_SAFEPOINT;
+    else if (strcmp(stress, "stack") == 0) options->stress = GC_STRESS_STACK;
+    else if (*end == 0 && every <= 0xFFFFFFFF) {
+        options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
+        options->stress_interval = (unsigned)every;
+    } else {
+        return gc__fail(GC_ERROR_OPTION, "environment GC_STRESS=%s: it must be allocation, safepoint, stack, or a number N to collect at "
+                        "every Nth allocation", stress);
+    }
+    return GC_OK;
+}
+
+GC__FN gc_result gc__options_check(gc_options *options) {
+    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
+    if (options->heap_bytes_max && options->heap_bytes_max < least)
+        return gc__fail(GC_ERROR_OPTION, "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+                        "smaller GC_REGION_SHIFT", options->heap_bytes_max, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    if ((unsigned)options->stress > GC_STRESS_STACK)
+        return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
+    if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
+        return gc__fail(GC_ERROR_OPTION, "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER", options->verify);
+    if (options->stress_interval == 0) options->stress_interval = 100;
+    return GC_OK;
+}
+
+GC_API gc_heap *gc_heap_create(const gc_options *given) {
+    gc_options options;
+    memset(&options, 0, sizeof options);
+    if (given) options = *given;
+    if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
+    gc__lock_take(&gc__the_arena.lock);
+    gc_result opened = gc__arena_open();
+    if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
+    gc__lock_release(&gc__the_arena.lock);
+    gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
+    if (!heap) {
+        if (opened == GC_OK) gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        return NULL;
+    }
+    heap->options = options;
+    heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
+    heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(gc__os_l2_bytes() / 2, GC__NURSERY_MIN);
+    if (options.non_generational && !options.nursery_bytes) heap->nursery_bytes = 4 * GC__NURSERY_MAX / 16;
+    heap->full_threshold = gc__threshold_for(heap, 0);
+    heap->survival[0] = heap->survival[1] = 20;
+    return heap;
+}
+
+GC__FN void gc__heap_free_regions(gc_heap *heap) {
+    while (heap->quarantine) gc__quarantine_pop(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        while (heap->regions[g]) {
+            gc__region *region = heap->regions[g];
+            heap->regions[g] = region->next;
+            if (g) gc__cards_clear(region->base, region->base + region->span * GC_REGION_BYTES);
+            gc__heap_give(heap, region);
+        }
+    }
+    while (heap->free) gc__heap_release_free(heap);
+}
+
+GC_API void gc_heap_destroy(gc_heap *heap) {
+    if (!heap) return;
+    GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
+    while (heap->threads) {
+        gc_thread *thread = heap->threads;
+        heap->threads = thread->next;
+        free(thread);
+    }
+    gc__heap_free_regions(heap);
+    gc__handles_free_all(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
+    gc__words *lists[] = {&heap->roots, &heap->interior, &heap->pins, &heap->mark_stack, &heap->globals, &heap->stacks_seen, &heap->external_moving};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    free(heap);
+}
+
+GC_API void *gc_heap_host(const gc_heap *heap) { return heap->options.host; }
+#endif
+
+#include "gc_handles.h"

@@ -1,0 +1,75 @@
+/* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
+   exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
+   The owning thread, cooperative mode. */
+#pragma once
+
+#include "barrier.h"
+
+#include <string.h>
+
+#define GC_LARGE_BYTES (GC_REGION_BYTES / 8) /* objects over this own whole regions and never move */
+#define GC_OBJECT_BYTES_MIN ((size_t)16)
+
+GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed);
+GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed);
+
+/* An object's size from its parts: at least 16 bytes, a multiple of 8. */
+static inline size_t gc__align(size_t bytes) {
+    return bytes < GC_OBJECT_BYTES_MIN ? GC_OBJECT_BYTES_MIN : (bytes + 7) & ~(size_t)7;
+}
+
+/* `bytes` of zeroed heap memory, for hosts with an object model of their own (GC_MODEL_BYTES): the caller writes the
+   header before the next call that may collect. */
+static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
+    size_t size = gc__align(bytes);
+    char *object = thread->allocation;
+    if (GC__UNLIKELY(size > (size_t)(thread->allocation_limit - object) || size < bytes))
+        return gc__allocate_slow(thread, bytes, true);
+    thread->allocation = object + size;
+    return object;
+}
+
+#if !GC_HAS_MODEL
+/* A new object of a type without elements, zeroed but for its header. */
+static inline void *gc_new(gc_thread *thread, const gc_type *type) {
+    size_t size = gc__align(type->bytes);
+    char *object = thread->allocation;
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || size > (size_t)(thread->allocation_limit - object)))
+        return gc__new_slow(thread, type, 0, true);
+    thread->allocation = object + size;
+    ((gc_object *)object)->type = type;
+    return object;
+}
+
+/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
+   Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
+static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
+    char *object = thread->allocation;
+    size_t room = (size_t)(thread->allocation_limit - object);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || length > room)) return gc__new_slow(thread, type, length, true);
+    size_t size = gc__align(type->bytes + length * type->element_bytes);
+    if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
+    thread->allocation = object + size;
+    ((gc_array *)object)->header.type = type;
+    ((gc_array *)object)->length = length;
+    return object;
+}
+
+/* The same with undefined contents behind header and length, for a type without references: the caller fills it. */
+static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
+    char *object = thread->raw;
+    size_t room = (size_t)(thread->raw_limit - object);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || length > room)) return gc__new_slow(thread, type, length, false);
+    size_t size = gc__align(type->bytes + length * type->element_bytes);
+    if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
+    thread->raw = object + size;
+    ((gc_array *)object)->header.type = type;
+    ((gc_array *)object)->length = length;
+    return object;
+}
+#endif
+
+/* Adds `bytes` (may be negative) to what the object holds outside the heap: it counts towards budgets and
+   heap_bytes_max until the object dies. May collect, so `object` must be in a root: it is read before. On failure
+   (GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY) nothing was added. */
+GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes);

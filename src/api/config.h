@@ -1,0 +1,73 @@
+/* Compile-time facts. Every translation unit of a program must be compiled with the same ones. */
+#pragma once
+
+#if defined(GC_IMPLEMENTATION) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
+#endif
+
+#include "../gc_barrier_x86_64.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+#define GC__EXTERN extern "C"
+#else
+#define GC__EXTERN extern
+#endif
+
+#ifndef GC_API
+#define GC_API GC__EXTERN /* linkage of the public functions */
+#endif
+#ifndef GC_ARENA_BYTES
+#define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
+#endif
+#ifndef GC_DEBUG
+#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
+#endif
+#ifndef GC_SHADOW_HEAP
+#define GC_SHADOW_HEAP 0 /* 1: the barrier keeps a second copy of old slots, so that verify sees stores without it */
+#endif
+#ifndef GC_ENVIRONMENT
+#define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
+#endif
+
+/* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_ROOT_VALUE) holds.
+   GC_VALUE_IS_REF(word): whether the word refers to an object; GC_VALUE_TO_REF(word): that object's address;
+   GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word` referred to the object before it moved. */
+#ifdef GC_VALUE_IS_REF
+#define GC_HAS_VALUES 1
+#if !defined(GC_VALUE_TO_REF) || !defined(GC_VALUE_FROM_REF)
+#error "GC_VALUE_IS_REF is defined: define GC_VALUE_TO_REF(word) and GC_VALUE_FROM_REF(ref, word) too"
+#endif
+#else
+#define GC_HAS_VALUES 0
+#define GC_VALUE_IS_REF(word) ((word) != 0)
+#define GC_VALUE_TO_REF(word) (word)
+#define GC_VALUE_FROM_REF(ref, word) (ref)
+#endif
+
+/* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
+   clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
+   slots; GC_MODEL_NAME(object): its type's name, for reports. */
+#ifdef GC_MODEL_BYTES
+#define GC_HAS_MODEL 1
+#if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
+#error "GC_MODEL_BYTES is defined: define GC_MODEL_TRACE(object, visitor) and GC_MODEL_NAME(object) too"
+#endif
+#else
+#define GC_HAS_MODEL 0
+#endif
+
+#if GC_DEBUG >= 1
+#define GC_ASSERT(condition, ...) ((condition) ? (void)0 : gc__misuse(__FILE__, __LINE__, __VA_ARGS__))
+#else
+#define GC_ASSERT(condition, ...) ((void)0)
+#endif
+
+#define GC__UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define GC__LIKELY(x) __builtin_expect(!!(x), 1)
+
+GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn, cold));

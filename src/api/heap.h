@@ -1,0 +1,119 @@
+/* Heaps: options, creation, statistics. */
+#pragma once
+
+#include "result.h"
+#include "types.h"
+
+#define GC_GENERATIONS 3
+
+/* Why a collection runs. */
+#define GC_REASONS(X)                                        \
+    X(GC_REASON_NURSERY, "nursery budget spent")             \
+    X(GC_REASON_GROWTH, "heap grew past its threshold")      \
+    X(GC_REASON_LIMIT, "heap limit reached")                 \
+    X(GC_REASON_INDUCED, "gc_collect")                       \
+    X(GC_REASON_STRESS, "stress")
+
+typedef enum gc_reason {
+#define GC__REASON_NAME(name, text) name,
+    GC_REASONS(GC__REASON_NAME)
+#undef GC__REASON_NAME
+} gc_reason;
+
+GC_API const char *gc_reason_text(gc_reason reason);
+
+/* One collection, as its start and end hooks see it. */
+typedef struct gc_collection {
+    uint64_t number;            /* 1 for the heap's first */
+    int generation;             /* the oldest condemned generation */
+    gc_reason reason;
+    bool compacting;
+    uint64_t pause_ns;          /* 0 at the start */
+    size_t promoted_bytes;      /* survivors, moved or not; 0 at the start */
+    size_t moved_bytes;         /* the part of them that was copied; 0 at the start */
+} gc_collection;
+
+typedef enum gc_stress {
+    GC_STRESS_OFF,
+    GC_STRESS_ALLOCATION, /* collect at every allocation */
+    GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint */
+    GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
+    GC_STRESS_STACK       /* collect at the first allocation from each distinct native call stack */
+} gc_stress;
+
+enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
+
+/* Options of a heap. All zero is the default; each field says what 0 means. */
+typedef struct gc_options {
+    size_t heap_bytes_max;      /* memory the heap may hold; 0: as much as there is. The least is 8 regions. */
+    size_t nursery_bytes;       /* allocation between young collections; 0: from the L2 cache, adapting to survival */
+    unsigned growth_percent;    /* a full collection runs when the old generation has grown by this much; 0: 100 */
+    unsigned pause_goal_us;     /* what an adaptive nursery keeps young pauses under; 0: 5000 */
+    bool non_moving;            /* objects never move; survivors stay in place with holes between them */
+    bool non_generational;      /* the host has no write barriers: every collection is a full one */
+    bool conservative_stack;    /* also scan the native stack and registers of attached threads, pinning what they hold */
+    bool keep_memory;           /* never return free memory to the system before gc_heap_destroy */
+
+    /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
+       gc_visit(visitor, slot, count, flags). Runs with the world stopped; must not allocate or collect. 0: none. */
+    void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
+    void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
+    void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
+    /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
+       the hook may have dropped references. It must not allocate from this heap. 0: none. */
+    bool (*out_of_memory)(void *host, size_t bytes, const char *message);
+    void (*warning)(void *host, const char *message); /* 0: to stderr */
+    void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
+    void *host;                 /* handed to all of these */
+
+    unsigned verify;            /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
+    bool checkmark;             /* after each trace, check it by a second, simple mark */
+    gc_stress stress;           /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
+    unsigned stress_interval;   /* for GC_STRESS_NTH; 0: 100 */
+    bool test_small_mark_stack; /* for tests: the mark stack holds 64 entries, so that it overflows */
+} gc_options;
+
+/* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy.
+   Returns NULL on failure: gc_last_message() then names the limit and the remedy. Any thread. Never collects.
+   Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as above), GC_VERIFY=1 (both), GC_CHECKMARK=1. */
+GC_API gc_heap *gc_heap_create(const gc_options *options);
+
+/* Frees the heap, its objects, handles and attached threads. No thread may be using it. */
+GC_API void gc_heap_destroy(gc_heap *heap);
+
+/* The host pointer of the heap's options. */
+GC_API void *gc_heap_host(const gc_heap *heap);
+
+#define GC_PAUSE_BUCKETS 32
+
+typedef struct gc_stats {
+    uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
+    uint64_t collections_compacting;
+    uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
+    uint64_t pauses[GC_PAUSE_BUCKETS];    /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
+    uint64_t allocated_bytes;             /* by mutators since creation, in whole windows not yet filled included */
+    uint64_t promoted_bytes;              /* survivors of all collections, by age */
+    uint64_t moved_bytes;                 /* the part of them that was copied */
+    size_t survived_bytes;                /* by the last collection */
+    size_t condemned_bytes;               /* by the last collection */
+    size_t live_bytes;                    /* objects in use as far as known: exact just after a full collection */
+    size_t generation_bytes[GC_GENERATIONS]; /* the same, for each generation */
+    size_t used_bytes;                    /* of the regions that hold objects, holes included */
+    size_t committed_bytes;               /* regions that the heap holds, free ones included */
+    size_t committed_bytes_peak;
+    size_t large_bytes;                   /* in large objects */
+    size_t external_bytes;                /* gc_add_external_bytes */
+    size_t table_bytes;                   /* card table, mark bits and region table for what is committed */
+    size_t fragmentation_bytes;           /* used_bytes - live_bytes */
+    size_t regions;                       /* that hold objects */
+    size_t nursery_bytes;                 /* the current budget */
+    uint64_t mark_stack_overflows;
+    uint64_t evacuation_failures;         /* objects that stayed in place because there was no room for a copy */
+} gc_stats;
+
+/* Fills *stats. Cooperative mode or stopped world; never collects. */
+GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
+/* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. */
+GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
+/* A readable page of gc_get_stats. */
+GC_API void gc_print_stats(gc_heap *heap, FILE *file);

@@ -1,0 +1,30 @@
+/* What can fail, and the texts. */
+#pragma once
+
+#include "config.h"
+
+/* One table makes the enum and the texts. */
+#define GC_RESULTS(X)                                                                                              \
+    X(GC_OK, "success")                                                                                            \
+    X(GC_ERROR_OPTION, "an option is out of range")                                                                \
+    X(GC_ERROR_RESERVE, "address space could not be reserved")                                                     \
+    X(GC_ERROR_MEMORY, "the system has no more memory")                                                            \
+    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")                                                   \
+    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")                                               \
+    X(GC_ERROR_TYPE, "the type is misdeclared")                                                                    \
+    X(GC_ERROR_THREADS, "the heap already has its one mutator thread")                                             \
+    X(GC_ERROR_MISUSE, "the call is not allowed here")
+
+typedef enum gc_result {
+#define GC__RESULT_NAME(name, text) name,
+    GC_RESULTS(GC__RESULT_NAME)
+#undef GC__RESULT_NAME
+} gc_result;
+
+/* The text of a result; static storage. */
+GC_API const char *gc_result_text(gc_result result);
+
+/* The result of the last failed call on this native thread, and a sentence that names the limit that was met and the
+   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. */
+GC_API gc_result gc_last_result(void);
+GC_API const char *gc_last_message(void);

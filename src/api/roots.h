@@ -1,0 +1,25 @@
+/* Root slots: flags, visiting, globals. */
+#pragma once
+
+#include "thread.h"
+
+/* Flags of a slot. The first three have the CLR's values. */
+enum {
+    GC_ROOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
+    GC_ROOT_PINNED = 2,       /* the object stays where it is for this collection */
+    GC_ROOT_CONSERVATIVE = 4, /* the word may not be a reference at all: implies both of the above, never written */
+    GC_ROOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
+    GC__ROOT_CONTIGUOUS = 16  /* of a frame: slots is the first of `count` variables */
+};
+
+/* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
+   which flags may only be 0 or GC_ROOT_VALUE. The collector may rewrite the slots. */
+static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    visitor->visit(visitor, slot, count, flags);
+}
+
+/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
+   Cooperative mode. Fails with GC_ERROR_MEMORY. Never collects. */
+GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
+/* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
+GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);

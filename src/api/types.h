@@ -1,0 +1,100 @@
+/* Objects and their types.
+
+   By default an object begins with `const gc_type *`; one that has elements continues with `size_t length`. */
+#pragma once
+
+#include "config.h"
+
+typedef struct gc_heap gc_heap;
+typedef struct gc_thread gc_thread;
+typedef struct gc_type gc_type;
+
+/* Receives the slots that a trace function or a root callback reports. Opaque: pass it on to gc_visit. */
+typedef struct gc_visitor gc_visitor;
+struct gc_visitor {
+    void (*visit)(gc_visitor *visitor, void *slot, size_t count, unsigned flags);
+};
+
+typedef struct gc_object {
+    const gc_type *type;
+} gc_object;
+
+typedef struct gc_array {
+    gc_object header;
+    size_t length;
+} gc_array;
+
+/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it.
+   Bit i of a mask stands for the 8-byte word i of the fixed part or of an element, so masks reach the first 512 bytes;
+   a type with references further in needs a trace function. */
+struct gc_type {
+    const char *name;
+    uint32_t bytes;           /* the fixed part, header included; elements start here */
+    uint32_t element_bytes;   /* 0: no elements, and no length word */
+    uint64_t refs;            /* words of the fixed part that hold plain pointers to objects, or null */
+    uint64_t values;          /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
+    uint64_t element_refs;    /* the same two masks for each element */
+    uint64_t element_values;
+    void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
+                                                         Must not allocate, nor read other heap objects. */
+    const char *fields;           /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    uint16_t field_offsets[16];   /* their offsets in the order of `fields` */
+};
+
+/* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
+   Any thread, any mode; never collects. gc_new checks on its slow path, and always if GC_DEBUG >= 2. */
+GC_API const char *gc_type_check(const gc_type *type);
+
+/* Declares, as an initializer, a type of fixed size whose named fields (at most 16) are references:
+       static const gc_type cell_type = GC_TYPE(cell, next);
+   A field that is not 8-byte aligned or lies beyond 512 bytes does not compile. */
+#define GC_TYPE(T, ...) GC_TYPE_MIXED(T, GC_FIELDS(T, __VA_ARGS__), 0, GC_NAMES(T, __VA_ARGS__))
+/* The same for fields that are tagged values. */
+#define GC_TYPE_VALUES(T, ...) GC_TYPE_MIXED(T, 0, GC_FIELDS(T, __VA_ARGS__), GC_NAMES(T, __VA_ARGS__))
+/* A type of fixed size without references. */
+#define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
+/* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
+#define GC_TYPE_MIXED(T, refs, values, names) {#T, sizeof(T), 0, refs, values, 0, 0, 0, names}
+
+/* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
+   whose elements are references, tagged values, or neither. No other field of T holds a reference. */
+#define GC_TYPE_ARRAY(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 1, 0, GC_NO_NAMES)
+#define GC_TYPE_ARRAY_VALUES(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 1, GC_NO_NAMES)
+#define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
+/* All masks by hand: fixed-part references and values, element references and values. */
+#define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
+    {#T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, names}
+/* A type whose slots only its trace function knows. */
+#define GC_TYPE_TRACED(T, trace) {#T, sizeof(T), 0, 0, 0, 0, 0, trace, GC_NO_NAMES}
+#define GC_TYPE_ARRAY_TRACED(T, member, trace) \
+    {#T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, GC_NO_NAMES}
+
+/* The mask of the named fields of T; masks combine by |. */
+#define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
+#define GC_NAMES(T, ...) #__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
+#define GC_NO_NAMES 0, { 0 }
+
+#define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
+#define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
+#define GC__FIELD_OFFSET(T, f) offsetof(T, f),
+#define GC__EACH(m, T, ...) GC__COUNT(__VA_ARGS__)(m, T, __VA_ARGS__)
+#define GC__COUNT(...) \
+    GC__PICK(__VA_ARGS__, GC__E16, GC__E15, GC__E14, GC__E13, GC__E12, GC__E11, GC__E10, GC__E9, GC__E8, GC__E7, \
+             GC__E6, GC__E5, GC__E4, GC__E3, GC__E2, GC__E1, 0)
+#define GC__PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, x, ...) x
+#define GC__E1(m, T, a) m(T, a)
+#define GC__E2(m, T, a, ...) m(T, a) GC__E1(m, T, __VA_ARGS__)
+#define GC__E3(m, T, a, ...) m(T, a) GC__E2(m, T, __VA_ARGS__)
+#define GC__E4(m, T, a, ...) m(T, a) GC__E3(m, T, __VA_ARGS__)
+#define GC__E5(m, T, a, ...) m(T, a) GC__E4(m, T, __VA_ARGS__)
+#define GC__E6(m, T, a, ...) m(T, a) GC__E5(m, T, __VA_ARGS__)
+#define GC__E7(m, T, a, ...) m(T, a) GC__E6(m, T, __VA_ARGS__)
+#define GC__E8(m, T, a, ...) m(T, a) GC__E7(m, T, __VA_ARGS__)
+#define GC__E9(m, T, a, ...) m(T, a) GC__E8(m, T, __VA_ARGS__)
+#define GC__E10(m, T, a, ...) m(T, a) GC__E9(m, T, __VA_ARGS__)
+#define GC__E11(m, T, a, ...) m(T, a) GC__E10(m, T, __VA_ARGS__)
+#define GC__E12(m, T, a, ...) m(T, a) GC__E11(m, T, __VA_ARGS__)
+#define GC__E13(m, T, a, ...) m(T, a) GC__E12(m, T, __VA_ARGS__)
+#define GC__E14(m, T, a, ...) m(T, a) GC__E13(m, T, __VA_ARGS__)
+#define GC__E15(m, T, a, ...) m(T, a) GC__E14(m, T, __VA_ARGS__)
+#define GC__E16(m, T, a, ...) m(T, a) GC__E15(m, T, __VA_ARGS__)

@@ -1,0 +1,102 @@
+/* One collection, start to end. */
+#pragma once
+
+#include "pace.h"
+
+/* Implemented by diag/. */
+GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when);
+GC__FN void gc__checkmark(gc_heap *heap, int generation);
+GC__FN void gc__stress_index(gc_heap *heap);
+
+GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    heap->collecting = true;
+    heap->collection.number++;
+    heap->collection.generation = generation;
+    heap->collection.reason = reason;
+    heap->collection.compacting = compacting;
+    heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
+    memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
+    memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
+    memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_close_windows(thread);
+    if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
+}
+
+GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
+    gc_stats *stats = &heap->stats;
+    gc_collection *collection = &heap->collection;
+    stats->survived_bytes = stats->condemned_bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        stats->survived_bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
+        stats->condemned_bytes += heap->condemned_bytes[g];
+        collection->moved_bytes += heap->copied_bytes[g];
+    }
+    collection->pause_ns = pause_ns;
+    collection->promoted_bytes = stats->survived_bytes;
+    stats->promoted_bytes += stats->survived_bytes;
+    stats->moved_bytes += collection->moved_bytes;
+    stats->collections[collection->generation]++;
+    stats->collections_compacting += collection->compacting;
+    stats->pause_total_ns += pause_ns;
+    stats->pause_last_ns = pause_ns;
+    if (pause_ns > stats->pause_max_ns) stats->pause_max_ns = pause_ns;
+    unsigned bucket = pause_ns ? 63 - (unsigned)__builtin_clzll(pause_ns) : 0;
+    stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
+}
+
+/* Everything between gathering the roots and the last freed region. */
+GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
+    gc__tracer tracer;
+    memset(&tracer, 0, sizeof tracer);
+    tracer.visitor.visit = gc__trace_visit;
+    tracer.heap = heap;
+    /* The roots are in their lists: nothing below asks the host for them again. */
+    gc__region *condemned = gc__condemn(heap, generation, compacting);
+    tracer.verdicts = GC__VERDICTS;
+    /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
+    gc__trace_roots(&tracer);
+    if (generation < 2) gc__trace_cards(&tracer, generation);
+    /* Every reachable condemned object is marked or has a forwarding word; every slot refers to where it is now. */
+    gc__roots_update_interior(heap);
+    gc__handles_clear_dead(heap);
+    gc__external_update(heap);
+    gc__sweep(heap, condemned);
+    /* No verdict is set any more; moved-from and empty regions are free. */
+}
+
+GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (heap->collecting) gc__fatal(&heap->options, "a collection was asked for during collection %llu (from a hook, a trace function or "
+                                    "scan_roots), where allocating and collecting is not allowed", (unsigned long long)heap->collection.number);
+    uint64_t start = gc__os_now_ns();
+    if (heap->options.non_generational) generation = 2;
+    gc__cycle_open(heap, generation, reason, compacting);
+    if (heap->options.stress) gc__stress_index(heap);
+    if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    if (gc__roots_gather(heap) && gc__external_gather(heap, generation)) {
+        gc__cycle_run(heap, generation, compacting);
+        if (heap->options.checkmark) gc__checkmark(heap, generation);
+        if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+        heap->collection.pause_ns = gc__os_now_ns() - start;
+        gc__pace_after(heap, generation);
+    } else {
+        gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
+    }
+    gc__cycle_statistics(heap, gc__os_now_ns() - start);
+    heap->collecting = false;
+    if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
+}
+
+/* Whether a generation has spent enough of its budget for an optional collection of it. */
+GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
+    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->full_threshold / 4 * 3;
+    if (generation == 1) return heap->generation_bytes[1] >= heap->nursery_bytes;
+    return heap->generation_bytes[0] >= heap->nursery_bytes / 4;
+}
+
+GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
+    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2", generation);
+    if (generation < 0) generation = 0;
+    if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
+    if ((mode & GC_COLLECT_OPTIMIZED) && !gc__worth_collecting(heap, generation)) return;
+    gc__collect(heap, generation, GC_REASON_INDUCED, (mode & GC_COLLECT_COMPACTING) != 0);
+}

@@ -1,0 +1,125 @@
+/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. One table per
+   generation, so that a young collection looks only at the young. */
+#pragma once
+
+#include "verdict.h"
+
+GC__FN void gc__external_free(gc__external *table) {
+    if (table->capacity) gc__os_unmap(table->keys, table->capacity * 2 * sizeof(uintptr_t));
+    memset(table, 0, sizeof *table);
+}
+
+GC__FN size_t gc__external_place(const gc__external *table, uintptr_t key) {
+    size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
+    for (;; at++) {
+        at &= table->capacity - 1;
+        if (!table->keys[at] || table->keys[at] == key) return at;
+    }
+}
+
+GC__FN void gc__external_put(gc__external *table, uintptr_t key, size_t bytes) {
+    size_t at = gc__external_place(table, key);
+    if (!table->keys[at]) {
+        table->keys[at] = key;
+        table->count++;
+    }
+    table->bytes[at] += bytes;
+}
+
+/* Makes room for `count` entries at half load. */
+GC__FN bool gc__external_reserve(gc__external *table, size_t count) {
+    if (table->capacity >= 2 * count && table->capacity) return true;
+    gc__external bigger = {NULL, NULL, 0, 512};
+    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
+    bigger.keys = (uintptr_t *)gc__os_map(bigger.capacity * 2 * sizeof(uintptr_t));
+    if (!bigger.keys) return false;
+    bigger.bytes = bigger.keys + bigger.capacity;
+    for (size_t i = 0; i < table->capacity; i++)
+        if (table->keys[i]) gc__external_put(&bigger, table->keys[i], table->bytes[i]);
+    gc__external_free(table);
+    *table = bigger;
+    return true;
+}
+
+/* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
+   to. On failure nothing has changed. */
+GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
+    gc__words *moving = &heap->external_moving;
+    size_t count = 0;
+    moving->count = 0;
+    for (int g = 0; g <= generation; g++) count += heap->external[g].count;
+    if (!count) return true;
+    if (!gc__words_reserve(moving, 2 * count)) return false;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        if (!gc__external_reserve(&heap->external[g], heap->external[g].count + count)) return false;
+    for (int g = 0; g <= generation; g++) {
+        gc__external *table = &heap->external[g];
+        for (size_t i = 0; i < table->capacity; i++) {
+            if (!table->keys[i]) continue;
+            gc__words_push(moving, table->keys[i]);
+            gc__words_push(moving, table->bytes[i]);
+        }
+        memset(table->keys, 0, table->capacity * 2 * sizeof(uintptr_t));
+        table->count = 0;
+    }
+    return true;
+}
+
+/* Where an object is after the trace; 0 if it is dead. */
+GC__FN uintptr_t gc__survivor(uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    return verdict ? gc__reached(object, verdict) : object;
+}
+
+/* After the trace, before regions are freed: forgets what dead objects held, follows the others. */
+GC__FN void gc__external_update(gc_heap *heap) {
+    const gc__words *moving = &heap->external_moving;
+    for (size_t i = 0; i < moving->count; i += 2) {
+        uintptr_t object = gc__survivor(moving->words[i]);
+        if (object) gc__external_put(&heap->external[gc__region_of(object)->target], object, moving->words[i + 1]);
+        else heap->external_bytes -= moving->words[i + 1];
+    }
+}
+
+GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
+    if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, (bytes >> GC_REGION_SHIFT) + 1);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_add_external_bytes: %zu bytes are more than the heap can ever hold", bytes);
+    return false;
+}
+
+GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr_t object, size_t bytes) {
+    size_t at = table->capacity ? gc__external_place(table, object) : 0;
+    if (!table->capacity || table->keys[at] != object || table->bytes[at] < bytes)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has", bytes);
+    table->bytes[at] -= bytes;
+    heap->external_bytes -= bytes;
+    return GC_OK;
+}
+
+/* Collects if `bytes` more external ones call for it, following the object. */
+GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
+    bool fits = gc__external_fits(heap, bytes);
+    if (fits) heap->generation_bytes[0] += bytes;
+    if (fits && heap->generation_bytes[0] < heap->nursery_bytes) return GC_OK;
+    if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
+    if (fits) gc__collect_for_budget(heap);
+    else gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc_remove_roots(heap, object);
+    return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
+}
+
+GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    gc_heap *heap = thread->heap;
+    if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
+    gc__external *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    if (bytes <= 0) return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)-bytes) : GC_OK;
+    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
+    if (result != GC_OK) return result;
+    table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    if (!gc__external_reserve(table, table->count + 1))
+        return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
+    gc__external_put(table, (uintptr_t)object, (size_t)bytes);
+    heap->external_bytes += (size_t)bytes;
+    return GC_OK;
+}

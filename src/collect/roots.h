@@ -1,0 +1,147 @@
+/* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
+   verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
+
+   roots: slots, bit 0 set if tagged values; interior: triples {slot | flags, object before, object}; pins: objects. */
+#pragma once
+
+#include "../heap/allocate.h"
+
+/* Implemented by gc_handles.h. */
+GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
+GC__FN void gc__handles_clear_dead(gc_heap *heap);
+GC__FN void gc__handles_free_all(gc_heap *heap);
+
+typedef struct gc__root_visitor {
+    gc_visitor visitor;
+    gc_heap *heap;
+    bool failed; /* no memory for the lists */
+} gc__root_visitor;
+
+/* The object's address in a slot's word, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+#endif
+    (void)value;
+    return word;
+}
+
+GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
+#endif
+    (void)value, (void)word;
+    return ref;
+}
+
+/* The heap's object that covers the address, 0 if there is none. Windows must be flushed. */
+GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
+    if (!gc__in_arena(address)) return 0;
+    gc__region *region = gc__region_of(address);
+    return region->heap == heap ? gc__object_covering(region, address) : 0;
+}
+
+GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    gc_heap *heap = roots->heap;
+    bool value = GC_HAS_VALUES && (flags & GC_ROOT_VALUE), ok = true;
+    gc_word *slots = (gc_word *)slot;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t ref = gc__slot_decode(slots[i], value && !(flags & GC_ROOT_CONSERVATIVE));
+        if (!ref || !gc__in_arena(ref)) continue;
+        uintptr_t object = ref;
+        if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
+        if (!object) continue;
+        if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
+            ok &= gc__words_push(&heap->pins, object);
+        } else if (flags & GC_ROOT_INTERIOR) {
+            ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&heap->interior, object);
+            ok &= gc__words_push(&heap->interior, object);
+        } else {
+            ok &= gc__words_push(&heap->roots, (uintptr_t)&slots[i] | value);
+        }
+    }
+    if (!ok) roots->failed = true;
+}
+
+GC__FN void gc__frames_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    heap->root_kind = "frame";
+    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) {
+        unsigned flags = frame->site->flags;
+        heap->root_site = frame->site;
+        if (flags & GC__ROOT_CONTIGUOUS) {
+            gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__ROOT_CONTIGUOUS);
+        } else {
+            for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
+        }
+    }
+    heap->root_site = NULL;
+}
+
+typedef struct gc__stack_scan {
+    gc_visitor *visitor;
+    gc_thread *thread;
+} gc__stack_scan;
+
+/* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__stack_visit(void *context, char *stack_pointer) {
+    gc__stack_scan *scan = (gc__stack_scan *)context;
+    for (char *at = stack_pointer; at + 8 <= scan->thread->stack_base; at += 8) {
+        uintptr_t word = *(gc_word *)(void *)at;
+        if (gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+    }
+}
+
+/* Calls the visitor for every root of the heap. heap->root_kind and root_site tell it what reports the root. */
+GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        gc__frames_visit(heap, thread, visitor);
+        if (heap->options.conservative_stack) {
+            gc__stack_scan scan = {visitor, thread};
+            heap->root_kind = "native stack";
+            gc__cpu_with_spilled_registers(gc__stack_visit, &scan);
+        }
+        heap->root_kind = "scan_roots callback";
+        if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
+    }
+    heap->root_kind = "scan_roots callback";
+    if (!heap->threads && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
+    heap->root_kind = "global slot";
+    const gc__words *globals = &heap->globals;
+    for (size_t i = 0; i < globals->count; i += 3)
+        gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
+    heap->root_kind = "handle";
+    gc__handles_visit(heap, visitor);
+    heap->root_kind = NULL;
+}
+
+/* Fills the three lists. On failure nothing has changed, and the collection cannot run. */
+GC__FN bool gc__roots_gather(gc_heap *heap) {
+    gc__root_visitor roots = {{gc__root_gather}, heap, false};
+    heap->roots.count = heap->interior.count = heap->pins.count = 0;
+    gc__roots_visit(heap, &roots.visitor);
+    return !roots.failed;
+}
+
+GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
+    if ((uintptr_t)slots & 7) return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+    if (!gc__words_reserve(&heap->globals, heap->globals.count + 3))
+        return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
+    gc__words_push(&heap->globals, (uintptr_t)slots);
+    gc__words_push(&heap->globals, count);
+    gc__words_push(&heap->globals, flags);
+    return GC_OK;
+}
+
+GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
+    gc__words *globals = &heap->globals;
+    for (size_t i = globals->count; i > 0; i -= 3) {
+        uintptr_t *entry = &globals->words[i - 3];
+        if (entry[0] != (uintptr_t)slots) continue;
+        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
+        globals->count -= 3;
+        return GC_OK;
+    }
+    return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
+}

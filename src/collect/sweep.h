@@ -1,0 +1,59 @@
+/* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
+#pragma once
+
+#include "external.h"
+
+/* Stress: a region that was moved out of stays inaccessible for a while, so that a missed root faults at once. */
+#define GC__QUARANTINE_REGIONS (((size_t)256 << 20) >> GC_REGION_SHIFT)
+
+GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
+    gc__region_set_rank(region, 0, false);
+    gc__region_set_verdict(region, GC__IGNORE);
+    heap->held_regions--;
+    region->kind = GC__QUARANTINED;
+    region->next = NULL;
+    if (heap->quarantine_last) heap->quarantine_last->next = region;
+    else heap->quarantine = region;
+    heap->quarantine_last = region;
+    gc__os_access((void *)region->base, GC_REGION_BYTES, false);
+    if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
+}
+
+GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
+    if (gc__mark_get(region->base)) {
+        region->generation = region->target;
+        gc__region_set_verdict(region, GC__IGNORE);
+        gc__heap_push(heap, region);
+    } else {
+        heap->large_bytes -= gc__object_bytes(region->base);
+        gc__heap_give(heap, region);
+    }
+}
+
+GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
+    if (region->verdict == GC__MOVE && heap->options.stress) {
+        gc__quarantine_push(heap, region);
+    } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
+        gc__heap_give(heap, region);
+    } else {
+        region->linear = region->formatted = false;
+        region->hole = region->indexed_end = region->base;
+        region->generation = region->target;
+        gc__region_set_verdict(region, GC__IGNORE);
+        gc__heap_push(heap, region);
+    }
+}
+
+GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
+    while (condemned) {
+        gc__region *next = condemned->next;
+        if (condemned->kind == GC__LARGE) gc__sweep_large(heap, condemned);
+        else gc__sweep_small(heap, condemned);
+        condemned = next;
+    }
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        gc__window_close(&heap->windows[g]);
+        heap->windows[g].cursor = heap->regions[g];
+    }
+    heap->recycled = heap->regions[0];
+}

@@ -1,0 +1,324 @@
+/* The trace: from the roots and dirty cards to everything reachable in condemned regions.
+
+   A slot found is prefetched into a small FIFO and processed some slots later, when its referent has reached the cache.
+   Processing marks or copies the referent and pushes it, unless it has no references, on the mark stack. The depth of
+   the C stack never depends on the data. If the mark stack cannot grow, the object's region is noted as overflowed, and
+   its marked objects are scanned again at the end: scanning is idempotent. */
+#pragma once
+
+#include "roots.h"
+
+#define GC__FIFO 16 /* slots between prefetch and use; a power of two */
+#define GC__SMALL_MARK_STACK 64
+
+typedef struct gc__tracer {
+    gc_visitor visitor; /* for trace functions */
+    gc_heap *heap;
+    const uint8_t *verdicts;
+    uintptr_t fifo[GC__FIFO]; /* slot | 1 if a tagged value; a ring */
+    unsigned fifo_next;       /* counts up */
+    bool remember;            /* slots of older objects are scanned: keep their cards dirty as needed */
+    bool overflowed;
+    bool no_room[GC_GENERATIONS];
+} gc__tracer;
+
+GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
+    if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
+}
+
+GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    bool small = tracer->heap->options.test_small_mark_stack && stack->count >= GC__SMALL_MARK_STACK;
+    if (!small && GC__LIKELY(gc__words_push(stack, object))) return;
+    gc__region_of(object)->overflowed = tracer->overflowed = true;
+    tracer->heap->stats.mark_stack_overflows++;
+}
+
+/* Copying. */
+
+GC__FN void gc__window_close(gc__window *window) {
+    if (!window->region) return;
+    window->region->hole = window->next;
+    if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
+    window->region = NULL;
+    window->next = window->limit = 0;
+}
+
+/* Opens the generation's window in a hole of `bytes`, or in a fresh region. False: there is no room. */
+GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
+    gc_heap *heap = tracer->heap;
+    gc__window *window = &heap->windows[generation];
+    gc__window_close(window);
+    for (; window->cursor; window->cursor = window->cursor->next) {
+        gc__region *region = window->cursor;
+        if (region->kind != GC__SMALL || region->linear) continue;
+        if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) continue;
+        uintptr_t from = gc__hole_by_marks(region, bytes, &window->limit);
+        if (!from) continue;
+        window->region = region;
+        window->next = from;
+        return true;
+    }
+    if (tracer->no_room[generation]) return false;
+    gc__region *region = gc__heap_take(heap, generation, 1);
+    tracer->no_room[generation] = !region;
+    if (!region) return false;
+    gc__marks_clear(region);
+    gc__heap_push(heap, region);
+    window->cursor = region;
+    window->region = region;
+    window->next = region->base;
+    window->limit = region->hole = gc__region_end(region);
+    return true;
+}
+
+GC__FN void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
+    if (bytes > 128) {
+        memcpy((void *)to, (const void *)from, bytes);
+        return;
+    }
+    for (size_t i = 0; i < bytes; i += 8) GC__WORD(to + i) = GC__WORD(from + i);
+}
+
+GC__FN void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
+    if (!gc__mark_set(object)) return;
+    gc__region *region = gc__region_of(object);
+    size_t bytes = gc__object_bytes(object);
+    region->live_bytes += bytes;
+    tracer->heap->marked_bytes[region->target] += bytes;
+    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+}
+
+/* There was no room for a copy: from now on the region's objects may stay. */
+GC__FN uintptr_t gc__evacuation_failed(gc__tracer *tracer, gc__region *region, uintptr_t object) {
+    if (region->verdict == GC__MOVE) {
+        gc__marks_clear(region);
+        gc__region_set_verdict(region, GC__MOVE_MARKED);
+    }
+    tracer->heap->stats.evacuation_failures++;
+    gc__mark_object(tracer, object);
+    return object;
+}
+
+/* Copies the object to its target generation; returns the copy, or the object itself if there is no room. */
+GC__FN uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object) {
+    gc__region *region = gc__region_of(object);
+    int target = region->generation + (region->generation < 2);
+    if (tracer->heap->options.non_generational) target = 0;
+    gc__window *window = &tracer->heap->windows[target];
+    size_t bytes = gc__object_bytes(object);
+    if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_open(tracer, target, bytes))
+        return gc__evacuation_failed(tracer, region, object);
+    uintptr_t copy = window->next;
+    window->next = copy + bytes;
+    gc__copy_words(copy, object, bytes);
+    gc__mark_set(copy);
+    window->region->live_bytes += bytes;
+    tracer->heap->copied_bytes[target] += bytes;
+    bool leaf = gc__object_is_leaf(copy);
+    GC__WORD(object) = copy | GC__FORWARD_TAG;
+    if (!leaf) gc__trace_push(tracer, copy);
+    return copy;
+}
+
+/* Where a condemned object is now; 0 if it has not been reached. */
+GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
+    if (verdict != GC__MOVE && gc__mark_get(object)) return object;
+    if (verdict == GC__MARK) return 0;
+    uintptr_t header = GC__WORD(object);
+    return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
+}
+
+/* Handles one slot whose referent was prefetched. */
+GC__FN void gc__process(gc__tracer *tracer, uintptr_t entry) {
+    bool value = GC_HAS_VALUES && (entry & 1);
+    gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
+    uintptr_t word = *slot, ref = gc__slot_decode(word, value);
+    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    if (verdict == GC__MARK) {
+        gc__mark_object(tracer, ref);
+    } else if (verdict) {
+        uintptr_t now = gc__reached(ref, verdict);
+        if (!now) now = gc__evacuate(tracer, ref);
+        *slot = gc__slot_encode(now, word, value);
+        ref = now;
+    }
+    gc__slot_remember(slot, ref);
+}
+
+/* Takes note of a slot that may refer to a condemned object. */
+GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(*slot, value);
+    if (!tracer->verdicts[ref >> GC_REGION_SHIFT]) {
+        if (tracer->remember) gc__slot_remember(slot, ref);
+        return;
+    }
+    __builtin_prefetch((const void *)ref, 1);
+    uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
+    uintptr_t oldest = *place;
+    *place = (uintptr_t)slot | value;
+    if (oldest) gc__process(tracer, oldest);
+}
+
+GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
+    for (; mask; mask &= mask - 1)
+        gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+}
+
+GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc_word *slots = (gc_word *)slot;
+    for (size_t i = 0; i < count; i++)
+        gc__enqueue((gc__tracer *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { GC_MODEL_TRACE((void *)object, &tracer->visitor); }
+
+GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
+    (void)from, (void)to;
+    gc__scan(tracer, object);
+}
+#else
+GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t first, size_t count) {
+    if (type->element_bytes == 8) {
+        bool value = GC_HAS_VALUES && type->element_values;
+        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) gc__enqueue(tracer, slot, value);
+        return;
+    }
+    for (size_t i = 0; i < count; i++, first += type->element_bytes) {
+        gc__enqueue_mask(tracer, first, type->element_refs, false);
+        if (GC_HAS_VALUES) gc__enqueue_mask(tracer, first, type->element_values, true);
+        else gc__enqueue_mask(tracer, first, type->element_values, false);
+    }
+}
+
+/* Enqueues every slot of the object. */
+GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    gc__enqueue_mask(tracer, object, type->refs, false);
+    if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
+    if (type->element_refs | type->element_values)
+        gc__scan_elements(tracer, type, object + type->bytes, gc__object_length(object));
+    if (type->trace) type->trace((void *)object, &tracer->visitor);
+}
+
+GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
+    if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
+    if (to < object + 512) mask &= ((uint64_t)1 << ((to - object) / 8)) - 1;
+    return mask;
+}
+
+/* Enqueues the object's slots in [from, to), whole elements and what a trace function visits at the least. */
+GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
+    const gc_type *type = gc__object_type(object);
+    gc__enqueue_mask(tracer, object, gc__mask_clip(type->refs, object, from, to), false);
+    gc__enqueue_mask(tracer, object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES);
+    if (type->element_refs | type->element_values) {
+        uintptr_t first = object + type->bytes;
+        size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
+        size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
+        if (end > length) end = length;
+        if (begin < end) gc__scan_elements(tracer, type, first + begin * type->element_bytes, end - begin);
+    }
+    if (type->trace) type->trace((void *)object, &tracer->visitor);
+}
+#endif
+
+GC__FN void gc__fifo_drain(gc__tracer *tracer) {
+    for (unsigned i = 0; i < GC__FIFO; i++) {
+        uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
+        uintptr_t oldest = *place;
+        *place = 0;
+        if (oldest) gc__process(tracer, oldest);
+    }
+}
+
+GC__FN bool gc__rescan_object(void *context, uintptr_t object) {
+    gc__scan((gc__tracer *)context, object);
+    return true;
+}
+
+/* Scans again every marked object of one overflowed region. */
+GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
+    tracer->overflowed = false;
+    for (size_t i = 0; i < gc__the_arena.used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (region->heap != tracer->heap || !region->overflowed) continue;
+        region->overflowed = false;
+        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
+        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
+            gc__scan(tracer, at);
+            while (tracer->heap->mark_stack.count)
+                gc__scan(tracer, tracer->heap->mark_stack.words[--tracer->heap->mark_stack.count]);
+        }
+    }
+}
+
+/* Until mark stack and FIFO are empty and nothing overflowed. */
+GC__FN void gc__trace_drain(gc__tracer *tracer) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    do {
+        do {
+            while (stack->count) gc__scan(tracer, stack->words[--stack->count]);
+            gc__fifo_drain(tracer);
+        } while (stack->count);
+        if (tracer->overflowed) gc__rescan_overflowed(tracer);
+    } while (stack->count || tracer->overflowed);
+}
+
+/* Traces from the gathered roots. Pinned objects first, so that they are marked before anything could copy them. */
+GC__FN void gc__trace_roots(gc__tracer *tracer) {
+    gc_heap *heap = tracer->heap;
+    for (size_t i = 0; i < heap->pins.count; i++)
+        if (tracer->verdicts[heap->pins.words[i] >> GC_REGION_SHIFT]) gc__mark_object(tracer, heap->pins.words[i]);
+    for (size_t i = 0; i < heap->roots.count; i++)
+        gc__enqueue(tracer, (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1), heap->roots.words[i] & 1);
+    for (size_t i = 0; i < heap->interior.count; i += 3)
+        gc__enqueue(tracer, (gc_word *)&heap->interior.words[i + 2], false);
+    gc__trace_drain(tracer);
+}
+
+/* Moves interior pointers as far as their objects moved. After the trace. */
+GC__FN void gc__roots_update_interior(gc_heap *heap) {
+    for (size_t i = 0; i < heap->interior.count; i += 3) {
+        bool value = heap->interior.words[i] & 1;
+        gc_word *slot = (gc_word *)(heap->interior.words[i] & ~(uintptr_t)1);
+        uintptr_t moved = heap->interior.words[i + 2] - heap->interior.words[i + 1];
+        *slot = gc__slot_encode(gc__slot_decode(*slot, value) + moved, *slot, value);
+    }
+}
+
+/* Scans the objects of an older region that overlap the card [from, to). */
+GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t from, uintptr_t to) {
+    uintptr_t end = region->kind == GC__LARGE ? region->base + GC_REGION_BYTES : gc__region_end(region);
+    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, from);
+    if (!object) object = gc__mark_next(from, end);
+    while (object < to && object < end) {
+        size_t bytes = gc__object_bytes(object);
+        if (object + bytes > from) gc__scan_range(tracer, object, from, to < object + bytes ? to : object + bytes);
+        object = gc__mark_next(object + GC_OBJECT_BYTES_MIN, end);
+    }
+}
+
+GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
+    size_t unit = GC_BUNDLE_SHIFT ? (size_t)1 << GC_BUNDLE_SHIFT : GC_REGION_BYTES;
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    for (uintptr_t bundle = region->base; bundle < end; bundle += unit) {
+        if (!gc__bundle_is_dirty(bundle)) continue;
+        if (GC_BUNDLE_SHIFT) gc__tables.bundles[bundle >> GC_BUNDLE_SHIFT] = 0;
+        for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit; card += GC_CARD_BYTES) {
+            gc__card_clear(card);
+            gc__trace_card(tracer, region, card, card + GC_CARD_BYTES);
+        }
+    }
+}
+
+/* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
+GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
+    tracer->remember = true;
+    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
+        for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
+            gc__trace_cards_of(tracer, region);
+    gc__trace_drain(tracer);
+    tracer->remember = false;
+}

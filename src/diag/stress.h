@@ -1,0 +1,110 @@
+/* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
+   that a reference that no root reported faults at its first use. The fault handler then says what it was. */
+#pragma once
+
+#include "verify.h"
+
+GC__FN bool gc__stack_is_new(gc_heap *heap) {
+    uintptr_t hash = (uintptr_t)gc__os_stack_hash();
+    for (size_t i = 0; i < heap->stacks_seen.count; i++)
+        if (heap->stacks_seen.words[i] == hash) return false;
+    gc__words_push(&heap->stacks_seen, hash);
+    return true;
+}
+
+GC__FN void gc__stress_at_allocation(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
+    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (heap->options.stress == GC_STRESS_NTH) {
+        now = thread->stress_countdown <= 1;
+        thread->stress_countdown = now ? heap->options.stress_interval : thread->stress_countdown - 1;
+    }
+    if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+/* The header word of an object that may have moved several times. The quarantine must be accessible. */
+GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
+    while ((GC__WORD(object) & 3) == GC__FORWARD_TAG && gc__in_arena(GC__WORD(object))) {
+        uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
+        if (!gc__region_of(next)->accessible || gc__region_of(next)->kind == GC__FREE) return 0;
+        object = next;
+    }
+    return object;
+}
+
+/* Finds who still holds the stale address: heap slots, whose store then lacked a barrier. */
+typedef struct gc__holder_search {
+    gc_visitor visitor;
+    uintptr_t object, stale;
+} gc__holder_search;
+
+GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__holder_search *search = (gc__holder_search *)visitor;
+    for (size_t i = 0; i < count; i++) {
+        gc_word *word = (gc_word *)slot + i;
+        if (gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE)) != search->stale) continue;
+        char field[160];
+        gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
+        fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds it: a store there had no write barrier (gc_store)\n", field,
+                gc__object_name(search->object), (void *)search->object);
+    }
+}
+
+GC__FN bool gc__holder_object(void *context, uintptr_t object) {
+    gc__holder_search *search = (gc__holder_search *)context;
+    search->object = object;
+    gc__object_visit(object, &search->visitor);
+    return true;
+}
+
+GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+    for (size_t i = 0; i < count; i++)
+        if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        unsigned shown = 0;
+        for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4; at += 8) {
+            if (*(gc_word *)at != object) continue;
+            fprintf(stderr, "gc.h:   the native stack holds it at %p, %zu bytes above the stack pointer\n", (void *)at, (size_t)(at - stack_pointer));
+            shown++;
+        }
+        fprintf(stderr, "gc.h:   frames in force, innermost first:\n");
+        shown = 0;
+        for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
+            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file, frame->site->line, frame->site->names);
+        if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
+    }
+    gc__holder_search search = {{gc__holder_visit}, 0, object};
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
+}
+
+/* The fault handler: says which object was used after it moved or died. */
+__attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+    if (!gc__in_arena(address)) return false;
+    gc__region *region = gc__region_of(address);
+    gc_heap *heap = region->heap;
+    if (region->kind != GC__QUARANTINED || !heap) return false;
+    for (gc__region *each = heap->quarantine; each; each = each->next) gc__os_access((void *)each->base, GC_REGION_BYTES, true);
+    uintptr_t object = gc__mark_previous(region->base, address);
+    if (!object) return false;
+    bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;
+    uintptr_t now = gc__follow_forwarding(object);
+    fflush(stdout);
+    fprintf(stderr, "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in collection %llu.\n",
+            now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
+            moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
+    fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS (or report it from\n"
+                    "gc.h: scan_roots) before the call that may collect:\n");
+    gc__report_holders(heap, object, words, count, stack_pointer);
+    fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
+    gc__os_print_stack();
+    if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
+    abort();
+}
+
+/* Before a stress collection: makes every object findable, for the fault handler. */
+GC__FN void gc__stress_index(gc_heap *heap) {
+    for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
+}

@@ -1,0 +1,212 @@
+/* Verify: walks everything and reports the first reference that is not what the collector's invariants say.
+   Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
+#pragma once
+
+#include "../collect/cycle.h"
+
+typedef struct gc__verifier {
+    gc_visitor visitor;
+    gc_heap *heap;
+    const char *when;
+    uintptr_t holder; /* 0: a root */
+    size_t objects;
+    uint8_t *reached;  /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    gc__words stack;
+    size_t reached_count;
+} gc__verifier;
+
+/* Appends a field's name to `text`, if the type tells it. */
+GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
+#if !GC_HAS_MODEL
+    const gc_type *type = gc__object_type(holder);
+    const char *name = type->fields;
+    for (unsigned i = 0; name && i < 16; i++) {
+        size_t length = strcspn(name, ", ");
+        if (type->field_offsets[i] == offset) {
+            snprintf(text, bytes, "field `%.*s` (offset %zu)", (int)length, name, offset);
+            return;
+        }
+        name += length;
+        name += strspn(name, ", ");
+        if (!*name) break;
+    }
+    if (type->element_bytes && offset >= type->bytes) {
+        size_t element = (offset - type->bytes) / type->element_bytes;
+        snprintf(text, bytes, "element %zu (offset %zu)", element, offset);
+        return;
+    }
+#else
+    (void)holder;
+#endif
+    snprintf(text, bytes, "the slot at offset %zu", offset);
+}
+
+/* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
+GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
+    const gc_frame_site *site = verifier->heap->root_site;
+    char field[160];
+    if (verifier->holder) {
+        gc__describe_field(field, sizeof field, verifier->holder, (uintptr_t)slot - verifier->holder);
+        snprintf(text, bytes, "%s of `%s` %p (generation %d)", field, gc__object_name(verifier->holder),
+                 (void *)verifier->holder, gc__region_of(verifier->holder)->generation);
+    } else if (site) {
+        snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function, site->file, site->line);
+    } else {
+        snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->root_kind);
+    }
+}
+
+GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
+    char holder[512];
+    gc__describe_slot(holder, sizeof holder, verifier, slot);
+    gc__fatal(&verifier->heap->options, "verify (%s collection %llu): %s holds %p: %s", verifier->when,
+              (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault);
+}
+
+/* What is wrong with a reference into the arena, NULL if nothing. */
+GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
+    gc__region *region = gc__region_of(ref);
+    if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
+        return "that object was moved or freed by an earlier collection, and this slot was not updated: the slot was not "
+               "reported then (a missed root), or the store into it had no write barrier (gc_store)";
+    if (region->heap != heap) return "that object belongs to another heap: references must stay within one heap";
+    if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
+    if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
+    gc__region_index(region);
+    if (!gc__mark_get(ref))
+        return "no object starts there: it points into an object, or to one that a collection has freed or moved because "
+               "this slot was not reported as a root, or was stored to without the write barrier (gc_store)";
+    return NULL;
+}
+
+GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(*slot, value);
+    if (!ref || !gc__in_arena(ref)) return;
+    const char *fault = gc__reference_fault(verifier->heap, ref);
+    if (fault) gc__verify_fault(verifier, slot, ref, fault);
+    if (!verifier->holder || gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) <= 2) return;
+    if (gc__card_is_dirty((uintptr_t)slot) && gc__bundle_is_dirty((uintptr_t)slot)) return;
+    char text[256];
+    snprintf(text, sizeof text, "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
+             "(or gc_store_value, gc_copy_refs, gc_stored_range)", gc__object_name(ref), gc__region_of(ref)->generation);
+    gc__verify_fault(verifier, slot, ref, text);
+}
+
+GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__verifier *verifier = (gc__verifier *)visitor;
+    if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
+    for (size_t i = 0; i < count; i++) gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+}
+
+/* Calls visitor->visit for every slot of the object. */
+GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+#if GC_HAS_MODEL
+    GC_MODEL_TRACE((void *)object, visitor);
+#else
+    const gc_type *type = gc__object_type(object);
+    for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
+        gc_word *slot = (gc_word *)(object + 8 * i);
+        if (type->refs >> i & 1) gc_visit(visitor, slot, 1, 0);
+        if (type->values >> i & 1) gc_visit(visitor, slot, 1, GC_ROOT_VALUE);
+    }
+    size_t length = type->element_refs | type->element_values ? gc__object_length(object) : 0;
+    for (size_t e = 0; e < length; e++) {
+        uintptr_t element = object + type->bytes + e * type->element_bytes;
+        for (unsigned i = 0; i < 64 && i * 8 < type->element_bytes; i++) {
+            if (type->element_refs >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, 0);
+            if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
+        }
+    }
+    if (type->trace) type->trace((void *)object, visitor);
+#endif
+}
+
+GC__FN bool gc__verify_object(void *context, uintptr_t object) {
+    gc__verifier *verifier = (gc__verifier *)context;
+    verifier->objects++;
+    verifier->holder = object;
+#if !GC_HAS_MODEL
+    const char *fault = gc_type_check(gc__object_type(object));
+    if (fault)
+        gc__fatal(&verifier->heap->options, "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, or "
+                  "its type is misdeclared", verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
+#endif
+    gc__object_visit(object, &verifier->visitor);
+    return true;
+}
+
+/* Windows must be closed or flushed. */
+GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
+    gc__verifier verifier;
+    memset(&verifier, 0, sizeof verifier);
+    verifier.visitor.visit = gc__verify_visit;
+    verifier.heap = heap;
+    verifier.when = when;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            gc__region_walk(region, gc__verify_object, &verifier);
+    verifier.holder = 0;
+    gc__roots_visit(heap, &verifier.visitor);
+    return verifier.objects;
+}
+
+GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
+    if (!ref || !gc__in_arena(ref)) return;
+    size_t index = gc__mark_index(ref);
+    uint8_t bit = (uint8_t)(1u << (index & 7));
+    if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
+    const char *fault = gc__reference_fault(verifier->heap, ref);
+    if (fault) {
+        verifier->when = "checkmark after";
+        gc__verify_fault(verifier, slot, ref, fault);
+    }
+    verifier->reached[index >> 3] |= bit;
+    verifier->reached_count++;
+    if (!gc__words_push(&verifier->stack, ref)) gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
+}
+
+GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__verifier *verifier = (gc__verifier *)visitor;
+    for (size_t i = 0; i < count; i++)
+        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)), (gc_word *)slot + i);
+}
+
+GC__FN size_t gc__count_marks(const gc_heap *heap) {
+    size_t count = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+            for (size_t i = 0; i < GC_REGION_BYTES / 512; i++) count += (size_t)__builtin_popcountll(marks[i]);
+        }
+    return count;
+}
+
+/* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
+GC__FN void gc__checkmark(gc_heap *heap, int generation) {
+    size_t bytes = gc__the_arena.used * (GC_REGION_BYTES / 64);
+    gc__verifier verifier;
+    memset(&verifier, 0, sizeof verifier);
+    verifier.visitor.visit = gc__checkmark_visit;
+    verifier.heap = heap;
+    verifier.reached = (uint8_t *)gc__os_map(bytes);
+    if (!verifier.reached) {
+        gc__warn(&heap->options, "checkmark was left out: the system gives no memory for its bits");
+        return;
+    }
+    for (size_t i = 0; i < heap->roots.count; i++) {
+        gc_word *slot = (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1);
+        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
+    }
+    for (size_t i = 0; i < heap->pins.count; i++) gc__checkmark_reach(&verifier, heap->pins.words[i], NULL);
+    for (size_t i = 0; i < heap->interior.count; i += 3) gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
+    while (verifier.stack.count) {
+        verifier.holder = verifier.stack.words[--verifier.stack.count];
+        gc__object_visit(verifier.holder, &verifier.visitor);
+    }
+    size_t survivors = gc__count_marks(heap);
+    if (generation == 2 && survivors != verifier.reached_count)
+        gc__fatal(&heap->options, "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the collector, please report it",
+                  (unsigned long long)heap->collection.number, survivors, verifier.reached_count);
+    gc__words_free(&verifier.stack);
+    gc__os_unmap(verifier.reached, bytes);
+}

@@ -1,0 +1,54 @@
+/* Looking at the heap: walks and questions about addresses. */
+#pragma once
+
+#include "stats.h"
+
+GC__FN void gc__heap_flush(gc_heap *heap) {
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_flush_windows(thread);
+}
+
+GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
+    if (!gc__in_arena((uintptr_t)address)) return false;
+    const gc__region *region = gc__region_of((uintptr_t)address);
+    return region->heap == heap && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
+}
+
+GC_API void *gc_object_at(gc_heap *heap, const void *address) {
+    if (!gc_is_heap_pointer(heap, address)) return NULL;
+    gc__heap_flush(heap);
+    return (void *)gc__heap_covering(heap, (uintptr_t)address);
+}
+
+GC_API int gc_generation_of(const void *object) {
+    if (!gc__in_arena((uintptr_t)object)) return GC_GENERATIONS;
+    gc__region *region = gc__region_of((uintptr_t)object);
+    if (!region->heap || region->kind == GC__FREE || region->kind == GC__QUARANTINED) return GC_GENERATIONS;
+    return gc__region_first(region)->generation;
+}
+
+GC_API size_t gc_object_bytes(const void *object) { return gc__object_bytes((uintptr_t)object); }
+GC_API const char *gc_object_type_name(const void *object) { return gc__object_name((uintptr_t)object); }
+
+typedef struct gc__walk {
+    bool (*visit)(void *context, void *object, size_t bytes, int generation);
+    void *context;
+    int generation;
+} gc__walk;
+
+GC__FN bool gc__walk_object(void *context, uintptr_t object) {
+    const gc__walk *walk = (const gc__walk *)context;
+    return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
+}
+
+GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation), void *context) {
+    gc__walk walk = {visit, context, 0};
+    gc__heap_flush(heap);
+    for (; walk.generation < GC_GENERATIONS; walk.generation++)
+        for (gc__region *region = heap->regions[walk.generation]; region; region = region->next)
+            if (!gc__region_walk(region, gc__walk_object, &walk)) return;
+}
+
+GC_API size_t gc_verify(gc_heap *heap) {
+    gc__heap_flush(heap);
+    return gc__verify_heap(heap, "after");
+}

@@ -1,0 +1,68 @@
+/* gc.h - a generational, region-based, moving garbage collector for C runtimes.
+
+   Copy gc.h, gc_barrier_x86_64.h and gc_handles.h into your project. In one .c file
+
+       #define GC_IMPLEMENTATION
+       #include "gc.h"
+
+   and elsewhere just include it. C11 or C++, gcc or clang, Linux; no dependency but libc.
+
+       typedef struct cell { gc_object header; struct cell *next; int value; } cell;
+       static const gc_type cell_type = GC_TYPE(cell, next);    // the fields that are references
+
+       gc_heap *heap = gc_heap_create(NULL);                    // NULL: all defaults
+       gc_thread *gc = gc_thread_attach(heap);
+       cell *list = NULL;
+       GC_ROOTS(gc, list);                                      // until the end of this scope
+       cell *c = (cell *)gc_new(gc, &cell_type);                // may collect: only roots survive, and may move
+       c->value = 1;
+       gc_store(gc, &c->next, list);                            // the write barrier
+       list = c;
+
+   Contents: api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
+   GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
+
+   Rules: 1. Every variable that holds a reference across a call that may collect is a root. 2. Every store of a reference
+   into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails returns
+   NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a sentence if
+   GC_DEBUG >= 1. 5. One mutator thread per heap at present; any number of heaps. Run with GC_STRESS=allocation and
+   GC_VERIFY=1 in the environment to have forgotten roots and barriers reported by name. */
+#pragma once
+
+#include "api/config.h"
+#include "api/result.h"
+#include "api/types.h"
+#include "api/heap.h"
+#include "api/thread.h"
+#include "api/roots.h"
+#include "api/barrier.h"
+#include "api/allocate.h"
+#include "api/collect.h"
+
+#ifdef GC_IMPLEMENTATION
+#include "platform/platform.h" /* the contract with the system and the CPU */
+#include "heap/report.h"       /* failures as sentences */
+#include "heap/region.h"       /* regions, rank and verdict tables, mark bits */
+#include "heap/cards.h"        /* the card table */
+#include "heap/object.h"       /* sizes, forwarding, indexing: the object-model seam */
+#include "heap/arena.h"        /* address space for all heaps */
+#include "heap/heap.h"         /* one heap and its regions */
+#include "heap/holes.h"        /* free runs inside regions */
+#include "heap/allocate.h"     /* windows, large objects */
+#include "collect/barrier.h"   /* stores of ranges */
+#include "collect/roots.h"     /* gathering roots */
+#include "collect/trace.h"     /* mark and copy */
+#include "collect/verdict.h"   /* which region is moved, marked, ignored */
+#include "collect/external.h"  /* off-heap memory of objects */
+#include "collect/sweep.h"     /* what becomes of condemned regions */
+#include "collect/pace.h"      /* when to collect what */
+#include "collect/cycle.h"     /* one collection from start to end */
+#include "diag/verify.h"       /* verify and checkmark */
+#include "diag/stress.h"       /* collecting at every chance, and what to say at a fault */
+#include "diag/stats.h"        /* statistics */
+#include "diag/walk.h"         /* walks and questions */
+#include "runtime/thread.h"    /* mutators */
+#include "runtime/heap.h"      /* creating heaps */
+#endif
+
+#include "gc_handles.h"

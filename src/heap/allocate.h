@@ -1,0 +1,185 @@
+/* Allocation's slow paths.
+
+   A thread carves its window [allocation, allocation_limit) out of a span: the free end of a fresh region, or a hole.
+   The window is zeroed a piece at a time just ahead of the allocation pointer, while that memory is in cache; the raw
+   window, in a span of its own, is not zeroed. */
+#pragma once
+
+#include "holes.h"
+
+#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
+
+/* Implemented by collect/cycle.h. */
+GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
+GC__FN void gc__collect_for_budget(gc_heap *heap);
+GC__FN void gc__stress_at_allocation(gc_thread *thread);
+
+/* One of a thread's two windows. */
+typedef struct gc__spot {
+    char **next, **limit, **span_end;
+    gc__region **region;
+    bool zeroed;
+} gc__spot;
+
+GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
+    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end, &thread->region, true};
+    gc__spot raw = {&thread->raw, &thread->raw_limit, &thread->raw_span_end, &thread->raw_region, false};
+    return zeroed ? spot : raw;
+}
+
+/* Makes the window's region walkable. The window stays open. */
+GC__FN void gc__spot_flush(gc__spot spot) {
+    gc__region *region = *spot.region;
+    if (!region) return;
+    uintptr_t next = (uintptr_t)*spot.next;
+    if (region->formatted) gc__filler_write(next, (uintptr_t)*spot.span_end - next);
+    else region->top = next;
+}
+
+GC__FN void gc__spot_close(gc__spot spot) {
+    gc__spot_flush(spot);
+    *spot.next = *spot.limit = *spot.span_end = NULL;
+    *spot.region = NULL;
+}
+
+GC__FN void gc__thread_flush_windows(gc_thread *thread) {
+    gc__spot_flush(gc__thread_spot(thread, true));
+    gc__spot_flush(gc__thread_spot(thread, false));
+}
+
+GC__FN void gc__thread_close_windows(gc_thread *thread) {
+    gc__spot_close(gc__thread_spot(thread, true));
+    gc__spot_close(gc__thread_spot(thread, false));
+}
+
+/* Opens a span with room for `bytes`. */
+GC__FN bool gc__spot_open(gc_heap *heap, gc__spot spot, size_t bytes) {
+    uintptr_t from = 0, limit = 0;
+    gc__spot_close(spot);
+    gc__region *region = gc__hole_recycled(heap, bytes, &from, &limit);
+    if (!region) {
+        region = gc__heap_take(heap, 0, 1);
+        if (!region) return false;
+        region->linear = true;
+        gc__heap_push(heap, region);
+        from = region->base;
+        limit = gc__region_end(region);
+    }
+    *spot.region = region;
+    *spot.next = *spot.limit = (char *)from;
+    *spot.span_end = (char *)limit;
+    return true;
+}
+
+/* Extends the window so that it holds `bytes`, which the span has room for. Spends budget. */
+GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
+    size_t extra = bytes - (size_t)(*spot.limit - *spot.next);
+    if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
+    if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
+    gc__region *region = *spot.region;
+    uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
+    uintptr_t dirty = to < region->dirty_end ? to : region->dirty_end;
+    if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
+    if (region->dirty_end < to) region->dirty_end = to;
+    *spot.limit = (char *)to;
+    heap->generation_bytes[0] += extra;
+    heap->stats.allocated_bytes += extra;
+}
+
+GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
+    if (region->dirty_end <= region->base) return;
+    size_t dirty = region->dirty_end - region->base;
+    memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
+}
+
+GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
+    size_t span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+    gc__region *region = gc__heap_take(heap, 0, span);
+    if (!region) return NULL;
+    region->kind = GC__LARGE;
+    gc__marks_clear(region);
+    gc__mark_set(region->base);
+    for (size_t i = 0, rest = bytes; i < span; i++) {
+        size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
+        if (zeroed) gc__region_zero(region + i, part);
+        uintptr_t end = region[i].base + ((part + 4095) & ~(size_t)4095);
+        if (region[i].dirty_end < end) region[i].dirty_end = end;
+        rest -= part;
+    }
+    region->live_bytes = bytes;
+    gc__heap_push(heap, region);
+    heap->large_bytes += bytes;
+    heap->generation_bytes[0] += bytes;
+    heap->stats.allocated_bytes += bytes;
+    return (void *)region->base;
+}
+
+/* Allocates without collecting; NULL with gc__fail at a limit. */
+GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    if (bytes > GC_LARGE_BYTES) return gc__allocate_large(heap, bytes, zeroed);
+    gc__spot spot = gc__thread_spot(thread, zeroed);
+    if (bytes > (size_t)(*spot.span_end - *spot.next) && !gc__spot_open(heap, spot, bytes)) return NULL;
+    if (bytes > (size_t)(*spot.limit - *spot.next)) gc__spot_extend(heap, spot, bytes);
+    char *object = *spot.next;
+    *spot.next = object + bytes;
+    return object;
+}
+
+/* What is tried when a limit was met: ever harder collections, then the host's hook. */
+GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    void *object = NULL;
+    for (int attempt = 0; attempt < 3 && !object; attempt++) {
+        if (attempt == 2) {
+            const gc_options *options = &heap->options;
+            if (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message)) break;
+        }
+        gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
+        object = gc__allocate_try(thread, bytes, zeroed);
+    }
+    return object;
+}
+
+GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    GC_ASSERT(!heap->collecting, "an allocation during a collection (in a hook, a trace function or scan_roots)");
+    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
+        gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)",
+                 bytes, heap->limit_regions * GC_REGION_BYTES);
+        return NULL;
+    }
+    size_t size = gc__align(bytes);
+    gc__spot spot = gc__thread_spot(thread, zeroed);
+    if (heap->options.stress) gc__stress_at_allocation(thread);
+    else if (size <= (size_t)(*spot.limit - *spot.next)) return gc__allocate_try(thread, size, zeroed);
+    gc_safepoint(thread);
+    size_t large = size > GC_LARGE_BYTES ? size : 0;
+    if (heap->generation_bytes[0] && heap->generation_bytes[0] + large >= heap->nursery_bytes) gc__collect_for_budget(heap);
+    void *object = gc__allocate_try(thread, size, zeroed);
+    return object ? object : gc__allocate_last_resort(thread, size, zeroed);
+}
+
+#if !GC_HAS_MODEL
+GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+    const char *fault = gc_type_check(type);
+    if (fault) {
+        const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
+        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
+    size_t bytes;
+    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
+        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows", type->name ? type->name : "(unnamed)",
+                 length, type->element_bytes);
+        return NULL;
+    }
+    void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
+    if (!object) return NULL;
+    ((gc_object *)object)->type = type;
+    if (type->element_bytes) ((gc_array *)object)->length = length;
+    return object;
+}
+#endif

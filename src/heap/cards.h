@@ -1,0 +1,56 @@
+/* The card table: which parts of old regions may hold references to younger ones.
+
+   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, and with
+   bundles that card lies in a dirty bundle. */
+#pragma once
+
+#include "region.h"
+
+#define GC__CARDS_PER_BYTE (GC_CARD_BITS ? 8 : 1)
+#define GC__CARD_BYTE_SPAN ((size_t)1 << GC_BARRIER_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
+
+GC__FN bool gc__card_is_dirty(uintptr_t address) {
+    uint8_t byte = gc__tables.cards[address >> GC_BARRIER_CARD_BYTE_SHIFT];
+    return GC_CARD_BITS ? byte >> ((address >> GC_CARD_SHIFT) & 7) & 1 : byte != 0;
+}
+
+GC__FN bool gc__bundle_is_dirty(uintptr_t address) {
+    return !GC_BUNDLE_SHIFT || gc__tables.bundles[address >> GC_BUNDLE_SHIFT] != 0;
+}
+
+GC__FN void gc__card_clear(uintptr_t address) {
+    uint8_t *byte = gc__tables.cards + (address >> GC_BARRIER_CARD_BYTE_SHIFT);
+    *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
+}
+
+/* The start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 table bytes at a time. */
+GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
+    while (from < end) {
+        if (from % (8 * GC__CARD_BYTE_SPAN) == 0) {
+            uint64_t word;
+            memcpy(&word, gc__tables.cards + (from >> GC_BARRIER_CARD_BYTE_SHIFT), 8);
+            if (!word) {
+                from += 8 * GC__CARD_BYTE_SPAN;
+                continue;
+            }
+        }
+        if (gc__card_is_dirty(from)) return from;
+        from += GC_CARD_BYTES;
+    }
+    return end;
+}
+
+/* Cleans [from, end), bundle-aligned. */
+GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
+#if GC_BUNDLE_SHIFT
+    uint8_t *bundles = gc__tables.bundles;
+    for (uintptr_t at = from; at < end; at += (size_t)1 << GC_BUNDLE_SHIFT) {
+        if (!bundles[at >> GC_BUNDLE_SHIFT]) continue;
+        bundles[at >> GC_BUNDLE_SHIFT] = 0;
+        memset(gc__tables.cards + (at >> GC_BARRIER_CARD_BYTE_SHIFT), 0,
+               ((size_t)1 << GC_BUNDLE_SHIFT) >> GC_BARRIER_CARD_BYTE_SHIFT);
+    }
+#else
+    memset(gc__tables.cards + (from >> GC_BARRIER_CARD_BYTE_SHIFT), 0, (end - from) >> GC_BARRIER_CARD_BYTE_SHIFT);
+#endif
+}

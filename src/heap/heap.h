@@ -1,0 +1,193 @@
+/* The heap: one instance of everything that is not shared by the process. */
+#pragma once
+
+#include "arena.h"
+
+typedef struct gc__root_range {
+    uintptr_t *slots;
+    size_t count;
+    unsigned flags;
+} gc__root_range;
+
+/* A growing array of words outside the heap. */
+typedef struct gc__words {
+    uintptr_t *words;
+    size_t count, capacity;
+} gc__words;
+
+/* Where the collector copies survivors of a generation to. */
+typedef struct gc__window {
+    uintptr_t next, limit;
+    gc__region *region;
+    gc__region *cursor; /* the region of the generation where the search for holes goes on */
+} gc__window;
+
+/* Off-heap bytes of objects: an open-addressing table by address, one per generation. */
+typedef struct gc__external {
+    uintptr_t *keys; /* 0: free */
+    size_t *bytes;
+    size_t count, capacity;
+} gc__external;
+
+struct gc_heap {
+    gc_options options;
+    gc_heap *next;                      /* arena lock */
+    gc_thread *threads;
+    gc__region *regions[GC_GENERATIONS];
+    gc__region *free;                   /* last freed first, so that a small nursery stays in cache */
+    size_t free_count;
+    gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
+    size_t quarantine_count;
+    gc__region *recycled;               /* where mutators search for holes; in regions[0] */
+    gc__window windows[GC_GENERATIONS];
+    size_t held_regions;                /* in the lists, the free list included; not the quarantine */
+    size_t held_peak;
+    size_t large_bytes, external_bytes;
+    size_t generation_bytes[GC_GENERATIONS]; /* survivors in it; for generation 0: allocated since the last collection */
+    size_t kept_bytes;                  /* survivors in generation 0: recycled and pinned regions */
+    gc__external external[GC_GENERATIONS];
+    gc__words external_moving;          /* during a collection: object, bytes */
+
+    /* Pacing. */
+    size_t nursery_bytes;               /* budget of generation 0 */
+    size_t full_threshold;              /* bytes in generation 2 that start a full collection */
+    size_t limit_regions;
+    unsigned survival[GC_GENERATIONS];  /* percent, averaged over the last collections that condemned it */
+
+    /* The collection that runs. */
+    bool collecting;
+    gc_collection collection;
+    gc__words roots;                    /* slot | flag bits 1: value */
+    gc__words interior;                 /* triples: slot | flags, base before, base */
+    gc__words pins;                     /* objects */
+    gc__words mark_stack;
+    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
+    const char *root_kind;              /* while roots are visited: what reports them */
+    const gc_frame_site *root_site;
+
+    gc__words globals;                  /* gc__root_range, as words */
+    struct gc__handle_block *handle_blocks;
+    struct gc__handle *handle_free;
+    gc_stats stats;
+    gc__words stacks_seen;              /* GC_STRESS_STACK: hashes */
+};
+
+GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
+    if (list->capacity >= count) return true;
+    size_t old_bytes = list->capacity * sizeof(uintptr_t);
+    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
+    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
+    void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
+    if (!words) return false;
+    list->words = (uintptr_t *)words;
+    list->capacity = bytes / sizeof(uintptr_t);
+    return true;
+}
+
+GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
+    list->words[list->count++] = word;
+    return true;
+}
+
+GC__FN void gc__words_free(gc__words *list) {
+    if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
+    memset(list, 0, sizeof *list);
+}
+
+/* Regions of the heap. */
+
+GC__FN void gc__heap_note_held(gc_heap *heap) {
+    if (heap->held_regions > heap->held_peak) heap->held_peak = heap->held_regions;
+}
+
+/* Ends the quarantine of the region that has been in it longest. */
+GC__FN void gc__quarantine_pop(gc_heap *heap) {
+    gc__region *region = heap->quarantine;
+    heap->quarantine = region->next;
+    if (!heap->quarantine) heap->quarantine_last = NULL;
+    heap->quarantine_count--;
+    gc__os_access((void *)region->base, GC_REGION_BYTES, true);
+    gc__arena_release(region);
+}
+
+GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
+    region->span = span;
+    region->top = region->hole = region->indexed_end = region->base;
+    region->live_bytes = 0;
+    region->generation = region->target = (uint8_t)generation;
+    region->linear = region->formatted = region->overflowed = region->pinned = false;
+}
+
+/* Takes `span` regions out of the heap's free list that the arena has chosen for a run. */
+GC__FN void gc__heap_unlist_free(gc_heap *heap) {
+    for (gc__region **link = &heap->free; *link;) {
+        if ((*link)->kind == GC__FREE) {
+            link = &(*link)->next;
+        } else {
+            *link = (*link)->next;
+            heap->free_count--;
+        }
+    }
+}
+
+/* Gives one free region back to the arena and the system. */
+GC__FN void gc__heap_release_free(gc_heap *heap) {
+    gc__region *region = heap->free;
+    heap->free = region->next;
+    heap->free_count--;
+    heap->held_regions--;
+    gc__arena_release(region);
+}
+
+GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
+    size_t external = (heap->external_bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+    if (heap->held_regions - heap->free_count + external + span <= heap->limit_regions) return true;
+    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
+             "heap_bytes_max, or drop references", (heap->held_regions - heap->free_count + external) * (GC_REGION_BYTES >> 10) >> 10,
+             heap->options.heap_bytes_max >> 20, span * (GC_REGION_BYTES >> 10));
+    return false;
+}
+
+/* A run of `span` regions for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
+GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
+    if (!gc__heap_has_room(heap, span)) return NULL;
+    gc__region *region = heap->free;
+    if (span == 1 && region) {
+        heap->free = region->next;
+        heap->free_count--;
+        region->kind = GC__SMALL;
+        region->rest_index = 0;
+    } else {
+        size_t cached;
+        while (!(region = gc__arena_acquire(heap, span, &cached))) {
+            if (!heap->quarantine) return NULL;
+            gc__quarantine_pop(heap);
+        }
+        if (cached) gc__heap_unlist_free(heap);
+        heap->held_regions += span - cached;
+        while (heap->held_regions > heap->limit_regions && heap->free) gc__heap_release_free(heap);
+        gc__heap_note_held(heap);
+    }
+    gc__region_fresh(region, generation, (uint32_t)span);
+    gc__region_set_rank(region, generation, true);
+    return region;
+}
+
+/* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
+GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
+    gc__region_set_rank(region, 0, false);
+    gc__region_set_verdict(region, GC__IGNORE);
+    for (uint32_t i = region->span; i-- > 0;) {
+        gc__region *part = region + i;
+        part->kind = GC__FREE;
+        part->next = heap->free;
+        heap->free = part;
+        heap->free_count++;
+    }
+}
+
+GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
+    region->next = heap->regions[region->generation];
+    heap->regions[region->generation] = region;
+}

@@ -1,0 +1,115 @@
+/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is
+   implemented here; a host's own by its GC_MODEL_ macros. */
+#pragma once
+
+#include "cards.h"
+
+/* The first word of a dead object that was copied is the copy's address + 1; of a filler, its size * 4 + 3. */
+#define GC__WORD(address) (*(gc_word *)(address))
+#define GC__FORWARD_TAG ((uintptr_t)1)
+#define GC__FILLER_TAG ((uintptr_t)3)
+
+GC__FN void gc__filler_write(uintptr_t at, size_t bytes) {
+    if (bytes) GC__WORD(at) = (uintptr_t)bytes << 2 | GC__FILLER_TAG;
+}
+GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLER_TAG; }
+
+#if GC_HAS_MODEL
+GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYTES((void *)object)); }
+GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
+GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
+#else
+GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
+GC__FN size_t gc__object_length(uintptr_t object) { return GC__WORD(object + sizeof(gc_object)); }
+
+GC__FN size_t gc__object_bytes(uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    size_t bytes = type->bytes;
+    if (type->element_bytes) bytes += gc__object_length(object) * type->element_bytes;
+    return gc__align(bytes);
+}
+
+GC__FN bool gc__type_is_leaf(const gc_type *type) {
+    return !(type->refs | type->values | type->element_refs | type->element_values) && !type->trace;
+}
+GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__type_is_leaf(gc__object_type(object)); }
+
+GC__FN const char *gc__object_name(uintptr_t object) {
+    const char *name = gc__object_type(object)->name;
+    return name ? name : "(unnamed type)";
+}
+#endif
+
+GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
+    if (!mask) return NULL;
+    size_t last = (size_t)(63 - __builtin_clzll(mask));
+    if ((last + 1) * 8 > bytes) return "a reference mask reaches beyond the size";
+    if ((size_t)__builtin_ctzll(mask) < first) return "a reference mask covers the header or the length";
+    return NULL;
+}
+
+GC_API const char *gc_type_check(const gc_type *type) {
+    if (!type) return "the type is NULL";
+    if ((uintptr_t)type & 7) return "the type is not 8-byte aligned";
+    if (type->bytes == 0) return "its size is 0";
+    if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
+    if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
+    if (!type->element_bytes && (type->element_refs | type->element_values)) return "it has element masks but no elements";
+    const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
+    if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
+    if (fault) return fault;
+    if ((type->refs & type->values) || (type->element_refs & type->element_values))
+        return "a word is declared both a reference and a value";
+    if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
+        return "its elements hold references but are not 8-byte aligned";
+    return NULL;
+}
+
+/* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
+GC__FN void gc__region_index(gc__region *region) {
+    if (!region->linear) return;
+    if (region->indexed_end == region->base || region->formatted) {
+        gc__marks_clear(region);
+        region->indexed_end = region->base;
+    }
+    uintptr_t at = region->indexed_end;
+    while (at < region->top) {
+        if (gc__is_filler(at)) {
+            at += GC__WORD(at) >> 2;
+        } else {
+            gc__mark_set(at);
+            at += gc__object_bytes(at);
+        }
+    }
+    region->indexed_end = at;
+}
+
+/* The object that covers the address, or 0. The region's allocation window must be flushed. */
+GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
+    region = gc__region_first(region);
+    if (region->kind != GC__SMALL && region->kind != GC__LARGE) return 0;
+    gc__region_index(region);
+    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, address);
+    if (!object || !gc__mark_get(object)) return 0;
+    return address < object + gc__object_bytes(object) ? object : 0;
+}
+
+/* Calls visit(context, object) for each object of the region, until it returns false. */
+GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
+    if (!region->linear) {
+        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
+        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
+            if (!visit(context, at)) return false;
+        return true;
+    }
+    for (uintptr_t at = region->base; at < region->top;) {
+        if (gc__is_filler(at)) {
+            at += GC__WORD(at) >> 2;
+            continue;
+        }
+        size_t bytes = gc__object_bytes(at);
+        if (!visit(context, at)) return false;
+        at += bytes;
+    }
+    return true;
+}

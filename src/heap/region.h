@@ -1,0 +1,139 @@
+/* Regions, the arena that they come from, and the tables beside them.
+
+   The arena is one reserved address range for all heaps of the process. A region is in exactly one of these places:
+   the arena (heap == NULL), a heap's free list, a heap's list of its generation, or a heap's quarantine (stress).
+   A region in a generation's list is either *linear* (its objects follow one another from base to top, with fillers in
+   the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
+#pragma once
+
+#include "report.h"
+
+enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
+
+/* What a collection does with a region; the value of the verdict table at its address. 0 everywhere else, and between
+   collections. */
+enum {
+    GC__IGNORE,     /* not condemned: references into it are not followed */
+    GC__MARK,       /* objects stay; the mark bit tells the living */
+    GC__MOVE,       /* objects are copied; a forwarding word tells the living */
+    GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
+};
+
+/* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
+typedef struct gc__region {
+    gc_heap *heap;           /* arena lock */
+    uintptr_t base;
+    uintptr_t top;           /* objects of a linear region lie in [base, top) */
+    uintptr_t dirty_end;     /* memory from here to the region's end is zero */
+    uintptr_t hole;          /* where the search for holes goes on */
+    uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
+    struct gc__region *next; /* in its list */
+    size_t live_bytes;       /* of its objects, as of the last mark, plus what was copied in since */
+    uint64_t condemned;      /* number of the last collection that condemned it */
+    uint32_t span;           /* a large object's number of regions */
+    uint32_t rest_index;     /* of a GC__LARGE_REST: regions back to the first */
+    uint8_t kind;            /* arena lock when it turns from or to GC__FREE */
+    uint8_t generation;
+    uint8_t target;          /* during a collection: the generation its survivors will be in */
+    uint8_t verdict;
+    bool linear;
+    bool formatted;          /* linear, with holes between objects: tops tell nothing, indexing starts anew each time */
+    bool overflowed;         /* holds marked objects that did not fit on the mark stack */
+    bool pinned;             /* during a collection: holds objects that must stay */
+    bool accessible;         /* arena lock */
+} gc__region;
+
+typedef struct gc__arena {
+    gc__lock lock;
+    uintptr_t base;          /* this and the next three: written once */
+    size_t bytes;
+    size_t count;            /* of regions */
+    gc__region *regions;
+    uint64_t *marks;         /* bit (address - base) / 8 */
+    uint8_t *cards;          /* the tables, unbiased */
+    uint8_t *bundles;
+    size_t used;             /* regions below this have been in use: lock */
+} gc__arena;
+
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
+GC__EXTERN gc_barrier_tables gc__tables;
+gc_barrier_tables gc__tables = {NULL, NULL, NULL};
+
+#define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
+
+GC__FN bool gc__in_arena(uintptr_t address) { return address - gc__the_arena.base < gc__the_arena.bytes; }
+
+/* Precondition: gc__in_arena(address). */
+GC__FN gc__region *gc__region_of(uintptr_t address) {
+    return &gc__the_arena.regions[(address - gc__the_arena.base) >> GC_REGION_SHIFT];
+}
+
+GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+
+/* The first region of the large object that `region` is a part of; itself for others. */
+GC__FN gc__region *gc__region_first(gc__region *region) {
+    return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
+}
+
+/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
+GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
+    uint8_t *age = gc__tables.age + (region->base >> GC_REGION_SHIFT);
+    for (uint32_t i = 0; i < region->span; i++) {
+        age[i] = (uint8_t)generation;
+        *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
+    }
+}
+
+GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict) {
+    region->verdict = verdict;
+    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), verdict, region->span);
+}
+
+/* Mark bits: one per 8 bytes. */
+
+GC__FN size_t gc__mark_index(uintptr_t address) { return (address - gc__the_arena.base) >> 3; }
+
+GC__FN bool gc__mark_get(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    return gc__the_arena.marks[index >> 6] >> (index & 63) & 1;
+}
+
+/* Sets the bit; returns whether it was clear. */
+GC__FN bool gc__mark_set(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    if (*word & bit) return false;
+    *word |= bit;
+    return true;
+}
+
+GC__FN void gc__marks_clear(const gc__region *region) {
+    memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, GC_REGION_BYTES / 64);
+}
+
+/* The first marked address in [from, end), or end. */
+GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+    if (from >= end) return end;
+    const uint64_t *marks = gc__the_arena.marks;
+    size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
+    uint64_t bits = marks[word] & (~(uint64_t)0 << (index & 63));
+    while (!bits) {
+        if (++word > last) return end;
+        bits = marks[word];
+    }
+    uintptr_t found = gc__the_arena.base + ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
+    return found < end ? found : end;
+}
+
+/* The last marked address in [start, at], or 0. */
+GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
+    const uint64_t *marks = gc__the_arena.marks;
+    size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
+    uint64_t bits = marks[word] & (~(uint64_t)0 >> (63 - (index & 63)));
+    while (!bits) {
+        if (word == first) return 0;
+        bits = marks[--word];
+    }
+    uintptr_t found = gc__the_arena.base + ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
+    return found >= start ? found : 0;
+}

@@ -1,0 +1,77 @@
+/* Failures, warnings and fatal faults, each as a sentence. */
+#pragma once
+
+#include "../platform/platform.h"
+
+#include <stdarg.h>
+
+#define GC__MESSAGE_BYTES 1024
+
+static __thread gc_result gc__last_result;
+static __thread char gc__last_message[GC__MESSAGE_BYTES];
+
+GC__FN void gc__fatal(const gc_options *options, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn, cold));
+GC__FN gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Records why a call fails, and returns `result`. */
+GC__FN gc_result gc__fail(gc_result result, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    gc__last_result = result;
+    vsnprintf(gc__last_message, sizeof gc__last_message, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+/* Hands the sentence to the host's fatal hook, or stderr, and aborts. */
+GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
+    char message[4 * GC__MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (options && options->fatal) {
+        options->fatal(options->host, message);
+    } else {
+        fflush(stdout);
+        fprintf(stderr, "gc.h: %s\n", message);
+    }
+    abort();
+}
+
+GC__FN void gc__warn(const gc_options *options, const char *message) {
+    if (options->warning) options->warning(options->host, message);
+    else fprintf(stderr, "gc.h: warning: %s\n", message);
+}
+
+GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) {
+    va_list arguments;
+    fflush(stdout);
+    fprintf(stderr, "gc.h: misuse at %s:%d: ", file, line);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    abort();
+}
+
+GC_API const char *gc_result_text(gc_result result) {
+    static const char *const texts[] = {
+#define GC__RESULT_TEXT(name, text) text,
+        GC_RESULTS(GC__RESULT_TEXT)
+#undef GC__RESULT_TEXT
+    };
+    return (size_t)result < sizeof texts / sizeof *texts ? texts[result] : "unknown result";
+}
+
+GC_API const char *gc_reason_text(gc_reason reason) {
+    static const char *const texts[] = {
+#define GC__REASON_TEXT(name, text) text,
+        GC_REASONS(GC__REASON_TEXT)
+#undef GC__REASON_TEXT
+    };
+    return (size_t)reason < sizeof texts / sizeof *texts ? texts[reason] : "unknown reason";
+}
+
+GC_API gc_result gc_last_result(void) { return gc__last_result; }
+GC_API const char *gc_last_message(void) { return gc__last_message; }

@@ -1,0 +1,45 @@
+/* All that the collector needs of the operating system and the CPU. One file per platform implements it. */
+#pragma once
+
+#include "../api/collect.h"
+
+#define GC__FN static __attribute__((unused))
+
+/* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
+
+/* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment);
+/* Reserves zeroed, accessible address space that takes memory only where it is touched. Returns NULL on failure. */
+GC__FN void *gc__os_map(size_t bytes);
+GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Grows a gc__os_map, moving it if need be. Returns NULL on failure, and then the old one is as it was. */
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
+/* Makes reserved memory accessible, or accessible memory inaccessible keeping its contents. */
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
+/* Gives the memory back; it stays accessible and reads as zero. */
+GC__FN void gc__os_discard(void *address, size_t bytes);
+/* Asks for huge pages; a hint. */
+GC__FN size_t gc__os_page_bytes(void);
+GC__FN size_t gc__os_l2_bytes(void);
+GC__FN uint64_t gc__os_now_ns(void);
+/* The highest address of the calling thread's stack. */
+GC__FN char *gc__os_stack_base(void);
+
+/* A lock. No gc.h lock is held across a call into the host. */
+typedef struct gc__lock gc__lock;
+GC__FN void gc__lock_take(gc__lock *lock);
+GC__FN void gc__lock_release(gc__lock *lock);
+
+/* Calls `f` with the stack pointer after spilling every callee-saved register to the stack, by assembly of our own. */
+GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *context, char *stack_pointer), void *context);
+
+/* Has `f` called when the program touches inaccessible memory; it returns false if the address is none of its business,
+   and then the fault takes its former course. `words` are the registers at the fault. */
+typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer);
+GC__FN void gc__os_on_fault(gc__fault_handler f);
+/* Writes the native call stack to stderr. Safe in a fault handler. */
+GC__FN void gc__os_print_stack(void);
+/* A hash of the native call stack. */
+GC__FN uint64_t gc__os_stack_hash(void);
+
+#include "platform_linux.h"

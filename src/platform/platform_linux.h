@@ -1,0 +1,142 @@
+/* The platform contract for Linux on x86-64 and AArch64. */
+#pragma once
+
+#include "platform.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef MAP_ANONYMOUS
+#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
+#endif
+
+#define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment) {
+    char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
+    if (mapped == MAP_FAILED) return NULL;
+    char *start = (char *)(((uintptr_t)mapped + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    if (start > mapped) munmap(mapped, (size_t)(start - mapped));
+    size_t tail = (size_t)(mapped + alignment - start);
+    if (tail) munmap(start + bytes, tail);
+    madvise(start, bytes, MADV_DONTDUMP);
+    return start;
+}
+
+GC__FN void *gc__os_map(size_t bytes) {
+    void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, GC__MAP_FLAGS, -1, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
+    void *mapped = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
+    if (mprotect(address, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) return false;
+    if (accessible) madvise(address, bytes, MADV_DODUMP);
+    return true;
+}
+
+GC__FN void gc__os_discard(void *address, size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
+
+GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+GC__FN size_t gc__os_l2_bytes(void) {
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+}
+
+GC__FN uint64_t gc__os_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+GC__FN char *gc__os_stack_base(void) {
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return NULL;
+    pthread_attr_getstack(&attributes, &lowest, &bytes);
+    pthread_attr_destroy(&attributes);
+    return (char *)lowest + bytes;
+}
+
+struct gc__lock {
+    pthread_mutex_t mutex;
+};
+#define GC__LOCK_INITIALIZER {PTHREAD_MUTEX_INITIALIZER}
+GC__FN void gc__lock_take(gc__lock *lock) { pthread_mutex_lock(&lock->mutex); }
+GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
+
+__attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *, char *), void *context) {
+    uintptr_t registers[12] = {0};
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%rbx, 0(%0)\n\tmovq %%rbp, 8(%0)\n\tmovq %%r12, 16(%0)\n\t"
+                     "movq %%r13, 24(%0)\n\tmovq %%r14, 32(%0)\n\tmovq %%r15, 40(%0)"
+                     : : "r"(registers) : "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("stp x19, x20, [%0]\n\tstp x21, x22, [%0, #16]\n\tstp x23, x24, [%0, #32]\n\t"
+                     "stp x25, x26, [%0, #48]\n\tstp x27, x28, [%0, #64]\n\tstr x29, [%0, #80]"
+                     : : "r"(registers) : "memory");
+#else
+#error "gc.h: this CPU has no register spilling yet: write the callee-saved registers to `registers` here"
+#endif
+    f(context, (char *)registers);
+    __asm__ volatile("" : : "r"(registers) : "memory");
+}
+
+static gc__fault_handler gc__os_fault;      /* written once, under the arena's lock */
+static struct sigaction gc__os_fault_former;
+
+GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
+    const ucontext_t *at = (const ucontext_t *)context;
+#if defined(__x86_64__)
+    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.gregs;
+    size_t count = 17;
+    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
+#else
+    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.regs;
+    size_t count = 31;
+    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.sp;
+#endif
+    gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer);
+    /* Returning runs the instruction again, and the former handler sees the fault. */
+    sigaction(number, &gc__os_fault_former, NULL);
+}
+
+GC__FN void gc__os_on_fault(gc__fault_handler f) {
+    if (gc__os_fault) return;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = gc__os_fault_signal;
+    action.sa_flags = SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    gc__os_fault = f;
+    sigaction(SIGSEGV, &action, &gc__os_fault_former);
+}
+
+GC__FN void gc__os_print_stack(void) {
+    void *frames[24];
+    int count = backtrace(frames, 24);
+    backtrace_symbols_fd(frames, count, 2);
+}
+
+GC__FN uint64_t gc__os_stack_hash(void) {
+    void *frames[32];
+    int count = backtrace(frames, 32);
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    return hash;
+}

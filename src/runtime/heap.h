@@ -1,0 +1,95 @@
+/* Creating and destroying heaps. */
+#pragma once
+
+#include "thread.h"
+
+#define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
+
+/* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
+GC__FN gc_result gc__options_from_environment(gc_options *options) {
+    if (!GC_ENVIRONMENT) return GC_OK;
+    const char *stress = getenv("GC_STRESS"), *verify = getenv("GC_VERIFY"), *checkmark = getenv("GC_CHECKMARK");
+    if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    if (!stress || !*stress) return GC_OK;
+    char *end;
+    unsigned long every = strtoul(stress, &end, 10);
+    if (strcmp(stress, "allocation") == 0) options->stress = GC_STRESS_ALLOCATION;
+    else if (strcmp(stress, "safepoint") == 0) options->stress = GC_STRESS_SAFEPOINT;
+    else if (strcmp(stress, "stack") == 0) options->stress = GC_STRESS_STACK;
+    else if (*end == 0 && every <= 0xFFFFFFFF) {
+        options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
+        options->stress_interval = (unsigned)every;
+    } else {
+        return gc__fail(GC_ERROR_OPTION, "environment GC_STRESS=%s: it must be allocation, safepoint, stack, or a number N to collect at "
+                        "every Nth allocation", stress);
+    }
+    return GC_OK;
+}
+
+GC__FN gc_result gc__options_check(gc_options *options) {
+    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
+    if (options->heap_bytes_max && options->heap_bytes_max < least)
+        return gc__fail(GC_ERROR_OPTION, "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+                        "smaller GC_REGION_SHIFT", options->heap_bytes_max, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    if ((unsigned)options->stress > GC_STRESS_STACK)
+        return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
+    if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
+        return gc__fail(GC_ERROR_OPTION, "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER", options->verify);
+    if (options->stress_interval == 0) options->stress_interval = 100;
+    return GC_OK;
+}
+
+GC_API gc_heap *gc_heap_create(const gc_options *given) {
+    gc_options options;
+    memset(&options, 0, sizeof options);
+    if (given) options = *given;
+    if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
+    gc__lock_take(&gc__the_arena.lock);
+    gc_result opened = gc__arena_open();
+    if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
+    gc__lock_release(&gc__the_arena.lock);
+    gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
+    if (!heap) {
+        if (opened == GC_OK) gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        return NULL;
+    }
+    heap->options = options;
+    heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
+    heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(gc__os_l2_bytes() / 2, GC__NURSERY_MIN);
+    if (options.non_generational && !options.nursery_bytes) heap->nursery_bytes = 4 * GC__NURSERY_MAX / 16;
+    heap->full_threshold = gc__threshold_for(heap, 0);
+    heap->survival[0] = heap->survival[1] = 20;
+    return heap;
+}
+
+GC__FN void gc__heap_free_regions(gc_heap *heap) {
+    while (heap->quarantine) gc__quarantine_pop(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        while (heap->regions[g]) {
+            gc__region *region = heap->regions[g];
+            heap->regions[g] = region->next;
+            if (g) gc__cards_clear(region->base, region->base + region->span * GC_REGION_BYTES);
+            gc__heap_give(heap, region);
+        }
+    }
+    while (heap->free) gc__heap_release_free(heap);
+}
+
+GC_API void gc_heap_destroy(gc_heap *heap) {
+    if (!heap) return;
+    GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
+    while (heap->threads) {
+        gc_thread *thread = heap->threads;
+        heap->threads = thread->next;
+        free(thread);
+    }
+    gc__heap_free_regions(heap);
+    gc__handles_free_all(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
+    gc__words *lists[] = {&heap->roots, &heap->interior, &heap->pins, &heap->mark_stack, &heap->globals, &heap->stacks_seen, &heap->external_moving};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    free(heap);
+}
+
+GC_API void *gc_heap_host(const gc_heap *heap) { return heap->options.host; }

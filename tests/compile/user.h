@@ -1,0 +1,77 @@
+/* A user of every macro and inline function of gc.h, in the common part of C11 and C++. */
+#include "gc.h"
+
+#ifdef __cplusplus
+#define ELEMENTS 1 /* flexible array members are an extension there */
+#else
+#define ELEMENTS
+#endif
+
+typedef struct node {
+    gc_object header;
+    struct node *left, *right;
+    uint64_t value;
+} node;
+
+typedef struct vector {
+    gc_array header;
+    node *items[ELEMENTS];
+} vector;
+
+typedef struct bytes {
+    gc_array header;
+    char items[ELEMENTS];
+} bytes;
+
+typedef struct wide {
+    gc_object header;
+    void *a, *b, *c, *d, *e, *f, *g, *h, *i, *j, *k, *l, *m, *n, *o, *p;
+} wide;
+
+static inline void node_trace(void *object, gc_visitor *visitor) {
+    node *self = (node *)object;
+    gc_visit(visitor, &self->left, 2, 0);
+    gc_visit(visitor, &self->value, 1, GC_ROOT_VALUE);
+}
+
+static const gc_type user_types[] = {
+    GC_TYPE(node, left, right),
+    GC_TYPE_VALUES(node, value),
+    GC_TYPE_MIXED(node, GC_FIELDS(node, left) | GC_FIELDS(node, right), GC_FIELDS(node, value), GC_NAMES(node, left, right, value)),
+    GC_TYPE_LEAF(node),
+    GC_TYPE_TRACED(node, node_trace),
+    GC_TYPE_ARRAY(vector, items),
+    GC_TYPE_ARRAY_VALUES(vector, items),
+    GC_TYPE_ARRAY_LEAF(bytes, items),
+    GC_TYPE_ARRAY_TRACED(vector, items, node_trace),
+    GC_TYPE_ARRAY_MIXED(vector, items, 0, 0, 1, 0, GC_NO_NAMES),
+    GC_TYPE(wide, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p),
+};
+
+static inline void *user(gc_heap *heap, gc_thread *gc) {
+    node *a = (node *)gc_new(gc, &user_types[0]), *b = a, *list[2] = {a, b};
+    uint64_t value = 0;
+    GC_ROOTS(gc, a, b);
+    GC_ROOT_VALUES(gc, value);
+    GC_ROOT_ARRAY(gc, list, 2, 0);
+    {
+        vector *v = (vector *)gc_new_array(gc, &user_types[5], 3);
+        GC_ROOTS(gc, v);
+        gc_copy_refs(gc, &v->items[0], &v->items[1], 2);
+        gc_stored_range(gc, v->items, 3, 0);
+    }
+    gc_frame *mark = gc_frames_mark(gc);
+    bytes *raw = (bytes *)gc_new_array_raw(gc, &user_types[7], 10);
+    gc_store(gc, &a->left, b);
+    gc_store_value(gc, &a->value, value);
+    gc_safepoint(gc);
+    gc_frames_restore(gc, mark);
+    gc_keep_alive(raw);
+    gc_handle handle = gc_handle_create(heap, GC_HANDLE_PINNED, a);
+    gc_handle_destroy(heap, handle);
+    gc_collect(heap, 2, GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING);
+    return gc_allocate(gc, 64);
+}
+
+static void *(*const used)(gc_heap *, gc_thread *) = user;
+static inline void *(*call_user(void))(gc_heap *, gc_thread *) { return used; }

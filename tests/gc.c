@@ -1,0 +1,2 @@
+#define GC_IMPLEMENTATION
+#include "gc.h"
