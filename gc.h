@@ -59,7 +59,7 @@
 #define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
 #endif
 #ifndef GC_SHADOW_HEAP
-#define GC_SHADOW_HEAP 0 /* 1: the barrier keeps a second copy of old slots, so that verify sees stores without it */
+#define GC_SHADOW_HEAP 0 /* 1: the barrier keeps a second copy of old slots; each collection reports stores without it */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
@@ -360,7 +360,7 @@ typedef struct gc_frame_site {
 typedef struct gc_frame {
     struct gc_frame *previous;
     const gc_frame_site *site;
-    gc_thread *thread;
+    gc_thread *thread; /* NULL: its heap was destroyed */
     size_t count;
     void **slots; /* count addresses of variables */
 } gc_frame;
@@ -424,6 +424,7 @@ static inline void gc_safepoint(gc_thread *thread) {
 #define GC__NAME3(prefix, line) prefix##line
 
 static inline void gc__frame_leave(gc_frame *frame) {
+    if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
     GC_ASSERT(frame->thread->frames == frame, "the frame of GC_ROOTS(%s) at %s:%u is left out of order",
               frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
@@ -2587,6 +2588,8 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
 GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when);
 GC__FN void gc__checkmark(gc_heap *heap, int generation);
 GC__FN void gc__stress_index(gc_heap *heap);
+GC__FN void gc__shadow_check(gc_heap *heap);
+GC__FN void gc__shadow_sync(gc_heap *heap);
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
@@ -2652,10 +2655,12 @@ GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     gc__cycle_open(heap, generation, reason, compacting);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    gc__shadow_check(heap);
     if (gc__roots_gather(heap) && gc__external_gather(heap, generation)) {
         gc__cycle_run(heap, generation, compacting);
         if (heap->options.checkmark) gc__checkmark(heap, generation);
         if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+        gc__shadow_sync(heap);
         heap->collection.pause_ns = gc__os_now_ns() - start;
         gc__pace_after(heap, generation);
     } else {
@@ -2890,6 +2895,69 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
     gc__words_free(&verifier.stack);
     gc__os_unmap(verifier.reached, bytes);
 }
+/* The shadow heap (GC_SHADOW_HEAP): a second copy of what old slots hold, written by the barrier and brought up to date
+   after each collection. A slot that differs from its shadow was stored to without the barrier, whether or not its card
+   happens to be dirty. */
+
+
+static char *gc__shadow; /* the shadow of the arena's first byte; written once, under the arena's lock */
+
+GC__FN gc_word *gc__shadow_of(const void *slot) {
+    return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
+}
+
+/* Lock held. */
+GC__FN gc_result gc__shadow_open(void) {
+    if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
+    gc__shadow = (char *)gc__os_map(gc__the_arena.bytes);
+    if (gc__shadow) return GC_OK;
+    return gc__fail(GC_ERROR_RESERVE, "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
+                    gc__the_arena.bytes >> 20);
+}
+
+GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
+    if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
+}
+
+GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    (void)visitor, (void)flags;
+    memcpy(gc__shadow_of(slot), slot, count * 8);
+}
+
+GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    for (size_t i = 0; i < count; i++) {
+        gc_word *word = (gc_word *)slot + i;
+        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        if (*word == *gc__shadow_of(word) || !ref || !gc__in_arena(ref)) continue;
+        gc__verify_fault((gc__verifier *)visitor, word, ref,
+                         "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
+                         "(or gc_store_value, gc_copy_refs, gc_stored_range)");
+    }
+}
+
+GC__FN bool gc__shadow_object(void *context, uintptr_t object) {
+    gc__verifier *verifier = (gc__verifier *)context;
+    verifier->holder = object;
+    gc__object_visit(object, &verifier->visitor);
+    return true;
+}
+
+GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
+    if (!GC_SHADOW_HEAP) return;
+    gc__verifier verifier;
+    memset(&verifier, 0, sizeof verifier);
+    verifier.visitor.visit = visit;
+    verifier.heap = heap;
+    verifier.when = "before";
+    for (int g = 1; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            gc__region_walk(region, gc__shadow_object, &verifier);
+}
+
+/* Before a collection: reports the first old slot that was stored to without the barrier. */
+GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
+/* After a collection: the shadow is what the slots hold now. */
+GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
 /* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
    that a reference that no root reported faults at its first use. The fault handler then says what it was. */
 
@@ -3198,6 +3266,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
+    if (opened == GC_OK) opened = gc__shadow_open();
     if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
     gc__lock_release(&gc__the_arena.lock);
     gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
@@ -3233,6 +3302,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     while (heap->threads) {
         gc_thread *thread = heap->threads;
         heap->threads = thread->next;
+        for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
         free(thread);
     }
     gc__heap_free_regions(heap);

@@ -58,6 +58,7 @@
 #include "collect/pace.h"      /* when to collect what */
 #include "collect/cycle.h"     /* one collection from start to end */
 #include "diag/verify.h"       /* verify and checkmark */
+#include "diag/shadow.h"       /* stores without the barrier */
 #include "diag/stress.h"       /* collecting at every chance, and what to say at a fault */
 #include "diag/stats.h"        /* statistics */
 #include "diag/walk.h"         /* walks and questions */

@@ -1,4 +1,5 @@
 /* A small arena, which several heaps exhaust and share. */
+#define _GNU_SOURCE
 #include "tap.h"
 
 #define GC_ARENA_BYTES (64 * GC_REGION_BYTES)

@@ -1,4 +1,5 @@
 /* A host with headers of its own: no gc_type, a size and a kind in one word, as many interpreters have. */
+#define _GNU_SOURCE
 #include "tap.h"
 
 typedef struct thing {

@@ -1,4 +1,5 @@
 /* NaN-boxing: doubles are themselves; references have the top bits of a quiet NaN, and a kind in two bits of them. */
+#define _GNU_SOURCE
 #include <stdint.h>
 #include <string.h>
 

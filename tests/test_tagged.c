@@ -1,4 +1,5 @@
 /* Low-bit tags: odd words are numbers; references carry a kind in bits 1 and 2. */
+#define _GNU_SOURCE
 #include <stdint.h>
 
 #define GC_VALUE_IS_REF(word) (((word) & 1) == 0 && (word) > 6)

@@ -28,7 +28,7 @@
 #define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
 #endif
 #ifndef GC_SHADOW_HEAP
-#define GC_SHADOW_HEAP 0 /* 1: the barrier keeps a second copy of old slots, so that verify sees stores without it */
+#define GC_SHADOW_HEAP 0 /* 1: the barrier keeps a second copy of old slots; each collection reports stores without it */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */

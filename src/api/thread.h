@@ -16,7 +16,7 @@ typedef struct gc_frame_site {
 typedef struct gc_frame {
     struct gc_frame *previous;
     const gc_frame_site *site;
-    gc_thread *thread;
+    gc_thread *thread; /* NULL: its heap was destroyed */
     size_t count;
     void **slots; /* count addresses of variables */
 } gc_frame;
@@ -80,6 +80,7 @@ static inline void gc_safepoint(gc_thread *thread) {
 #define GC__NAME3(prefix, line) prefix##line
 
 static inline void gc__frame_leave(gc_frame *frame) {
+    if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
     GC_ASSERT(frame->thread->frames == frame, "the frame of GC_ROOTS(%s) at %s:%u is left out of order",
               frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;

@@ -7,6 +7,8 @@
 GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when);
 GC__FN void gc__checkmark(gc_heap *heap, int generation);
 GC__FN void gc__stress_index(gc_heap *heap);
+GC__FN void gc__shadow_check(gc_heap *heap);
+GC__FN void gc__shadow_sync(gc_heap *heap);
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
@@ -72,10 +74,12 @@ GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     gc__cycle_open(heap, generation, reason, compacting);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    gc__shadow_check(heap);
     if (gc__roots_gather(heap) && gc__external_gather(heap, generation)) {
         gc__cycle_run(heap, generation, compacting);
         if (heap->options.checkmark) gc__checkmark(heap, generation);
         if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+        gc__shadow_sync(heap);
         heap->collection.pause_ns = gc__os_now_ns() - start;
         gc__pace_after(heap, generation);
     } else {

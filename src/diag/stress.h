@@ -2,7 +2,7 @@
    that a reference that no root reported faults at its first use. The fault handler then says what it was. */
 #pragma once
 
-#include "verify.h"
+#include "shadow.h"
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     uintptr_t hash = (uintptr_t)gc__os_stack_hash();

@@ -47,6 +47,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
+    if (opened == GC_OK) opened = gc__shadow_open();
     if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
     gc__lock_release(&gc__the_arena.lock);
     gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
@@ -82,6 +83,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     while (heap->threads) {
         gc_thread *thread = heap->threads;
         heap->threads = thread->next;
+        for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
         free(thread);
     }
     gc__heap_free_regions(heap);

@@ -1,0 +1,60 @@
+;; Primes, three times: the sieve of Eratosthenes in a vector, one filter per prime over a lazy stream, and an
+;; incremental sieve that keeps each prime's next multiple in a hash table.
+
+(define (sieve limit)
+  (let ((composite (make-vector (+ limit 1) #f)))
+    (let loop ((n 2) (count 0) (sum 0) (last 0))
+      (cond ((> n limit) (list count sum last))
+            ((vector-ref composite n) (loop (+ n 1) count sum last))
+            (else
+             (do ((m (* n n) (+ m n)))
+                 ((> m limit))
+               (vector-set! composite m #t))
+             (loop (+ n 1) (+ count 1) (+ sum n) n))))))
+
+(define (stream-from n) (cons n (delay (stream-from (+ n 1)))))
+(define (stream-filter keep? s)
+  (if (keep? (car s))
+      (cons (car s) (delay (stream-filter keep? (force (cdr s)))))
+      (stream-filter keep? (force (cdr s)))))
+(define (stream-sieve s)
+  (let ((prime (car s)))
+    (cons prime
+          (delay (stream-sieve (stream-filter (lambda (n) (not (= 0 (remainder n prime)))) (force (cdr s))))))))
+(define (stream-ref s n) (if (= n 0) (car s) (stream-ref (force (cdr s)) (- n 1))))
+
+(define (incremental-primes count)
+  (let ((multiples (make-eqv-hash-table)))
+    (define (move! prime multiple)
+      (if (hash-table-contains? multiples multiple)
+          (move! prime (+ multiple prime))
+          (hash-table-set! multiples multiple prime)))
+    (let loop ((n 2) (count count) (primes '()))
+      (if (= count 0)
+          primes
+          (let ((factor (hash-table-ref/default multiples n #f)))
+            (cond (factor
+                   (hash-table-delete! multiples n)
+                   (move! factor (+ n factor))
+                   (loop (+ n 1) count primes))
+                  (else
+                   (hash-table-set! multiples (* n n) n)
+                   (loop (+ n 1) (- count 1) (cons n primes)))))))))
+
+(let ((result (sieve 2000000)))
+  (display "primes up to 2000000: ")
+  (display (car result))
+  (display ", their sum ")
+  (display (cadr result))
+  (display ", the largest ")
+  (display (caddr result))
+  (newline))
+(display "prime number 1000 of the stream: ")
+(display (stream-ref (stream-sieve (stream-from 2)) 999))
+(newline)
+(let ((primes (incremental-primes 10000)))
+  (display "prime number 10000, incrementally: ")
+  (display (car primes))
+  (display ", the sum of them all ")
+  (display (apply + primes))
+  (newline))

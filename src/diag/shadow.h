@@ -1,0 +1,65 @@
+/* The shadow heap (GC_SHADOW_HEAP): a second copy of what old slots hold, written by the barrier and brought up to date
+   after each collection. A slot that differs from its shadow was stored to without the barrier, whether or not its card
+   happens to be dirty. */
+#pragma once
+
+#include "verify.h"
+
+static char *gc__shadow; /* the shadow of the arena's first byte; written once, under the arena's lock */
+
+GC__FN gc_word *gc__shadow_of(const void *slot) {
+    return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
+}
+
+/* Lock held. */
+GC__FN gc_result gc__shadow_open(void) {
+    if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
+    gc__shadow = (char *)gc__os_map(gc__the_arena.bytes);
+    if (gc__shadow) return GC_OK;
+    return gc__fail(GC_ERROR_RESERVE, "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
+                    gc__the_arena.bytes >> 20);
+}
+
+GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
+    if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
+}
+
+GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    (void)visitor, (void)flags;
+    memcpy(gc__shadow_of(slot), slot, count * 8);
+}
+
+GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    for (size_t i = 0; i < count; i++) {
+        gc_word *word = (gc_word *)slot + i;
+        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        if (*word == *gc__shadow_of(word) || !ref || !gc__in_arena(ref)) continue;
+        gc__verify_fault((gc__verifier *)visitor, word, ref,
+                         "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
+                         "(or gc_store_value, gc_copy_refs, gc_stored_range)");
+    }
+}
+
+GC__FN bool gc__shadow_object(void *context, uintptr_t object) {
+    gc__verifier *verifier = (gc__verifier *)context;
+    verifier->holder = object;
+    gc__object_visit(object, &verifier->visitor);
+    return true;
+}
+
+GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
+    if (!GC_SHADOW_HEAP) return;
+    gc__verifier verifier;
+    memset(&verifier, 0, sizeof verifier);
+    verifier.visitor.visit = visit;
+    verifier.heap = heap;
+    verifier.when = "before";
+    for (int g = 1; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            gc__region_walk(region, gc__shadow_object, &verifier);
+}
+
+/* Before a collection: reports the first old slot that was stored to without the barrier. */
+GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
+/* After a collection: the shadow is what the slots hold now. */
+GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
