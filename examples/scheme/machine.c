@@ -1,5 +1,4 @@
 /* machine.c - the machine's life: its heap, its roots, its stack. The collector's code is in this file too. */
-#define _POSIX_C_SOURCE 200809L
 #define GC_IMPLEMENTATION
 #include "compile.h"
 

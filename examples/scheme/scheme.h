@@ -10,11 +10,8 @@
    unless it lives in a root. Functions that only look take values. */
 #pragma once
 
-#include <stdint.h>
-
-/* A value. xx..00 fixnum (so that zeroed memory reads as 0), xx..01 reference to an object, xx..10 immediate. */
-typedef uintptr_t value;
-
+/* A value is one word: xx..00 fixnum (so that zeroed memory reads as 0), xx..01 reference to an object, xx..10 immediate.
+   gc.h must learn this before it is included. */
 #define GC_VALUE_IS_REF(word) (((word) & 1) != 0)
 #define GC_VALUE_TO_REF(word) ((word) - 1)
 #define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) + 1)
@@ -23,6 +20,8 @@ typedef uintptr_t value;
 
 #include <setjmp.h>
 #include <string.h>
+
+typedef uintptr_t value;
 
 /* Fixnums have 62 bits. */
 #define FIXNUM_MAX (INTPTR_MAX >> 2)

@@ -87,6 +87,7 @@ GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     }
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
+    heap->resumed_ns = gc__os_now_ns();
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 

@@ -5,6 +5,8 @@
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
+#define GC__FULL_STEP_MIN ((size_t)8 << 20) /* the old generation grows by this much at least between full collections */
+#define GC__GC_SHARE_HIGH 8                 /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
@@ -13,15 +15,9 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
 
-/* Bytes that the old generation may reach before a full collection, given what survived the last one. Under a limit,
-   there must be room left for the nursery and for copying it. */
+/* Bytes that the old generation may reach before a full collection, given what survived the last one. */
 GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
-    size_t grown = old_bytes + gc__max(old_bytes / 100 * gc__growth_percent(heap), 4 * GC__NURSERY_MAX / 16);
-    size_t limit = heap->limit_regions << GC_REGION_SHIFT;
-    size_t reserve = 2 * heap->nursery_bytes + 4 * GC_REGION_BYTES;
-    size_t most = limit > reserve ? limit - reserve : limit / 2;
-    most -= (most - gc__min(most, old_bytes)) / 8;
-    return heap->options.heap_bytes_max ? gc__max(gc__min(grown, most), old_bytes + (limit - gc__min(limit, old_bytes)) / 8) : grown;
+    return old_bytes + gc__max(old_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
@@ -31,6 +27,8 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], regions = 0;
     if (gc__old_bytes(heap) + young >= heap->full_threshold) return 2;
+    uint64_t allocated = heap->stats.allocated_bytes - heap->allocated_at_full;
+    if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 4 * heap->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
@@ -44,26 +42,34 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
         if (g == 1 && generation == 2) break; /* the old generation's survivors are in the same sum */
         if (!heap->condemned_bytes[g]) continue;
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (heap->condemned_bytes[g] / 100 + 1));
-        heap->survival[g] = (heap->survival[g] + percent) / 2;
+        heap->survival[g] = (heap->survival[g] + 3 * percent) / 4;
     }
 }
 
-/* A nursery in which much survives is too small to be generational: double it. One in which little survives should fit
-   the cache: halve it, down to that. */
+/* The nursery of a heap without generations: a share of what is live. */
+GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
+    size_t bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
+    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
+    return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
+}
+
+/* While collections take a notable share of the time and objects survive, double the nursery: each survivor is then
+   looked at less often, and dirty cards too. Halve it towards the cache's size where pauses exceed the goal or where
+   little survives anyway. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
-    size_t cached = gc__max(gc__os_l2_bytes() / 2, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
-    uint64_t goal_ns = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
-    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 16), GC__NURSERY_MIN);
     if (heap->options.non_generational) {
-        heap->nursery_bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), 4 * GC__NURSERY_MAX / 16);
-        if (heap->options.heap_bytes_max) heap->nursery_bytes = gc__min(heap->nursery_bytes, gc__max(heap->options.heap_bytes_max / 4, GC__NURSERY_MIN));
+        heap->nursery_bytes = gc__nursery_non_generational(heap);
         return;
     }
     if (heap->collection.generation == 2) return;
-    uint64_t pause = heap->collection.pause_ns;
-    if (heap->survival[0] > 20 && pause < goal_ns / 2) heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
-    else if (heap->survival[0] < 10 || pause > goal_ns) heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
+    size_t cached = gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN), most = GC__NURSERY_MAX;
+    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 16), GC__NURSERY_MIN);
+    uint64_t pause = heap->collection.pause_ns, now = gc__os_now_ns();
+    uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+    uint64_t share = pause * 100 / (now - heap->resumed_ns + 1);
+    if (share > GC__GC_SHARE_HIGH && pause < 4 * goal) heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
+    else if (pause > goal || share < GC__GC_SHARE_HIGH / 4) heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
@@ -83,7 +89,10 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     }
     heap->kept_bytes = promoted[0];
     gc__pace_nursery(heap);
-    if (generation == 2) heap->full_threshold = gc__threshold_for(heap, gc__old_bytes(heap) + heap->kept_bytes);
+    if (generation == 2) {
+        heap->full_threshold = gc__threshold_for(heap, gc__old_bytes(heap) + heap->kept_bytes);
+        heap->allocated_at_full = heap->stats.allocated_bytes;
+    }
     gc__pace_release(heap, generation);
 }
 

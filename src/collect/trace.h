@@ -9,7 +9,9 @@
 #include "roots.h"
 
 #define GC__FIFO 16 /* slots between prefetch and use; a power of two */
+#define GC__CHUNK 32 /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
+#define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
 
 typedef struct gc__tracer {
     gc_visitor visitor; /* for trace functions */
@@ -26,12 +28,22 @@ GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
     if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
 }
 
-GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
-    gc__words *stack = &tracer->heap->mark_stack;
-    bool small = tracer->heap->options.test_small_mark_stack && stack->count >= GC__SMALL_MARK_STACK;
-    if (!small && GC__LIKELY(gc__words_push(stack, object))) return;
+/* Notes that an object could not be pushed: its region is scanned again at the end. */
+GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
     gc__region_of(object)->overflowed = tracer->overflowed = true;
     tracer->heap->stats.mark_stack_overflows++;
+}
+
+GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    if (GC__UNLIKELY(tracer->heap->options.test_small_mark_stack) && stack->count + words > GC__SMALL_MARK_STACK) return false;
+    return GC__LIKELY(stack->count + words <= stack->capacity) || gc__words_reserve(stack, stack->count + words);
+}
+
+GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    if (GC__LIKELY(gc__trace_stack_room(tracer, 1))) stack->words[stack->count++] = object;
+    else gc__trace_overflow(tracer, object);
 }
 
 /* Copying. */
@@ -149,11 +161,13 @@ GC__FN void gc__process(gc__tracer *tracer, uintptr_t entry) {
 /* Takes note of a slot that may refer to a condemned object. */
 GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
-    if (!tracer->verdicts[ref >> GC_REGION_SHIFT]) {
+    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    if (!verdict) {
         if (tracer->remember) gc__slot_remember(slot, ref);
         return;
     }
     __builtin_prefetch((const void *)ref, 1);
+    if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
@@ -192,13 +206,28 @@ GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t
     }
 }
 
+/* Scans some elements from `index` on, and pushes what is left of a long array, so that what it refers to is scanned
+   while it is in cache, and the mark stack stays short. */
+GC__FN void gc__scan_chunk(gc__tracer *tracer, uintptr_t object, size_t index) {
+    const gc_type *type = gc__object_type(object);
+    size_t count = gc__object_length(object) - index;
+    if (count > GC__CHUNK) {
+        gc__words *stack = &tracer->heap->mark_stack;
+        if (gc__trace_stack_room(tracer, 2)) {
+            count = GC__CHUNK;
+            stack->words[stack->count++] = index + count;
+            stack->words[stack->count++] = object | GC__CONTINUED;
+        }
+    }
+    gc__scan_elements(tracer, type, object + type->bytes + index * type->element_bytes, count);
+}
+
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__enqueue_mask(tracer, object, type->refs, false);
     if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
-    if (type->element_refs | type->element_values)
-        gc__scan_elements(tracer, type, object + type->bytes, gc__object_length(object));
+    if (type->element_refs | type->element_values) gc__scan_chunk(tracer, object, 0);
     if (type->trace) type->trace((void *)object, &tracer->visitor);
 }
 
@@ -233,9 +262,19 @@ GC__FN void gc__fifo_drain(gc__tracer *tracer) {
     }
 }
 
-GC__FN bool gc__rescan_object(void *context, uintptr_t object) {
-    gc__scan((gc__tracer *)context, object);
-    return true;
+/* Until the mark stack is empty; the FIFO may still hold slots. */
+GC__FN void gc__stack_drain(gc__tracer *tracer) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    while (stack->count) {
+        uintptr_t object = stack->words[--stack->count];
+#if !GC_HAS_MODEL
+        if (object & GC__CONTINUED) {
+            gc__scan_chunk(tracer, object - GC__CONTINUED, stack->words[--stack->count]);
+            continue;
+        }
+#endif
+        gc__scan(tracer, object);
+    }
 }
 
 /* Scans again every marked object of one overflowed region. */
@@ -248,8 +287,7 @@ GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
         uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
             gc__scan(tracer, at);
-            while (tracer->heap->mark_stack.count)
-                gc__scan(tracer, tracer->heap->mark_stack.words[--tracer->heap->mark_stack.count]);
+            gc__stack_drain(tracer);
         }
     }
 }
@@ -259,7 +297,7 @@ GC__FN void gc__trace_drain(gc__tracer *tracer) {
     gc__words *stack = &tracer->heap->mark_stack;
     do {
         do {
-            while (stack->count) gc__scan(tracer, stack->words[--stack->count]);
+            gc__stack_drain(tracer);
             gc__fifo_drain(tracer);
         } while (stack->count);
         if (tracer->overflowed) gc__rescan_overflowed(tracer);
@@ -271,8 +309,10 @@ GC__FN void gc__trace_roots(gc__tracer *tracer) {
     gc_heap *heap = tracer->heap;
     for (size_t i = 0; i < heap->pins.count; i++)
         if (tracer->verdicts[heap->pins.words[i] >> GC_REGION_SHIFT]) gc__mark_object(tracer, heap->pins.words[i]);
-    for (size_t i = 0; i < heap->roots.count; i++)
+    for (size_t i = 0; i < heap->roots.count; i++) {
         gc__enqueue(tracer, (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1), heap->roots.words[i] & 1);
+        gc__stack_drain(tracer);
+    }
     for (size_t i = 0; i < heap->interior.count; i += 3)
         gc__enqueue(tracer, (gc_word *)&heap->interior.words[i + 2], false);
     gc__trace_drain(tracer);
@@ -290,13 +330,13 @@ GC__FN void gc__roots_update_interior(gc_heap *heap) {
 
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t from, uintptr_t to) {
-    uintptr_t end = region->kind == GC__LARGE ? region->base + GC_REGION_BYTES : gc__region_end(region);
-    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, from);
-    if (!object) object = gc__mark_next(from, end);
-    while (object < to && object < end) {
-        size_t bytes = gc__object_bytes(object);
-        if (object + bytes > from) gc__scan_range(tracer, object, from, to < object + bytes ? to : object + bytes);
-        object = gc__mark_next(object + GC_OBJECT_BYTES_MIN, end);
+    bool large = region->kind == GC__LARGE;
+    uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
+    if (!object) object = gc__mark_next(from, to);
+    while (object < to) {
+        uintptr_t end = object + gc__object_bytes(object);
+        if (end > from) gc__scan_range(tracer, object, from, to < end ? to : end);
+        object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
     }
 }
 
@@ -309,6 +349,7 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
         for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit; card += GC_CARD_BYTES) {
             gc__card_clear(card);
             gc__trace_card(tracer, region, card, card + GC_CARD_BYTES);
+            gc__stack_drain(tracer);
         }
     }
 }

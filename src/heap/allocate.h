@@ -126,17 +126,17 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     return object;
 }
 
-/* What is tried when a limit was met: ever harder collections, then the host's hook. */
+/* What is tried when a limit was met: ever harder collections, the collector's reserve, then the host's hook. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
+    const gc_options *options = &heap->options;
     void *object = NULL;
     for (int attempt = 0; attempt < 3 && !object; attempt++) {
-        if (attempt == 2) {
-            const gc_options *options = &heap->options;
-            if (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message)) break;
-        }
+        if (attempt == 2 && (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))) break;
         gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
+        heap->last_resort = attempt >= 1;
         object = gc__allocate_try(thread, bytes, zeroed);
+        heap->last_resort = false;
     }
     return object;
 }

@@ -53,9 +53,13 @@ struct gc_heap {
     size_t full_threshold;              /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS];  /* percent, averaged over the last collections that condemned it */
+    uint64_t allocated_at_full;         /* stats.allocated_bytes at the end of the last full collection */
+    uint64_t resumed_ns;                /* when the last collection ended */
 
     /* The collection that runs. */
     bool collecting;
+    bool last_resort;                   /* allocation may use the evacuation reserve */
+    unsigned evacuate_up_to;            /* percent: old regions with no more than this live are moved out of */
     gc_collection collection;
     gc__words roots;                    /* slot | flag bits 1: value */
     gc__words interior;                 /* triples: slot | flags, base before, base */
@@ -140,11 +144,24 @@ GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__arena_release(region);
 }
 
+GC__FN size_t gc__regions_in_use(const gc_heap *heap) {
+    return heap->held_regions - heap->free_count + ((heap->external_bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT);
+}
+
+GC__FN size_t gc__regions_left(const gc_heap *heap) {
+    size_t used = gc__regions_in_use(heap);
+    return used < heap->limit_regions ? heap->limit_regions - used : 0;
+}
+
+/* Regions under the limit that only the collector takes, so that it always finds room to evacuate into. */
+GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
+    return heap->options.heap_bytes_max && !heap->collecting && !heap->last_resort ? heap->limit_regions / 8 : 0;
+}
+
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
-    size_t external = (heap->external_bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-    if (heap->held_regions - heap->free_count + external + span <= heap->limit_regions) return true;
+    if (span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
     gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
-             "heap_bytes_max, or drop references", (heap->held_regions - heap->free_count + external) * (GC_REGION_BYTES >> 10) >> 10,
+             "heap_bytes_max, or drop references", gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10,
              heap->options.heap_bytes_max >> 20, span * (GC_REGION_BYTES >> 10));
     return false;
 }

@@ -51,11 +51,11 @@
              (link-first! cache node)
              (node-value node))))))
 
-;; Keys from a linear congruential generator; the product of two favours small ones.
+;; Keys from Lehmer's generator; the product of two favours small ones.
 (define seed 42)
 (define (random n)
-  (set! seed (remainder (+ (* seed 1103515245) 12345) 2147483648))
-  (remainder (quotient seed 65536) n))
+  (set! seed (remainder (* seed 48271) 2147483647))
+  (remainder (quotient seed 16) n))
 (define (random-key keys) (quotient (* (random keys) (random keys)) keys))
 
 (define (make-page key) (vector key (number->string key) (list key (+ key 1))))

@@ -1,4 +1,4 @@
-;; All ways to put n queens on a board of n by n such that none attacks another, for n from 4 to 10. A board is the list
+;; All ways to put n queens on a board of n by n such that none attacks another, for n from 4 to 11. A board is the list
 ;; of the queens' columns, row by row; everything is allocated and dropped again at a high rate.
 
 (define (safe? column rows board)
@@ -23,14 +23,14 @@
     (if (= row n) boards (loop (+ row 1) (extend boards n)))))
 
 (do ((n 4 (+ n 1)))
-    ((> n 10))
+    ((> n 11))
   (let ((boards (queens n)))
     (display n)
     (display " queens: ")
     (display (length boards))
     (display " solutions")
     (newline)
-    (if (= n 10)
+    (if (= n 11)
         (begin
           (display "the first: ")
           (display (reverse (car boards)))

@@ -1,0 +1,34 @@
+/* What a workload is, and what it reports. */
+#pragma once
+
+#include "backend.h"
+#include "histogram.h"
+
+#include <stdbool.h>
+
+#define WORKLOAD_ARGS_MAX 3
+
+typedef struct workload_result {
+    bool quiet;               /* set by the caller: print nothing */
+    char check[32];           /* must be the same on every backend */
+    const histogram *pushes;  /* of `pause`; NULL: none */
+    double ns_per_object;     /* of `alloc`; 0: none */
+} workload_result;
+
+typedef struct workload_arg {
+    const char *name;
+    uint64_t value, min, max; /* value: if it is not given */
+} workload_arg;
+
+typedef struct workload {
+    const char *name;
+    workload_arg args[WORKLOAD_ARGS_MAX];
+    void (*run)(mm *mm, const uint64_t *args, workload_result *result);
+} workload;
+
+extern const workload binary_trees_workload, gcbench_workload, lru_workload, pause_workload, alloc_workload;
+
+/* printf unless the result is quiet. */
+void say(const workload_result *result, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets result->check. */
+void set_check(workload_result *result, const char *format, ...) __attribute__((format(printf, 2, 3)));
