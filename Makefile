@@ -62,6 +62,7 @@ slow_tests := $(wildcard tests/random.t tests/workloads.t tests/compile.t tests/
 tests := $(slow_tests) $(test_programs) $(filter-out $(slow_tests),$(wildcard tests/*.t))
 
 -include bench/bench.mk
+-include tests/random.mk
 
 .PHONY: all help demo test test-programs soak headers format clean
 

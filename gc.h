@@ -620,7 +620,6 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 /* Gives the memory back; it stays accessible and reads as zero. */
 GC__FN void gc__os_discard(void *address, size_t bytes);
-/* Asks for huge pages; a hint. */
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN uint64_t gc__os_now_ns(void);
@@ -802,7 +801,6 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 /* Gives the memory back; it stays accessible and reads as zero. */
 GC__FN void gc__os_discard(void *address, size_t bytes);
-/* Asks for huge pages; a hint. */
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN uint64_t gc__os_now_ns(void);
@@ -1364,9 +1362,13 @@ struct gc_heap {
     size_t full_threshold;              /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS];  /* percent, averaged over the last collections that condemned it */
+    uint64_t allocated_at_full;         /* stats.allocated_bytes at the end of the last full collection */
+    uint64_t resumed_ns;                /* when the last collection ended */
 
     /* The collection that runs. */
     bool collecting;
+    bool last_resort;                   /* allocation may use the evacuation reserve */
+    unsigned evacuate_up_to;            /* percent: old regions with no more than this live are moved out of */
     gc_collection collection;
     gc__words roots;                    /* slot | flag bits 1: value */
     gc__words interior;                 /* triples: slot | flags, base before, base */
@@ -1451,11 +1453,24 @@ GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__arena_release(region);
 }
 
+GC__FN size_t gc__regions_in_use(const gc_heap *heap) {
+    return heap->held_regions - heap->free_count + ((heap->external_bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT);
+}
+
+GC__FN size_t gc__regions_left(const gc_heap *heap) {
+    size_t used = gc__regions_in_use(heap);
+    return used < heap->limit_regions ? heap->limit_regions - used : 0;
+}
+
+/* Regions under the limit that only the collector takes, so that it always finds room to evacuate into. */
+GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
+    return heap->options.heap_bytes_max && !heap->collecting && !heap->last_resort ? heap->limit_regions / 8 : 0;
+}
+
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
-    size_t external = (heap->external_bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-    if (heap->held_regions - heap->free_count + external + span <= heap->limit_regions) return true;
+    if (span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
     gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
-             "heap_bytes_max, or drop references", (heap->held_regions - heap->free_count + external) * (GC_REGION_BYTES >> 10) >> 10,
+             "heap_bytes_max, or drop references", gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10,
              heap->options.heap_bytes_max >> 20, span * (GC_REGION_BYTES >> 10));
     return false;
 }
@@ -1691,17 +1706,17 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     return object;
 }
 
-/* What is tried when a limit was met: ever harder collections, then the host's hook. */
+/* What is tried when a limit was met: ever harder collections, the collector's reserve, then the host's hook. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
+    const gc_options *options = &heap->options;
     void *object = NULL;
     for (int attempt = 0; attempt < 3 && !object; attempt++) {
-        if (attempt == 2) {
-            const gc_options *options = &heap->options;
-            if (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message)) break;
-        }
+        if (attempt == 2 && (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))) break;
         gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
+        heap->last_resort = attempt >= 1;
         object = gc__allocate_try(thread, bytes, zeroed);
+        heap->last_resort = false;
     }
     return object;
 }
@@ -1928,7 +1943,9 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
 
 
 #define GC__FIFO 16 /* slots between prefetch and use; a power of two */
+#define GC__CHUNK 32 /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
+#define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
 
 typedef struct gc__tracer {
     gc_visitor visitor; /* for trace functions */
@@ -1945,12 +1962,22 @@ GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
     if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
 }
 
-GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
-    gc__words *stack = &tracer->heap->mark_stack;
-    bool small = tracer->heap->options.test_small_mark_stack && stack->count >= GC__SMALL_MARK_STACK;
-    if (!small && GC__LIKELY(gc__words_push(stack, object))) return;
+/* Notes that an object could not be pushed: its region is scanned again at the end. */
+GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
     gc__region_of(object)->overflowed = tracer->overflowed = true;
     tracer->heap->stats.mark_stack_overflows++;
+}
+
+GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    if (GC__UNLIKELY(tracer->heap->options.test_small_mark_stack) && stack->count + words > GC__SMALL_MARK_STACK) return false;
+    return GC__LIKELY(stack->count + words <= stack->capacity) || gc__words_reserve(stack, stack->count + words);
+}
+
+GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    if (GC__LIKELY(gc__trace_stack_room(tracer, 1))) stack->words[stack->count++] = object;
+    else gc__trace_overflow(tracer, object);
 }
 
 /* Copying. */
@@ -2068,11 +2095,13 @@ GC__FN void gc__process(gc__tracer *tracer, uintptr_t entry) {
 /* Takes note of a slot that may refer to a condemned object. */
 GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
-    if (!tracer->verdicts[ref >> GC_REGION_SHIFT]) {
+    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    if (!verdict) {
         if (tracer->remember) gc__slot_remember(slot, ref);
         return;
     }
     __builtin_prefetch((const void *)ref, 1);
+    if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
@@ -2111,13 +2140,28 @@ GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t
     }
 }
 
+/* Scans some elements from `index` on, and pushes what is left of a long array, so that what it refers to is scanned
+   while it is in cache, and the mark stack stays short. */
+GC__FN void gc__scan_chunk(gc__tracer *tracer, uintptr_t object, size_t index) {
+    const gc_type *type = gc__object_type(object);
+    size_t count = gc__object_length(object) - index;
+    if (count > GC__CHUNK) {
+        gc__words *stack = &tracer->heap->mark_stack;
+        if (gc__trace_stack_room(tracer, 2)) {
+            count = GC__CHUNK;
+            stack->words[stack->count++] = index + count;
+            stack->words[stack->count++] = object | GC__CONTINUED;
+        }
+    }
+    gc__scan_elements(tracer, type, object + type->bytes + index * type->element_bytes, count);
+}
+
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__enqueue_mask(tracer, object, type->refs, false);
     if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
-    if (type->element_refs | type->element_values)
-        gc__scan_elements(tracer, type, object + type->bytes, gc__object_length(object));
+    if (type->element_refs | type->element_values) gc__scan_chunk(tracer, object, 0);
     if (type->trace) type->trace((void *)object, &tracer->visitor);
 }
 
@@ -2152,9 +2196,19 @@ GC__FN void gc__fifo_drain(gc__tracer *tracer) {
     }
 }
 
-GC__FN bool gc__rescan_object(void *context, uintptr_t object) {
-    gc__scan((gc__tracer *)context, object);
-    return true;
+/* Until the mark stack is empty; the FIFO may still hold slots. */
+GC__FN void gc__stack_drain(gc__tracer *tracer) {
+    gc__words *stack = &tracer->heap->mark_stack;
+    while (stack->count) {
+        uintptr_t object = stack->words[--stack->count];
+#if !GC_HAS_MODEL
+        if (object & GC__CONTINUED) {
+            gc__scan_chunk(tracer, object - GC__CONTINUED, stack->words[--stack->count]);
+            continue;
+        }
+#endif
+        gc__scan(tracer, object);
+    }
 }
 
 /* Scans again every marked object of one overflowed region. */
@@ -2167,8 +2221,7 @@ GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
         uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
             gc__scan(tracer, at);
-            while (tracer->heap->mark_stack.count)
-                gc__scan(tracer, tracer->heap->mark_stack.words[--tracer->heap->mark_stack.count]);
+            gc__stack_drain(tracer);
         }
     }
 }
@@ -2178,7 +2231,7 @@ GC__FN void gc__trace_drain(gc__tracer *tracer) {
     gc__words *stack = &tracer->heap->mark_stack;
     do {
         do {
-            while (stack->count) gc__scan(tracer, stack->words[--stack->count]);
+            gc__stack_drain(tracer);
             gc__fifo_drain(tracer);
         } while (stack->count);
         if (tracer->overflowed) gc__rescan_overflowed(tracer);
@@ -2190,8 +2243,10 @@ GC__FN void gc__trace_roots(gc__tracer *tracer) {
     gc_heap *heap = tracer->heap;
     for (size_t i = 0; i < heap->pins.count; i++)
         if (tracer->verdicts[heap->pins.words[i] >> GC_REGION_SHIFT]) gc__mark_object(tracer, heap->pins.words[i]);
-    for (size_t i = 0; i < heap->roots.count; i++)
+    for (size_t i = 0; i < heap->roots.count; i++) {
         gc__enqueue(tracer, (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1), heap->roots.words[i] & 1);
+        gc__stack_drain(tracer);
+    }
     for (size_t i = 0; i < heap->interior.count; i += 3)
         gc__enqueue(tracer, (gc_word *)&heap->interior.words[i + 2], false);
     gc__trace_drain(tracer);
@@ -2209,13 +2264,13 @@ GC__FN void gc__roots_update_interior(gc_heap *heap) {
 
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t from, uintptr_t to) {
-    uintptr_t end = region->kind == GC__LARGE ? region->base + GC_REGION_BYTES : gc__region_end(region);
-    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, from);
-    if (!object) object = gc__mark_next(from, end);
-    while (object < to && object < end) {
-        size_t bytes = gc__object_bytes(object);
-        if (object + bytes > from) gc__scan_range(tracer, object, from, to < object + bytes ? to : object + bytes);
-        object = gc__mark_next(object + GC_OBJECT_BYTES_MIN, end);
+    bool large = region->kind == GC__LARGE;
+    uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
+    if (!object) object = gc__mark_next(from, to);
+    while (object < to) {
+        uintptr_t end = object + gc__object_bytes(object);
+        if (end > from) gc__scan_range(tracer, object, from, to < end ? to : end);
+        object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
     }
 }
 
@@ -2228,6 +2283,7 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
         for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit; card += GC_CARD_BYTES) {
             gc__card_clear(card);
             gc__trace_card(tracer, region, card, card + GC_CARD_BYTES);
+            gc__stack_drain(tracer);
         }
     }
 }
@@ -2245,22 +2301,53 @@ GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
 
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
-#define GC__DENSITY_SPARSE 25  /* percent live below which an old region is evacuated */
-#define GC__DENSITY_RECYCLE 50 /* percent live below which a region that cannot move is allocated into again */
+#define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
+#define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or half of it is holes */
+#define GC__DENSITY_RECYCLE 75 /* percent live below which a region that cannot be evacuated is allocated into again */
+
+GC__FN unsigned gc__density(const gc__region *region) {
+    size_t percent = region->live_bytes * 100 / GC_REGION_BYTES;
+    return percent < 100 ? (unsigned)percent : 100;
+}
+
+/* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
+GC__FN bool gc__is_tight(const gc_heap *heap) {
+    return heap->options.heap_bytes_max && gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
+}
+
+/* The highest density, in percent, of old regions that are evacuated: the sparsest first, as far as there is room for
+   the copies. What is chosen but finds no room stays in place, but then no region comes free, so choose with care. */
+GC__FN unsigned gc__evacuate_up_to(const gc_heap *heap, bool compacting) {
+    size_t live[101] = {0}, used = 0, total = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) {
+        if (region->kind != GC__SMALL) continue;
+        live[gc__density(region)] += region->live_bytes;
+        total += region->live_bytes;
+        used += GC_REGION_BYTES;
+    }
+    unsigned most = compacting ? 100 : gc__is_tight(heap) || used > 2 * total ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    size_t young = (heap->generation_bytes[0] + heap->generation_bytes[1]) / 100 * heap->survival[0];
+    size_t room = gc__regions_left(heap) * (GC_REGION_BYTES / 10 * 9), copies = young < room ? young : room;
+    for (unsigned percent = 0; percent <= most; percent++) {
+        copies += live[percent];
+        if (copies > room) return percent ? percent - 1 : 0;
+    }
+    return most;
+}
 
 /* The share of the region's memory that is expected to survive. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     if (region->linear && !region->formatted) return heap->survival[0];
-    unsigned density = (unsigned)(region->live_bytes * 100 / GC_REGION_BYTES);
-    return region->generation == 1 ? density * heap->survival[1] / 100 : density;
+    return region->generation == 1 ? gc__density(region) * heap->survival[1] / 100 : gc__density(region);
 }
 
 GC__FN uint8_t gc__verdict_for(const gc_heap *heap, const gc__region *region, bool compacting) {
     if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
-    if (compacting || heap->options.stress) return move;
+    if (heap->options.stress) return move;
     bool survivors = region->generation == 2 || (heap->options.non_generational && !region->linear);
-    unsigned most = survivors ? GC__DENSITY_SPARSE : GC__SURVIVAL_HIGH;
+    if (compacting && !survivors) return move;
+    unsigned most = survivors ? heap->evacuate_up_to : GC__SURVIVAL_HIGH;
     return gc__predicted_percent(heap, region) > most ? (uint8_t)GC__MARK : move;
 }
 
@@ -2270,8 +2357,9 @@ GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uin
     if (heap->options.non_generational) return 0;
     if (region->kind == GC__SMALL) {
         size_t live = region->live_bytes;
+        bool stays = heap->options.non_moving || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting);
         if (region->generation == 0 && verdict == GC__MOVE_MARKED) return 0;
-        if (heap->options.non_moving && region->generation == 2 && live * 100 < GC_REGION_BYTES * GC__DENSITY_RECYCLE) return 0;
+        if (region->generation == 2 && verdict == GC__MARK && stays && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return 0;
     }
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
@@ -2292,6 +2380,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region, bool compactin
    collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
+    heap->evacuate_up_to = generation == 2 ? gc__evacuate_up_to(heap, compacting) : 0;
     for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
@@ -2495,6 +2584,8 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
+#define GC__FULL_STEP_MIN ((size_t)8 << 20) /* the old generation grows by this much at least between full collections */
+#define GC__GC_SHARE_HIGH 8                 /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
@@ -2503,15 +2594,9 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
 
-/* Bytes that the old generation may reach before a full collection, given what survived the last one. Under a limit,
-   there must be room left for the nursery and for copying it. */
+/* Bytes that the old generation may reach before a full collection, given what survived the last one. */
 GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
-    size_t grown = old_bytes + gc__max(old_bytes / 100 * gc__growth_percent(heap), 4 * GC__NURSERY_MAX / 16);
-    size_t limit = heap->limit_regions << GC_REGION_SHIFT;
-    size_t reserve = 2 * heap->nursery_bytes + 4 * GC_REGION_BYTES;
-    size_t most = limit > reserve ? limit - reserve : limit / 2;
-    most -= (most - gc__min(most, old_bytes)) / 8;
-    return heap->options.heap_bytes_max ? gc__max(gc__min(grown, most), old_bytes + (limit - gc__min(limit, old_bytes)) / 8) : grown;
+    return old_bytes + gc__max(old_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
@@ -2521,6 +2606,8 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], regions = 0;
     if (gc__old_bytes(heap) + young >= heap->full_threshold) return 2;
+    uint64_t allocated = heap->stats.allocated_bytes - heap->allocated_at_full;
+    if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 4 * heap->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
@@ -2534,26 +2621,34 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
         if (g == 1 && generation == 2) break; /* the old generation's survivors are in the same sum */
         if (!heap->condemned_bytes[g]) continue;
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (heap->condemned_bytes[g] / 100 + 1));
-        heap->survival[g] = (heap->survival[g] + percent) / 2;
+        heap->survival[g] = (heap->survival[g] + 3 * percent) / 4;
     }
 }
 
-/* A nursery in which much survives is too small to be generational: double it. One in which little survives should fit
-   the cache: halve it, down to that. */
+/* The nursery of a heap without generations: a share of what is live. */
+GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
+    size_t bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
+    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
+    return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
+}
+
+/* While collections take a notable share of the time and objects survive, double the nursery: each survivor is then
+   looked at less often, and dirty cards too. Halve it towards the cache's size where pauses exceed the goal or where
+   little survives anyway. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
-    size_t cached = gc__max(gc__os_l2_bytes() / 2, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
-    uint64_t goal_ns = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
-    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 16), GC__NURSERY_MIN);
     if (heap->options.non_generational) {
-        heap->nursery_bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), 4 * GC__NURSERY_MAX / 16);
-        if (heap->options.heap_bytes_max) heap->nursery_bytes = gc__min(heap->nursery_bytes, gc__max(heap->options.heap_bytes_max / 4, GC__NURSERY_MIN));
+        heap->nursery_bytes = gc__nursery_non_generational(heap);
         return;
     }
     if (heap->collection.generation == 2) return;
-    uint64_t pause = heap->collection.pause_ns;
-    if (heap->survival[0] > 20 && pause < goal_ns / 2) heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
-    else if (heap->survival[0] < 10 || pause > goal_ns) heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
+    size_t cached = gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN), most = GC__NURSERY_MAX;
+    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 16), GC__NURSERY_MIN);
+    uint64_t pause = heap->collection.pause_ns, now = gc__os_now_ns();
+    uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+    uint64_t share = pause * 100 / (now - heap->resumed_ns + 1);
+    if (share > GC__GC_SHARE_HIGH && pause < 4 * goal) heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
+    else if (pause > goal || share < GC__GC_SHARE_HIGH / 4) heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
@@ -2573,7 +2668,10 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     }
     heap->kept_bytes = promoted[0];
     gc__pace_nursery(heap);
-    if (generation == 2) heap->full_threshold = gc__threshold_for(heap, gc__old_bytes(heap) + heap->kept_bytes);
+    if (generation == 2) {
+        heap->full_threshold = gc__threshold_for(heap, gc__old_bytes(heap) + heap->kept_bytes);
+        heap->allocated_at_full = heap->stats.allocated_bytes;
+    }
     gc__pace_release(heap, generation);
 }
 
@@ -2668,6 +2766,7 @@ GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     }
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
+    heap->resumed_ns = gc__os_now_ns();
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
@@ -3276,10 +3375,13 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     }
     heap->options = options;
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
-    heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(gc__os_l2_bytes() / 2, GC__NURSERY_MIN);
-    if (options.non_generational && !options.nursery_bytes) heap->nursery_bytes = 4 * GC__NURSERY_MAX / 16;
+    heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN);
+    if (options.heap_bytes_max && !options.nursery_bytes)
+        heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 16), GC__NURSERY_MIN);
+    heap->resumed_ns = gc__os_now_ns();
     heap->full_threshold = gc__threshold_for(heap, 0);
-    heap->survival[0] = heap->survival[1] = 20;
+    heap->survival[0] = 20;
+    heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */
     return heap;
 }
 

@@ -90,7 +90,9 @@ static inline int tap_child(void (*body)(void *), void *argument, char *output, 
         _exit(0);
     }
     close(ends[1]);
-    while (length + 1 < size && (count = read(ends[0], output + length, size - 1 - length)) > 0) length += (size_t)count;
+    char rest[512];
+    while ((count = length + 1 < size ? read(ends[0], output + length, size - 1 - length) : read(ends[0], rest, sizeof rest)) > 0)
+        length += length + 1 < size ? (size_t)count : 0;
     output[length] = 0;
     close(ends[0]);
     waitpid(child, &status, 0);

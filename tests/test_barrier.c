@@ -6,7 +6,7 @@
 
 /* The barrier alone, with tables of the test's own: address space is divided into regions of a chosen age. */
 static gc_barrier_tables tables;
-static uint8_t *rank_base, *card_base, *bundle_base;
+static uint8_t *rank_base, *card_base;
 static char *space; /* 8 regions: free, age 0, 1, 2, 3 (being marked), free.. */
 enum { REGIONS = 8, FREE = 0, GEN0 = 1, GEN1 = 2, GEN2 = 3, MARKING = 4 };
 
@@ -21,6 +21,7 @@ static void *reserve(size_t bytes) {
 
 static size_t card_bytes(void) { return (REGIONS * GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT) + 1; }
 #if GC_BUNDLE_SHIFT
+static uint8_t *bundle_base;
 #define BUNDLE(address) ((uintptr_t)(address) >> GC_BUNDLE_SHIFT)
 static size_t bundle_bytes(void) { return (REGIONS * GC_REGION_BYTES >> GC_BUNDLE_SHIFT) + 1; }
 #endif

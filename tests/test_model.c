@@ -70,13 +70,14 @@ static void program(void) {
     is(wrong, 0, "a program on its own headers");
     thing *large = make(RECORD, GC_REGION_BYTES / 8 * 2);
     GC_ROOTS(gc, large);
+    size_t step = GC_REGION_BYTES / 8 * 2 / 1000;
     for (size_t i = 0; i < 1000; i++) {
         thing *text = make(TEXT, 1);
         text->fields[0] = (thing *)(uintptr_t)i;
-        gc_store(gc, &large->fields[i * 300], text);
+        gc_store(gc, &large->fields[i * step], text);
         if (i % 100 == 0) gc_collect(heap, (int)(i / 100) % 3, 0);
     }
-    for (size_t i = 0; i < 1000; i++) wrong += large->fields[i * 300]->fields[0] != (thing *)(uintptr_t)i;
+    for (size_t i = 0; i < 1000; i++) wrong += large->fields[i * step]->fields[0] != (thing *)(uintptr_t)i;
     is(wrong, 0, "a large object on its own headers");
     gc_collect(heap, 2, 0);
     size_t counts[3] = {0};

@@ -34,7 +34,7 @@ same_check() {
         is $? 0 "$program $* --json: exit status"
         is "$(printf '%s\n' "$json" | wc -l)" 1 "$program $* --json: one line"
         is "$(field check "$json")" "$check" "$program $* --json: check"
-        is "$(field name "$json") $(field args "$json")" "$(echo "$1 " "$2" "$3" "$4" | xargs echo)" "$program $* --json: name and args"
+        is "$(field name "$json") $(field args "$json" | xargs)" "$1 $(shift && echo "$*")" "$program $* --json: name and args"
         numbers "$json" "$program $1" user_s sys_s wall_s rss_peak_bytes
     done
 }
@@ -43,26 +43,28 @@ same_check c112926c5d4aa136 'lru checksum c112926c5d4aa136' lru 10000 1000000
 same_check 7c79c48299edc3e8 'pause checksum 7c79c48299edc3e8' pause 2000 20000 1024
 # 2^12 - 1 nodes of the stretch tree, the trees of 4 depths, 2^11 - 1 nodes of the one that lives.
 same_check 135854 '256	 trees of depth 6	 check: 32512' binary-trees 10
-same_check '131071 0.001000 416960' 'gcbench long-lived nodes 131071, .*, depths 416960' gcbench
-same_check 300000 'alloc objects 300000, [0-9.]+ ns each' alloc 300000
+# The long-lived tree of 2^17 - 1 nodes and 500,000 right numbers.
+same_check 631071 'gcbench check 631071' gcbench
+# 300,000 * 299,999 / 2
+same_check 0000000a7a333810 'alloc checksum 0000000a7a333810' alloc 300000
 
 for program in $programs; do
     json=$(build/bench/"$program" pause 2000 20000 1024 --json)
     numbers "$json" "$program pause" push_mean_s push_p50_s push_p99_s push_p999_s push_p9999_s push_max_s
     json=$(build/bench/"$program" alloc 300000 --json)
-    numbers "$json" "$program alloc" object_ns
+    numbers "$json" "$program alloc" ns_per_object
 done
 
-json=$(build/bench/workloads lru 10000 1000000 --nursery=1M --max-heap=64M --json)
+json=$(build/bench/workloads lru 10000 1000000 --nursery=1048576 --max-heap=67108864 --json)
 is "$(field check "$json")" c112926c5d4aa136 "the nursery and the heap can be bounded"
 matches "$(field collections "$json")" '^[0-9]+ [0-9]+ [0-9]+$' "collections is an array of three numbers"
 test "$(field collections "$json" | cut -d' ' -f1)" -ge 30
 ok $? "a small nursery is collected often"
 numbers "$json" "workloads lru" pause_total_s pause_max_s pause_p999_s
 page=$(build/bench/workloads lru 10000 1000000)
-matches "$page" '^collections +gen0 [0-9]+, gen1 [0-9]+, gen2 [0-9]+$' "the page has collections"
-matches "$page" '^pauses +total [0-9.]+ ms, longest [0-9.]+ ms, p99.9 [0-9.]+ ms$' "the page has pauses"
-matches "$page" '^peak RSS +[0-9.]+ MiB$' "the page has peak RSS"
+matches "$page" '^collections: [0-9]+ \+ [0-9]+ \+ [0-9]+ = [0-9]+ ' "the page has collections"
+matches "$page" '^pauses: total [0-9.]+ s, longest [0-9.]+ ms, p99.9 [0-9.]+ ms$' "the page has pauses"
+matches "$page" '^peak RSS: [0-9.]+ MiB$' "the page has peak RSS"
 
 # fails STATUS PATTERN ARGUMENTS: the program says why, on stderr only
 fails() {
@@ -80,19 +82,21 @@ fails 2 "no workload 'trees'" trees 10
 fails 2 'argument N is missing' binary-trees
 fails 2 "N must be a number, not 'ten'" binary-trees ten
 fails 2 "N must be a number, not '10x'" binary-trees 10x
-fails 2 'N must be from 0 to 32' binary-trees 33
+fails 2 'N must be 4 to 32, not 33' binary-trees 33
 fails 2 'argument M is missing' lru 10
-fails 2 'N must be from 1' lru 0 10
-fails 2 'M must be a number' lru 10 -- -5
-fails 2 'M must be a number' lru 10 99999999999999999999
-fails 2 'BYTES must be from 513' pause 10 10 512
+fails 2 'N must be 1 to' lru 0 10
+fails 2 'M must be 0 to' lru 10 99999999999999999999
+fails 2 'BYTES must be 513 to' pause 10 10 512
 fails 2 'one argument too many' gcbench 1
-fails 2 "no option '--jason'" alloc --jason
-fails 2 'not a number of bytes' alloc --nursery=
-fails 2 'not a number of bytes' alloc --max-heap=1T
-fails 2 'not a number of bytes' alloc --max-heap=0
+fails 2 "unknown option '--jason'" alloc --jason
+fails 2 "unknown option '-5'" alloc -5
+fails 2 "nursery must be a number, not ''" alloc --nursery=
+fails 2 'max-heap must be 1 to' alloc --max-heap=0
 
-build/bench/workloads pause 200000 200000 1024 --max-heap=64M > /dev/null 2> build/bench/limit.txt
+build/bench/workloads pause 200000 200000 1024 --max-heap=67108864 > /dev/null 2> build/bench/limit.txt
 is $? 1 "a heap that is too small: exit status"
 matches "$(cat build/bench/limit.txt)" 'heap_bytes_max' "a heap that is too small: says why"
+build/bench/workloads lru 4294967296 1 --max-heap=67108864 > /dev/null 2> build/bench/limit.txt
+is $? 1 "a table that can never fit: exit status"
+matches "$(cat build/bench/limit.txt)" 'heap_bytes_max' "a table that can never fit: says why"
 finish

@@ -33,4 +33,4 @@ static void run(mm *mm, const uint64_t *args, workload_result *result) {
     say(result, "alloc checksum %s\n", result->check);
 }
 
-const workload alloc_workload = {"alloc", {{"N", 100000000, 1, UINT64_C(1) << 48}}, run};
+const workload alloc_workload = {"alloc", {{"N", 1, UINT64_C(1) << 48, 100000000}}, run};

@@ -30,9 +30,15 @@ typedef struct mm_bytes {
 static const gc_type mm_refs_type = GC_TYPE_ARRAY(mm_refs, at);
 static const gc_type mm_bytes_type = GC_TYPE_ARRAY_LEAF(mm_bytes, at);
 
-static inline mm_refs *mm_new_refs(mm *mm, size_t n) { return gc_new_array(mm, &mm_refs_type, n); }
+/* The out_of_memory hook does not see what could never fit. */
+static inline void *mm_checked(void *array) {
+    if (!array) mm_exhausted(gc_last_message());
+    return array;
+}
+
+static inline mm_refs *mm_new_refs(mm *mm, size_t n) { return mm_checked(gc_new_array(mm, &mm_refs_type, n)); }
 static inline void **mm_refs_at(mm_refs *refs) { return refs->at; }
-static inline mm_bytes *mm_new_bytes(mm *mm, size_t n) { return gc_new_array_raw(mm, &mm_bytes_type, n); }
+static inline mm_bytes *mm_new_bytes(mm *mm, size_t n) { return mm_checked(gc_new_array_raw(mm, &mm_bytes_type, n)); }
 static inline void *mm_bytes_at(mm_bytes *bytes) { return bytes->at; }
 static inline void mm_free(mm *mm, void *object) { (void)mm, (void)object; }
 

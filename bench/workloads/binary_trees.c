@@ -11,10 +11,11 @@ typedef struct tree {
 } tree;
 MM_TYPE(tree, left, right);
 
+/* Leaves are stored to by the same two barriered stores as all nodes. */
 static tree *tree_new_leaf(mm *mm) {
     tree *t = MM_NEW(mm, tree);
-    MM_CLEAR(&t->left);
-    MM_CLEAR(&t->right);
+    MM_STORE(mm, &t->left, NULL);
+    MM_STORE(mm, &t->right, NULL);
     return t;
 }
 
@@ -69,4 +70,4 @@ static void run(mm *mm, const uint64_t *args, workload_result *result) {
     say(result, "binary-trees check %s\n", result->check);
 }
 
-const workload binary_trees_workload = {"binary-trees", {{"N", 20, DEPTH_MIN, 32}}, run};
+const workload binary_trees_workload = {"binary-trees", {{"N", DEPTH_MIN, 32, 0}}, run};

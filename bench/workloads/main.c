@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static const workload *const workloads[] = {&binary_trees_workload, &gcbench_workload, &lru_workload,
-                                            &pause_workload, &alloc_workload};
+static const workload *const workloads[] = {&binary_trees_workload, &gcbench_workload, &lru_workload, &pause_workload,
+                                            &alloc_workload};
 #define WORKLOADS (sizeof workloads / sizeof workloads[0])
 
 typedef struct command {
@@ -55,11 +55,11 @@ static unsigned args_max(const workload *w) {
 }
 
 static void print_usage(FILE *file) {
-    fputs("usage: workloads NAME [ARGS] [--nursery=BYTES] [--max-heap=BYTES] [--json]\n", file);
+    fputs("usage: workloads NAME ARGS [--nursery=BYTES] [--max-heap=BYTES] [--json]\n", file);
     for (size_t i = 0; i < WORKLOADS; i++) {
         fprintf(file, "  %s", workloads[i]->name);
         for (unsigned j = 0; j < args_max(workloads[i]); j++)
-            fprintf(file, " [%s = %" PRIu64 "]", workloads[i]->args[j].name, workloads[i]->args[j].value);
+            fprintf(file, workloads[i]->args[j].otherwise ? " [%s]" : " %s", workloads[i]->args[j].name);
         fputc('\n', file);
     }
 }
@@ -108,7 +108,7 @@ static void parse_option(command *c, const char *text) {
 
 static void parse_arg(command *c, const char *text) {
     const workload *w = c->workload;
-    if (c->args_count == args_max(w)) bad_usage("%s takes at most %u arguments", w->name, args_max(w));
+    if (c->args_count == args_max(w)) bad_usage("%s: '%s' is one argument too many", w->name, text);
     const workload_arg *arg = &w->args[c->args_count];
     c->args[c->args_count++] = parse_number(text, arg->name, arg->min, arg->max);
 }
@@ -123,9 +123,12 @@ static command parse_command(int argc, char **argv) {
         else
             c.workload = find_workload(argv[i]);
     }
-    if (!c.workload) bad_usage("which workload?");
-    for (; c.args_count < args_max(c.workload); c.args_count++)
-        c.args[c.args_count] = c.workload->args[c.args_count].value;
+    if (!c.workload) bad_usage("the name of a workload is missing");
+    for (; c.args_count < args_max(c.workload); c.args_count++) {
+        const workload_arg *arg = &c.workload->args[c.args_count];
+        if (!arg->otherwise) bad_usage("%s: the argument %s is missing", c.workload->name, arg->name);
+        c.args[c.args_count] = arg->otherwise;
+    }
     return c;
 }
 
@@ -157,8 +160,8 @@ static void print_collector(const mm_report *report) {
         sum += report->collections[i];
     }
     if (report->generations > 1) printf(" = %" PRIu64 " (by oldest generation collected)", sum);
-    printf("\npauses: total %.6f s, longest %.3f ms, p99.9 %.3f ms\n", report->pause_total_s,
-           report->pause_max_s * 1e3, report->pause_p999_s * 1e3);
+    printf("\npauses: total %.6f s, longest %.3f ms, p99.9 %.3f ms\n", report->pause_total_s, report->pause_max_s * 1e3,
+           report->pause_p999_s * 1e3);
 }
 
 static double push_us(const histogram *pushes, double fraction) {

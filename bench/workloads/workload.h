@@ -9,15 +9,15 @@
 #define WORKLOAD_ARGS_MAX 3
 
 typedef struct workload_result {
-    bool quiet;               /* set by the caller: print nothing */
-    char check[32];           /* must be the same on every backend */
-    const histogram *pushes;  /* of `pause`; NULL: none */
-    double ns_per_object;     /* of `alloc`; 0: none */
+    bool quiet;              /* set by the caller: print nothing */
+    char check[32];          /* must be the same on every backend */
+    const histogram *pushes; /* of `pause`; NULL: none */
+    double ns_per_object;    /* of `alloc`; 0: none */
 } workload_result;
 
 typedef struct workload_arg {
     const char *name;
-    uint64_t value, min, max; /* value: if it is not given */
+    uint64_t min, max, otherwise; /* otherwise: if it is left out; 0: it may not be */
 } workload_arg;
 
 typedef struct workload {

@@ -120,7 +120,7 @@ typedef struct expander {
     loop *loops;         /* those whose bodies are being expanded, innermost first */
     uint32_t loops_depth;
     uint32_t loop_uses;  /* so far: a clock */
-    uint32_t nesting;
+    uintptr_t stack;     /* about where the native stack was when it began */
 } expander;
 
 typedef struct scope {
@@ -155,6 +155,7 @@ node *expand_body(expander *x, value forms, scope s);
 node *expand_function(expander *x, value parameters, value body, scope s, uint32_t name);
 node *expand_constant(expander *x, value v, scope s);
 bool expand_is_keyword(value v, uint32_t id, scope s); /* the symbol with that id, not bound to a variable here */
+void expand_check_depth(expander *x, scope s); /* to be called by what recurses along a form */
 _Noreturn void expand_fail(expander *x, scope s, const char *form, const char *problem);
 value expand_record_definitions(expander *x, value form, scope s);
 node *expand_local(expander *x, variable *v, scope s);

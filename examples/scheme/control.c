@@ -74,6 +74,12 @@ static value control_error(machine *m, value *a, uint32_t count) {
     error_throw_value(m, value_of(c));
 }
 
+/* The machine goes on with %raise, as for any failure, so that the place of this call is known. */
+static value control_raise(machine *m, value *a, uint32_t count) {
+    (void)count;
+    error_throw_value(m, a[0]);
+}
+
 static value control_is_condition(machine *m, value *a, uint32_t count) {
     return (void)m, (void)count, boolean(is_kind(a[0], KIND_CONDITION));
 }
@@ -136,6 +142,7 @@ void control_init(machine *m) {
         {"%escape-end", control_escape_end, 1, 1},
         {"%escape-check", control_escape_check, 1, 1},
         {"error", control_error, 1, -1},
+        {"raise", control_raise, 1, 1},
         {"error-object?", control_is_condition, 1, 1},
         {"error-object-message", control_message, 1, 1},
         {"error-object-irritants", control_irritants, 1, 1},

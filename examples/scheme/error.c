@@ -66,6 +66,7 @@ void error_range(machine *m, const char *who, intptr_t index, size_t length) {
 }
 
 void error_memory(machine *m) {
+    m->r.reserve = NIL;
     error_throw_value(m, m->r.memory_exhausted);
 }
 
@@ -109,7 +110,7 @@ void error_abort(machine *m, value v) {
 }
 
 /* Runs body with a place to return to when it fails. A throw while Scheme code runs comes back as RAISE and goes on as a
-   call of the Scheme procedure `raise` on top of the machine's stack; C code in between is gone, and with it its frames. */
+   call of the prelude's %raise on top of the machine's stack; C code in between is gone, and with it its frames. */
 bool error_protect(machine *m, value (*body)(machine *m, void *context), void *context, value *result) {
     gc_frame *frames = gc_frames_mark(m->gc);
     ptrdiff_t base = m->sp - m->stack;
@@ -119,7 +120,7 @@ bool error_protect(machine *m, value (*body)(machine *m, void *context), void *c
         return true;
     }
     gc_frames_restore(m->gc, frames);
-    value raise = m->running ? *machine_global(m, symbol_of(intern_text(m, "raise"))->id) : UNDEFINED;
+    value raise = m->running ? *machine_global(m, symbol_of(intern_text(m, "%raise"))->id) : UNDEFINED;
     if (how == RECOVER_RAISE && raise != UNDEFINED) {
         machine_push(m, m->r.thrown);
         machine_push(m, raise);
@@ -134,5 +135,6 @@ bool error_protect(machine *m, value (*body)(machine *m, void *context), void *c
     m->sp = m->stack + base;
     m->running = false;
     m->r.handlers = m->r.winds = m->r.escapes = NIL;
+    machine_unwound(m);
     return false;
 }

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-enum { EXPAND_DEPTH_MAX = 2000 };
+/* How much of the native stack expansion may use; what follows recurses alike, and needs no more. */
+enum { EXPAND_STACK_BYTES_MAX = 2 << 20 };
 
 /* Calls of these globals become single instructions, unless a program has redefined them before. */
 static const struct operation {
@@ -24,7 +25,7 @@ static const struct operation {
     {"null?", OP_IS_NULL, 1, 0}, {"pair?", OP_IS_PAIR, 1, 0}, {"vector-ref", OP_VECTOR_REF, 2, 0},
     {"vector-set!", OP_VECTOR_SET, 3, 0}, {"string-ref", OP_STRING_REF, 2, 0},
 };
-enum { OPERATIONS = sizeof operations / sizeof *operations };
+enum { OPERATIONS = sizeof operations / sizeof *operations, FOLD_MAX = 16 };
 _Static_assert(OPERATIONS <= 64, "machine.redefined has a bit for each");
 
 static const struct form {
@@ -50,7 +51,7 @@ static const struct operation *find_operation(machine *m, uint32_t id, uint32_t 
     uint32_t i = id - OPERATION_FIRST;
     if (i >= OPERATIONS || m->redefined >> i & 1) return NULL;
     const struct operation *o = &operations[i];
-    return o->arguments == arguments || (o->folds && arguments > 2) ? o : NULL;
+    return o->arguments == arguments || (o->folds && arguments > 2 && arguments <= FOLD_MAX) ? o : NULL;
 }
 
 /* A program that defines such a global means its own from there on. */
@@ -60,6 +61,11 @@ static void redefine(expander *x, uint32_t id) {
 
 void expand_fail(expander *x, scope s, const char *form, const char *problem) {
     error_throw_at(x->m, x->file, s.line, "%s: %s", form, problem);
+}
+
+void expand_check_depth(expander *x, scope s) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (x->stack - here > EXPAND_STACK_BYTES_MAX) expand_fail(x, s, "expression", "nested too deeply, or too long");
 }
 
 node *node_new(expander *x, enum node_kind kind, scope s) {
@@ -190,7 +196,11 @@ static node *expand_symbol(expander *x, value form, scope s) {
 
 static void expand_arguments(expander *x, value arguments, node **items, scope s) {
     GC_ROOT_VALUES(x->m->gc, arguments);
-    for (; is_pair(arguments); arguments = cdr(arguments)) *items++ = expand(x, car(arguments), scope_inner(x, s));
+    s = scope_inner(x, s);
+    for (; is_pair(arguments); arguments = cdr(arguments)) {
+        if (is_kind(arguments, KIND_SOURCE_PAIR)) s.line = ((source_pair *)object_of(arguments))->line;
+        *items++ = expand(x, car(arguments), s);
+    }
 }
 
 static node *expand_operation(expander *x, const struct operation *o, value arguments, uint32_t count, scope s) {
@@ -241,14 +251,11 @@ static node *expand_pair(expander *x, value form, scope s) {
 }
 
 node *expand(expander *x, value form, scope s) {
-    if (++x->nesting > EXPAND_DEPTH_MAX) expand_fail(x, s, "expression", "nested too deeply");
-    node *n;
-    if (is_pair(form)) n = expand_pair(x, form, s);
-    else if (is_kind(form, KIND_SYMBOL)) n = expand_symbol(x, form, s);
-    else if (form == NIL) expand_fail(x, s, "()", "an empty list is not an expression; quote it");
-    else n = expand_constant(x, form, s);
-    x->nesting--;
-    return n;
+    expand_check_depth(x, s);
+    if (is_pair(form)) return expand_pair(x, form, s);
+    if (is_kind(form, KIND_SYMBOL)) return expand_symbol(x, form, s);
+    if (form == NIL) expand_fail(x, s, "()", "an empty list is not an expression; quote it");
+    return expand_constant(x, form, s);
 }
 
 node *expand_sequence(expander *x, value forms, scope s) {
@@ -343,6 +350,7 @@ node *expand_define(expander *x, value form, scope s) {
 
 /* Pushes the forms of a body on the machine's stack, with what (begin ...) and record definitions contain. */
 static void push_body(expander *x, value forms, scope s) {
+    expand_check_depth(x, s);
     GC_ROOT_VALUES(x->m->gc, forms);
     for (; is_pair(forms); forms = cdr(forms)) {
         value form = car(forms);
@@ -485,6 +493,7 @@ node *expand_let(expander *x, value form, scope s) {
 }
 
 static node *expand_let_star_from(expander *x, value bindings, value body, scope s) {
+    expand_check_depth(x, s);
     if (bindings == NIL) return expand_body(x, body, s);
     GC_ROOT_VALUES(x->m->gc, bindings, body);
     value first = make_pair(x->m, car(bindings), NIL);
@@ -513,7 +522,7 @@ node *expand_letrec(expander *x, value form, scope s) {
 }
 
 node *expand_datum(machine *m, value datum, uint32_t *file, uint32_t line) {
-    expander x = {.m = m, .file = *file};
+    expander x = {.m = m, .file = *file, .stack = (uintptr_t)__builtin_frame_address(0)};
     scope s = {.line = line, .jump_depth = 1, .top = true};
     node *n = expand(&x, datum, s);
     *file = x.file;

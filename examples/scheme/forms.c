@@ -2,6 +2,7 @@
 #include "compile.h"
 
 node *expand_and(expander *x, value form, scope s) {
+    expand_check_depth(x, s);
     value rest = cdr(form);
     if (rest == NIL) return expand_constant(x, TRUE_VALUE, s);
     if (cdr(rest) == NIL) return expand(x, car(rest), s);
@@ -17,6 +18,7 @@ static node *node_or(expander *x, node *test, node *otherwise, scope s) {
 }
 
 node *expand_or(expander *x, value form, scope s) {
+    expand_check_depth(x, s);
     value rest = cdr(form);
     if (rest == NIL) return expand_constant(x, FALSE_VALUE, s);
     if (cdr(rest) == NIL) return expand(x, car(rest), s);
@@ -43,6 +45,7 @@ static node *expand_arrow(expander *x, variable *v, value after, scope s) {
 
 /* The clauses of a cond; `otherwise` is what happens if none applies. */
 static node *expand_clauses(expander *x, value clauses, node *otherwise, scope s) {
+    expand_check_depth(x, s);
     if (clauses == NIL) return otherwise;
     GC_ROOT_VALUES(x->m->gc, clauses);
     value clause = car(clauses);
@@ -68,6 +71,7 @@ node *expand_cond(expander *x, value form, scope s) { return expand_clauses(x, c
 
 /* Whether the key in v is one of the data. */
 static node *expand_case_test(expander *x, value data, variable *v, scope s) {
+    expand_check_depth(x, s);
     if (data == NIL) return expand_constant(x, FALSE_VALUE, s);
     GC_ROOT_VALUES(x->m->gc, data);
     node *datum = expand_constant(x, car(data), s);
@@ -82,6 +86,7 @@ static node *expand_case_body(expander *x, value body, variable *v, scope s) {
 }
 
 static node *expand_case_clauses(expander *x, value clauses, variable *v, scope s) {
+    expand_check_depth(x, s);
     if (clauses == NIL) return node_none(x, s);
     GC_ROOT_VALUES(x->m->gc, clauses);
     value clause = car(clauses);
@@ -147,14 +152,15 @@ node *expand_do(expander *x, value form, scope s) {
 }
 
 /* Whether a template has anything in it that is not constant. */
-static bool has_unquote(value v, scope s) {
+static bool has_unquote(expander *x, value v, scope s) {
+    expand_check_depth(x, s);
     if (is_kind(v, KIND_VECTOR)) {
         for (size_t i = 0; i < vector_length(v); i++)
-            if (has_unquote(vector_of(v)->items[i], s)) return true;
+            if (has_unquote(x, vector_of(v)->items[i], s)) return true;
         return false;
     }
     for (; is_pair(v); v = cdr(v))
-        if (has_unquote(car(v), s)) return true;
+        if (has_unquote(x, car(v), s)) return true;
     return expand_is_keyword(v, KEYWORD_UNQUOTE, s) || expand_is_keyword(v, KEYWORD_UNQUOTE_SPLICING, s);
 }
 
@@ -180,8 +186,7 @@ static node *expand_vector_template(expander *x, value v, int level, scope s) {
 }
 
 static node *expand_template(expander *x, value v, int level, scope s) {
-    if (!has_unquote(v, s)) return expand_constant(x, v, s);
-    if (++x->nesting > 2000) expand_fail(x, s, "quasiquote", "nested too deeply");
+    if (!has_unquote(x, v, s)) return expand_constant(x, v, s);
     GC_ROOT_VALUES(x->m->gc, v);
     node *n;
     if (is_kind(v, KIND_VECTOR)) n = expand_vector_template(x, v, level, s);
@@ -198,7 +203,6 @@ static node *expand_template(expander *x, value v, int level, scope s) {
         node *first = expand_template(x, car(v), level, s);
         n = node_operation(x, OP_CONS, first, expand_template(x, cdr(v), level, s), s);
     }
-    x->nesting--;
     return n;
 }
 

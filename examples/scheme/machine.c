@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* The stack's memory is only touched as it is used. It never moves, so primitives may keep pointers into it. */
-enum { STACK_VALUES = 16 << 20, STACK_RESERVE = 64 << 10, STACK_PUSH_MARGIN = 1024 };
+enum { STACK_VALUES = 16 << 20, STACK_RESERVE = 64 << 10 };
 
 /* Called by the collector: the live part of the stack. Every word of it is a value (see vm.c). The registers are added
    once as roots, since they stay where they are; frames of C code report themselves. */
@@ -25,14 +25,22 @@ static _Noreturn void fail(const char *message) {
     exit(70);
 }
 
-void machine_reset_limit(machine *m) { m->stack_limit = m->stack_end - STACK_RESERVE; }
+/* Handlers of stack overflow and of memory exhaustion need some of what has run out. For the stack that is a part of it;
+   for the heap a region's worth of string that nobody reads, dropped when memory runs out. Once the stack is unwound both
+   are put by again, if there is room. */
+void machine_unwound(machine *m) {
+    m->stack_limit = m->stack_end - STACK_RESERVE;
+    if (m->r.reserve != NIL) return;
+    void *reserve = gc_new_array_raw(m->gc, &types[KIND_STRING], GC_REGION_BYTES / 2);
+    if (reserve) m->r.reserve = value_of(reserve);
+}
 
 static void make_stack(machine *m) {
     m->stack = malloc(STACK_VALUES * sizeof(value));
     if (!m->stack) fail("there is no memory for the stack");
-    m->stack_end = m->stack + STACK_VALUES - STACK_PUSH_MARGIN;
+    m->stack_end = m->stack + STACK_VALUES;
+    m->stack_limit = m->stack_end - STACK_RESERVE;
     m->sp = m->stack;
-    machine_reset_limit(m);
 }
 
 /* Registers must hold values before the first collection: zero, a fixnum, is one. */
@@ -41,6 +49,7 @@ static void make_registers(machine *m) {
     if (gc_add_roots(m->heap, first, sizeof m->r / sizeof(value), GC_ROOT_VALUE) != GC_OK) fail(gc_last_message());
     m->r.handlers = m->r.winds = m->r.escapes = m->r.arguments = NIL;
     m->r.thrown = NONE;
+    m->r.reserve = NIL;
     m->r.memory_exhausted = make_string(m, "out of memory", 13);
     condition *c = make(m, KIND_CONDITION);
     c->message = m->r.memory_exhausted;
@@ -86,7 +95,7 @@ void machine_init(machine *m, const gc_options *options) {
     control_init(m);
     value ignored;
     if (!error_protect(m, load_prelude, NULL, &ignored)) fail("the prelude does not load");
-    m->redefined = 0;
+    machine_unwound(m);
 }
 
 void machine_destroy(machine *m) {
@@ -106,11 +115,17 @@ void machine_destroy(machine *m) {
 }
 
 void machine_push(machine *m, value v) {
-    if (m->sp >= m->stack_end + STACK_PUSH_MARGIN) {
-        m->sp -= STACK_PUSH_MARGIN; /* the primitive's own: no frame reaches here */
-        error_throw(m, "the stack is full: a list is too long for this");
-    }
+    if (m->sp >= m->stack_limit) machine_overflow(m);
     *m->sp++ = v;
+}
+
+/* Opens the reserve to whoever handles this; if that is used up too, nobody can. */
+void machine_overflow(machine *m) {
+    size_t megabytes = (size_t)((char *)m->stack_end - (char *)m->stack) >> 20;
+    bool reserve_open = m->stack_limit == m->stack_end;
+    m->stack_limit = m->stack_end;
+    if (reserve_open) error_abort(m, intern_text(m, "stack-full-in-an-error-handler"));
+    error_throw(m, "the stack is full (%zu MB): recursion is too deep, or an argument list too long", megabytes);
 }
 
 value machine_list(machine *m, size_t count) {

@@ -42,29 +42,34 @@ static value run_file(machine *m, void *path) {
     return vm_call(m, 1);
 }
 
-/* One turn of the read-eval-print loop; END_OF_FILE at the end. */
-static value run_form(machine *m, void *context) {
-    (void)context;
+/* Reads and evaluates one form. What comes after the evaluation must not be here: a handled error has left this
+   function by the time the value is known. */
+static value run_form(machine *m, void *ended) {
     if (m->interactive) fputs("> ", stdout), fflush(stdout);
     value form = read_datum(m, m->r.input, true);
-    if (form == END_OF_FILE) return form;
+    *(bool *)ended = form == END_OF_FILE;
+    if (form == END_OF_FILE) return NONE;
     machine_push(m, compile_datum(m, form, port_of(m->r.input)->file_id, port_of(m->r.input)->line));
-    value result = vm_call(m, 0);
-    if (result == NONE) return result;
-    m->token.length = 0;
-    print_value(&m->token, result, true);
-    text_add(&m->token, "\n", 1);
-    fwrite(m->token.bytes, 1, m->token.length, stdout);
-    return NONE;
+    return vm_call(m, 0);
+}
+
+/* The rest of the line goes with the form that failed. */
+static void skip_line(port *p) {
+    if (p->position < p->end) p->line++;
+    p->position = p->end;
 }
 
 static void run_loop(machine *m) {
     m->interactive = isatty(0);
-    for (value result = NONE; result != END_OF_FILE;)
-        if (!error_protect(m, run_form, NULL, &result)) {
-            result = NONE; /* the rest of the line goes with the form that failed */
-            port_of(m->r.input)->position = port_of(m->r.input)->end;
+    for (bool ended = false; !ended;) {
+        value result = NONE;
+        if (!error_protect(m, run_form, &ended, &result)) skip_line(port_of(m->r.input));
+        else if (result != NONE) {
+            m->token.length = 0;
+            print_value(&m->token, result, true);
+            printf("%.*s\n", (int)m->token.length, m->token.bytes);
         }
+    }
     if (m->interactive) puts("");
 }
 

@@ -214,6 +214,7 @@ typedef struct registers {
     value escapes;  /* the innermost escape, or NIL */
     value thrown;   /* on its way from a primitive to its handler */
     value memory_exhausted; /* a condition, made beforehand */
+    value reserve;  /* memory to handle its exhaustion with: see machine_reserve */
     value output;   /* port: current output */
     value input;
     value arguments; /* the command line */
@@ -299,7 +300,8 @@ bool is_equal(value a, value b);
 void machine_init(machine *m, const gc_options *options);
 void machine_destroy(machine *m);
 void machine_push(machine *m, value v);
-void machine_reset_limit(machine *m); /* after the stack was unwound */
+_Noreturn void machine_overflow(machine *m) __attribute__((cold)); /* the stack is at its limit */
+void machine_unwound(machine *m); /* to be called when the stack has become shorter than by returning */
 static inline value machine_pop(machine *m) { return *--m->sp; }
 value machine_list(machine *m, size_t count); /* pops the top `count` values and returns the list of them */
 _Noreturn void machine_exit(machine *m, int status);

@@ -176,14 +176,6 @@ COLD _Noreturn void fail_arity(machine *m, const char *name, int minimum, bool m
                 minimum == 1 ? "" : "s", count);
 }
 
-COLD _Noreturn void fail_depth(machine *m) {
-    bool again = m->stack_limit == m->stack_end;
-    m->stack_limit = m->stack_end;
-    if (again) error_abort(m, intern_text(m, "recursion-too-deep"));
-    error_throw(m, "recursion is too deep: the stack has reached its %zu MB",
-                (size_t)((char *)m->stack_end - (char *)m->stack) >> 20);
-}
-
 /* Fits the arguments of the call on top of the stack to a closure that takes another number of them, or a rest list. */
 static __attribute__((noinline)) void fit_arguments(machine *m, const code *c, uint32_t count) {
     uint32_t required = c->parameters - c->rest;
@@ -213,7 +205,7 @@ INLINE const code *fit(machine *m, state *s, uint32_t count) {
         fit_arguments(m, c, count);
         s->sp = m->sp;
     }
-    if (!LIKELY(s->sp + c->slots + FRAME_SLOTS < m->stack_limit)) save(m, s), fail_depth(m);
+    if (!LIKELY(s->sp + c->slots + FRAME_SLOTS < m->stack_limit)) save(m, s), machine_overflow(m);
     return c;
 }
 
@@ -246,7 +238,7 @@ static enum outcome call_escape(machine *m, escape *e) {
     m->r.escapes = e->outer;
     m->r.handlers = e->handlers;
     machine_return(m, m->stack + e->frame, v);
-    machine_reset_limit(m);
+    machine_unwound(m);
     return ESCAPED;
 }
 

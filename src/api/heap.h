@@ -45,7 +45,8 @@ enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;      /* memory the heap may hold; 0: as much as there is. The least is 8 regions. */
+    size_t heap_bytes_max;      /* memory the heap may hold; 0: as much as there is. The least is 8 regions.
+                                   An eighth of it is kept for evacuation, unless non_moving. */
     size_t nursery_bytes;       /* allocation between young collections; 0: from the L2 cache, adapting to survival */
     unsigned growth_percent;    /* a full collection runs when the old generation has grown by this much; 0: 100 */
     unsigned pause_goal_us;     /* what an adaptive nursery keeps young pauses under; 0: 5000 */
@@ -91,7 +92,7 @@ typedef struct gc_stats {
     uint64_t collections_compacting;
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
     uint64_t pauses[GC_PAUSE_BUCKETS];    /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
-    uint64_t allocated_bytes;             /* by mutators since creation, in whole windows not yet filled included */
+    uint64_t allocated_bytes;             /* by mutators since creation */
     uint64_t promoted_bytes;              /* survivors of all collections, by age */
     uint64_t moved_bytes;                 /* the part of them that was copied */
     size_t survived_bytes;                /* by the last collection */

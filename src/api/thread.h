@@ -36,6 +36,8 @@ struct gc_thread {
     uint64_t stress_countdown;
     char *span_end;          /* the zeroed window can be extended to here */
     char *raw_span_end;
+    char *flushed;           /* allocation and raw when the windows were last made walkable */
+    char *raw_flushed;
     struct gc__region *region; /* of the zeroed window; NULL: none */
     struct gc__region *raw_region;
 };

@@ -1,7 +1,7 @@
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
-   roots: slots, bit 0 set if tagged values; interior: triples {slot | flags, object before, object}; pins: objects. */
+   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object}; pins: objects. */
 #pragma once
 
 #include "../heap/allocate.h"
@@ -56,7 +56,7 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
             ok &= gc__words_push(&heap->pins, object);
         } else if (flags & GC_ROOT_INTERIOR) {
             ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
-            ok &= gc__words_push(&heap->interior, object);
+            ok &= gc__words_push(&heap->interior, ref - object);
             ok &= gc__words_push(&heap->interior, object);
         } else {
             ok &= gc__words_push(&heap->roots, (uintptr_t)&slots[i] | value);

@@ -56,4 +56,5 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         heap->windows[g].cursor = heap->regions[g];
     }
     heap->recycled = heap->regions[0];
+    heap->hole_missed_bytes = SIZE_MAX;
 }

@@ -294,14 +294,14 @@ GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
 
 /* Until mark stack and FIFO are empty and nothing overflowed. */
 GC__FN void gc__trace_drain(gc__tracer *tracer) {
-    gc__words *stack = &tracer->heap->mark_stack;
-    do {
+    for (;;) {
         do {
             gc__stack_drain(tracer);
             gc__fifo_drain(tracer);
-        } while (stack->count);
-        if (tracer->overflowed) gc__rescan_overflowed(tracer);
-    } while (stack->count || tracer->overflowed);
+        } while (tracer->heap->mark_stack.count);
+        if (!tracer->overflowed) return;
+        gc__rescan_overflowed(tracer);
+    }
 }
 
 /* Traces from the gathered roots. Pinned objects first, so that they are marked before anything could copy them. */
@@ -318,13 +318,12 @@ GC__FN void gc__trace_roots(gc__tracer *tracer) {
     gc__trace_drain(tracer);
 }
 
-/* Moves interior pointers as far as their objects moved. After the trace. */
+/* Points interior slots into where their objects are now. After the trace. */
 GC__FN void gc__roots_update_interior(gc_heap *heap) {
     for (size_t i = 0; i < heap->interior.count; i += 3) {
         bool value = heap->interior.words[i] & 1;
         gc_word *slot = (gc_word *)(heap->interior.words[i] & ~(uintptr_t)1);
-        uintptr_t moved = heap->interior.words[i + 2] - heap->interior.words[i + 1];
-        *slot = gc__slot_encode(gc__slot_decode(*slot, value) + moved, *slot, value);
+        *slot = gc__slot_encode(heap->interior.words[i + 2] + heap->interior.words[i + 1], *slot, value);
     }
 }
 

@@ -22,8 +22,8 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
    the copies. What is chosen but finds no room stays in place, but then no region comes free, so choose with care. */
 GC__FN unsigned gc__evacuate_up_to(const gc_heap *heap, bool compacting) {
     size_t live[101] = {0}, used = 0, total = 0;
-    for (const gc__region *region = heap->regions[2]; region; region = region->next) {
-        if (region->kind != GC__SMALL) continue;
+    for (const gc__region *region = heap->regions[heap->options.non_generational ? 0 : 2]; region; region = region->next) {
+        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
         live[gc__density(region)] += region->live_bytes;
         total += region->live_bytes;
         used += GC_REGION_BYTES;
@@ -48,7 +48,7 @@ GC__FN uint8_t gc__verdict_for(const gc_heap *heap, const gc__region *region, bo
     if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
-    bool survivors = region->generation == 2 || (heap->options.non_generational && !region->linear);
+    bool survivors = region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
     if (compacting && !survivors) return move;
     unsigned most = survivors ? heap->evacuate_up_to : GC__SURVIVAL_HIGH;
     return gc__predicted_percent(heap, region) > most ? (uint8_t)GC__MARK : move;
@@ -60,9 +60,8 @@ GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uin
     if (heap->options.non_generational) return 0;
     if (region->kind == GC__SMALL) {
         size_t live = region->live_bytes;
-        bool stays = heap->options.non_moving || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting);
         if (region->generation == 0 && verdict == GC__MOVE_MARKED) return 0;
-        if (region->generation == 2 && verdict == GC__MARK && stays && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return 0;
+        if (region->generation == 2 && heap->options.non_moving && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return 0;
     }
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }

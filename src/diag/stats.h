@@ -4,9 +4,14 @@
 #include "stress.h"
 
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_flush_windows(thread);
+    size_t open_bytes = 0;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        gc__thread_flush_windows(thread);
+        open_bytes += (size_t)(thread->allocation_limit - thread->allocation) + (size_t)(thread->raw_limit - thread->raw);
+    }
     *stats = heap->stats;
-    stats->generation_bytes[0] = heap->generation_bytes[0] + heap->kept_bytes;
+    stats->allocated_bytes -= open_bytes;
+    stats->generation_bytes[0] = heap->generation_bytes[0] - gc__min(open_bytes, heap->generation_bytes[0]) + heap->kept_bytes;
     stats->generation_bytes[1] = heap->generation_bytes[1];
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;

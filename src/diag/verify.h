@@ -10,6 +10,7 @@ typedef struct gc__verifier {
     const char *when;
     uintptr_t holder; /* 0: a root */
     size_t objects;
+    const gc_type *last_type; /* found sound */
     uint8_t *reached;  /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;
@@ -121,16 +122,28 @@ GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
 #endif
 }
 
+/* Checks an object's header, before anything asks it for a size. */
+GC__FN bool gc__verify_header(void *context, uintptr_t object) {
+    gc__verifier *verifier = (gc__verifier *)context;
+#if !GC_HAS_MODEL
+    const gc_type *type = gc__object_type(object);
+    if (type == verifier->last_type) return true;
+    const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
+    if (fault)
+        gc__fatal(&verifier->heap->options, "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
+                  "store beyond the end of the object before it perhaps, or its type is misdeclared", verifier->when,
+                  (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
+    verifier->last_type = type;
+#else
+    (void)verifier, (void)object;
+#endif
+    return true;
+}
+
 GC__FN bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
     verifier->objects++;
     verifier->holder = object;
-#if !GC_HAS_MODEL
-    const char *fault = gc_type_check(gc__object_type(object));
-    if (fault)
-        gc__fatal(&verifier->heap->options, "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, or "
-                  "its type is misdeclared", verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
-#endif
     gc__object_visit(object, &verifier->visitor);
     return true;
 }
@@ -142,6 +155,9 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     verifier.visitor.visit = gc__verify_visit;
     verifier.heap = heap;
     verifier.when = when;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            gc__region_walk(region, gc__verify_header, &verifier);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__verify_object, &verifier);
@@ -183,7 +199,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
 
 /* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
 GC__FN void gc__checkmark(gc_heap *heap, int generation) {
-    size_t bytes = gc__the_arena.used * (GC_REGION_BYTES / 64);
+    size_t bytes = (gc__the_arena.used + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__checkmark_visit;

@@ -16,29 +16,34 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread);
 
 /* One of a thread's two windows. */
 typedef struct gc__spot {
-    char **next, **limit, **span_end;
+    char **next, **limit, **span_end, **flushed;
     gc__region **region;
     bool zeroed;
 } gc__spot;
 
 GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
-    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end, &thread->region, true};
-    gc__spot raw = {&thread->raw, &thread->raw_limit, &thread->raw_span_end, &thread->raw_region, false};
+    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end, &thread->flushed, &thread->region, true};
+    gc__spot raw = {&thread->raw, &thread->raw_limit, &thread->raw_span_end, &thread->raw_flushed, &thread->raw_region, false};
     return zeroed ? spot : raw;
 }
 
 /* Makes the window's region walkable. The window stays open. */
 GC__FN void gc__spot_flush(gc__spot spot) {
     gc__region *region = *spot.region;
-    if (!region) return;
+    if (!region || *spot.flushed == *spot.next) return;
     uintptr_t next = (uintptr_t)*spot.next;
-    if (region->formatted) gc__filler_write(next, (uintptr_t)*spot.span_end - next);
-    else region->top = next;
+    *spot.flushed = *spot.next;
+    if (region->formatted) {
+        gc__filler_write(next, (uintptr_t)*spot.span_end - next);
+        region->indexed_end = region->base;
+    } else {
+        region->top = next;
+    }
 }
 
 GC__FN void gc__spot_close(gc__spot spot) {
     gc__spot_flush(spot);
-    *spot.next = *spot.limit = *spot.span_end = NULL;
+    *spot.next = *spot.limit = *spot.span_end = *spot.flushed = NULL;
     *spot.region = NULL;
 }
 
@@ -126,7 +131,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     return object;
 }
 
-/* What is tried when a limit was met: ever harder collections, the collector's reserve, then the host's hook. */
+/* What is tried when a limit was met: ever harder collections, then the host's hook. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     const gc_options *options = &heap->options;
@@ -134,9 +139,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
     for (int attempt = 0; attempt < 3 && !object; attempt++) {
         if (attempt == 2 && (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))) break;
         gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
-        heap->last_resort = attempt >= 1;
         object = gc__allocate_try(thread, bytes, zeroed);
-        heap->last_resort = false;
     }
     return object;
 }

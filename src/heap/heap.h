@@ -39,6 +39,7 @@ struct gc_heap {
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
     gc__region *recycled;               /* where mutators search for holes; in regions[0] */
+    size_t hole_missed_bytes;           /* no hole of this size or more was found there */
     gc__window windows[GC_GENERATIONS];
     size_t held_regions;                /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
@@ -58,11 +59,10 @@ struct gc_heap {
 
     /* The collection that runs. */
     bool collecting;
-    bool last_resort;                   /* allocation may use the evacuation reserve */
     unsigned evacuate_up_to;            /* percent: old regions with no more than this live are moved out of */
     gc_collection collection;
     gc__words roots;                    /* slot | flag bits 1: value */
-    gc__words interior;                 /* triples: slot | flags, base before, base */
+    gc__words interior;                 /* triples: slot | value, offset, object */
     gc__words pins;                     /* objects */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
@@ -153,13 +153,14 @@ GC__FN size_t gc__regions_left(const gc_heap *heap) {
     return used < heap->limit_regions ? heap->limit_regions - used : 0;
 }
 
-/* Regions under the limit that only the collector takes, so that it always finds room to evacuate into. */
+/* Regions under the limit that only the collector takes, so that it always finds room to evacuate into: without it, a
+   heap that is full of small holes could not be compacted. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    return heap->options.heap_bytes_max && !heap->collecting && !heap->last_resort ? heap->limit_regions / 8 : 0;
+    return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
 }
 
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
-    if (span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
+    if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
     gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
              "heap_bytes_max, or drop references", gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10,
              heap->options.heap_bytes_max >> 20, span * (GC_REGION_BYTES >> 10));

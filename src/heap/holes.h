@@ -4,7 +4,8 @@
 
 #include "heap.h"
 
-#define GC__HOLE_BYTES_MIN ((size_t)256) /* smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)32)
 
 /* Makes a region linear by writing a filler into each of its holes. */
 GC__FN void gc__region_format(gc__region *region) {
@@ -26,7 +27,7 @@ GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr
         bool filler = gc__is_filler(at);
         size_t size = filler ? GC__WORD(at) >> 2 : gc__object_bytes(at);
         region->hole = at + size;
-        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN) {
+        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN_MUTATOR) {
             *limit = at + size;
             return at;
         }
@@ -34,14 +35,21 @@ GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr
     return 0;
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. */
+/* A hole of at least `bytes` for mutators, or NULL. A search that fails leaves the smaller holes it passed for others;
+   none of that size or larger is searched for again before the next collection. */
 GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    for (; heap->recycled; heap->recycled = heap->recycled->next) {
-        gc__region *region = heap->recycled;
+    if (bytes >= heap->hole_missed_bytes) return NULL;
+    gc__region *start = heap->recycled;
+    for (gc__region *region = start; region; region = region->next) {
         if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
         if (!region->linear) gc__region_format(region);
+        uintptr_t hole = region->hole;
+        heap->recycled = region;
         if ((*from = gc__hole_in_formatted(region, bytes, limit)) != 0) return region;
+        region->hole = hole;
     }
+    heap->recycled = start;
+    heap->hole_missed_bytes = bytes;
     return NULL;
 }
 

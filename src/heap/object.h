@@ -68,10 +68,7 @@ GC_API const char *gc_type_check(const gc_type *type) {
 /* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
     if (!region->linear) return;
-    if (region->indexed_end == region->base || region->formatted) {
-        gc__marks_clear(region);
-        region->indexed_end = region->base;
-    }
+    if (region->indexed_end == region->base) gc__marks_clear(region);
     uintptr_t at = region->indexed_end;
     while (at < region->top) {
         if (gc__is_filler(at)) {
@@ -107,9 +104,8 @@ GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uin
             at += GC__WORD(at) >> 2;
             continue;
         }
-        size_t bytes = gc__object_bytes(at);
         if (!visit(context, at)) return false;
-        at += bytes;
+        at += gc__object_bytes(at);
     }
     return true;
 }

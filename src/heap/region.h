@@ -37,7 +37,7 @@ typedef struct gc__region {
     uint8_t target;          /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
     bool linear;
-    bool formatted;          /* linear, with holes between objects: tops tell nothing, indexing starts anew each time */
+    bool formatted;          /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
     bool overflowed;         /* holds marked objects that did not fit on the mark stack */
     bool pinned;             /* during a collection: holds objects that must stay */
     bool accessible;         /* arena lock */

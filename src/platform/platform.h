@@ -18,6 +18,8 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 /* Gives the memory back; it stays accessible and reads as zero. */
 GC__FN void gc__os_discard(void *address, size_t bytes);
+/* Whether the memory at the address is mapped; for reports about wild pointers. */
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN uint64_t gc__os_now_ns(void);

@@ -50,6 +50,13 @@ GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
 
 GC__FN void gc__os_discard(void *address, size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
 
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
+    unsigned char resident[16];
+    size_t length = (uintptr_t)address + bytes - start;
+    return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
+}
+
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 GC__FN size_t gc__os_l2_bytes(void) {

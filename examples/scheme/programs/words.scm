@@ -51,6 +51,12 @@
          (display " ")
          (display (car entry))
          (newline))
-       (list-head sorted 12)))))
+       (list-head sorted 12))
+      (display "answer: ")
+      (display words)
+      (display " words, ")
+      (display (length sorted))
+      (display " different")
+      (newline))))
 
 (report (if (pair? (cdr (command-line))) (cadr (command-line)) "build/examples/text.txt"))

@@ -1,0 +1,83 @@
+/* Random operations on heaps, compared with a shadow model.
+
+   random [--mode=MODE] [--seed=S] [--ops=N] [--check=N] [--forget-barrier=K] [--forget-root=K]
+
+   The same arguments do exactly the same again, but for mode adaptive, whose nursery depends on the time. --check=N
+   compares heap and model every N operations, to find the operation after which they differ. --forget-barrier=K makes
+   the K-th store that needs its write barrier without it, --forget-root=K does not report slot K of scan_roots. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <string.h>
+
+#if defined(RANDOM_TAGGED)
+#define GC_VALUE_IS_REF(word) (((word) & 1) == 0 && (word) > 6)
+#define GC_VALUE_TO_REF(word) ((word) & ~(uintptr_t)7)
+#define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) | ((word) & 7))
+#define VALUE_TAGS 4
+static inline uintptr_t box_number(uint64_t value) { return (uintptr_t)value << 1 | 1; }
+static inline uintptr_t box_tagged(const void *object, int tag) { return (uintptr_t)object | (uintptr_t)tag << 1; }
+#elif defined(RANDOM_NANBOX)
+#define GC_VALUE_IS_REF(word) ((word) >> 50 == 0x3FFF)
+#define GC_VALUE_TO_REF(word) ((word) & 0xFFFFFFFFFFFF)
+#define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) | ((word) & ~(uintptr_t)0xFFFFFFFFFFFF))
+#define VALUE_TAGS 4
+static inline uintptr_t box_number(uint64_t value) {
+    double number = (double)value;
+    uintptr_t word;
+    memcpy(&word, &number, sizeof word);
+    return word;
+}
+static inline uintptr_t box_tagged(const void *object, int tag) {
+    return (uintptr_t)object | (uintptr_t)0x3FFF << 50 | (uintptr_t)tag << 48;
+}
+#endif
+
+#define GC_IMPLEMENTATION
+#include "gc.h"
+
+#include "random_run.h"
+
+static bool number_option(const char *argument, const char *name, unsigned long long *number) {
+    size_t length = strlen(name);
+    char *end;
+    if (strncmp(argument, name, length) != 0 || argument[length] != '=') return false;
+    *number = strtoull(argument + length + 1, &end, 10);
+    return !*end && argument[length + 1];
+}
+
+static bool option(const char *argument) {
+    if (strncmp(argument, "--mode=", 7) == 0) {
+        run.mode = argument + 7;
+        return true;
+    }
+    return number_option(argument, "--seed", &run.seed) || number_option(argument, "--ops", &run.ops) ||
+           number_option(argument, "--check", &run.check_every) || number_option(argument, "--forget-barrier", &run.forget_barrier) ||
+           number_option(argument, "--forget-root", &run.forget_root);
+}
+
+static void usage(void) {
+    fprintf(stderr, "usage: %s [--mode=MODE] [--seed=S] [--ops=N] [--check=N] [--forget-barrier=K] [--forget-root=K]\nmodes: all", run.program);
+    for (size_t i = 0; i < MODES; i++) fprintf(stderr, ", %s", modes[i].name);
+    fputc('\n', stderr);
+    exit(2);
+}
+
+int main(int count, char **arguments) {
+    run.program = arguments[0];
+    run.seed = 1;
+    run.ops = 100000;
+    for (int i = 1; i < count; i++)
+        if (!option(arguments[i])) usage();
+    size_t first = 0, last = MODES;
+    if (strcmp(run.mode, "all") != 0) {
+        while (first < MODES && strcmp(run.mode, modes[first].name) != 0) first++;
+        if (first == MODES) usage();
+        last = first + 1;
+    }
+    print_replay(stdout);
+    fflush(stdout);
+    kinds_make(run.seed);
+    for (size_t i = first; i < last; i++) run_mode(&modes[i], i - first + 1);
+    printf("1..%zu\n", last - first);
+    return 0;
+}

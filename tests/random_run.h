@@ -1,0 +1,223 @@
+/* Phases, lives of heaps, and modes. */
+#pragma once
+
+#include "random_ops.h"
+
+typedef enum phase { MIXED, ALLOCATION, MUTATION, CHURN, LIST, TREE, PHASES } phase;
+
+typedef struct weighted {
+    void (*op)(world *);
+    const char *name;
+    unsigned weights[PHASES]; /* in thousandths, more or less */
+} weighted;
+
+static void op_nest(world *w);
+
+static const weighted ops[] = {
+    {op_allocate, "allocate", {250, 700, 40, 150, 50, 100}},
+    {op_list, "list", {40, 20, 5, 10, 600, 10}},
+    {op_tree, "tree", {2, 2, 1, 0, 0, 20}},
+    {op_churn, "churn", {20, 50, 10, 600, 10, 10}},
+    {op_store, "store", {250, 60, 500, 60, 100, 300}},
+    {op_copy, "copy", {60, 10, 120, 10, 10, 50}},
+    {op_fill, "fill", {20, 5, 40, 5, 5, 20}},
+    {op_unload, "unload", {5, 2, 10, 2, 2, 5}},
+    {op_payload, "payload", {60, 20, 100, 20, 20, 60}},
+    {op_root, "root", {8, 4, 8, 4, 4, 8}},
+    {op_drop, "drop", {2, 2, 1, 2, 1, 2}},
+    {op_drop_all, "drop all", {1, 1, 0, 1, 0, 1}},
+    {op_block, "add or remove roots", {4, 2, 2, 2, 2, 2}},
+    {op_handle, "handle", {10, 5, 5, 5, 5, 5}},
+    {op_external, "external bytes", {10, 10, 10, 10, 10, 10}},
+    {op_safepoint, "safepoint", {20, 20, 20, 20, 20, 20}},
+    {op_ask, "ask", {60, 30, 60, 30, 30, 60}},
+    {op_statistics, "statistics", {1, 1, 1, 1, 1, 1}},
+    {op_nest, "frame", {4, 2, 4, 2, 4, 4}},
+};
+#define OPS (sizeof ops / sizeof *ops)
+
+typedef struct mode {
+    const char *name;
+    void (*options)(world *w, gc_options *options);
+    unsigned worlds;
+    unsigned collect_every; /* operations, on average */
+    unsigned share;         /* percent of the operations asked for: some modes are slow */
+} mode;
+
+static void perform(world *w, phase p, const mode *m) {
+    run.op++;
+    if (one_in(&w->random, m->collect_every)) {
+        run.doing = "collect";
+        op_collect(w);
+    } else {
+        unsigned total = 0;
+        for (size_t i = 0; i < OPS; i++) total += ops[i].weights[p];
+        size_t choice = below(&w->random, total), i = 0;
+        while (choice >= ops[i].weights[p]) choice -= ops[i++].weights[p];
+        run.doing = ops[i].name;
+        ops[i].op(w);
+    }
+    if (run.check_every && run.op % run.check_every == 0) check(w, false);
+}
+
+static const mode *current_mode;
+
+/* A frame of its own, for a few operations. */
+static void op_nest(world *w) {
+    void *first = NULL, *second = NULL, *third = NULL;
+    if (w->nested + 3 > NESTED) return;
+    GC_ROOTS(w->thread, first, second, third);
+    void **variables[] = {&first, &second, &third};
+    root *roots = &w->roots[ROOTS - NESTED + w->nested];
+    for (size_t i = 0; i < 3; i++) roots[i] = (root){.slot = (gc_word *)(void *)variables[i], .home = FRAME};
+    w->nested += 3;
+    for (size_t i = below(&w->random, 60); i > 0; i--) perform(w, MIXED, current_mode);
+    w->nested -= 3;
+    for (size_t i = 0; i < 3; i++) roots[i].slot = NULL;
+    run.doing = "leaving a frame";
+}
+
+static void on_start(void *host, const gc_collection *collection) {
+    world *w = host;
+    if (w->starting || collection->number != w->collections + 1) wrong("collection_start of collection %llu after %zu",
+                                                                      (unsigned long long)collection->number, w->collections);
+    w->starting = true;
+}
+
+static void on_end(void *host, const gc_collection *collection) {
+    world *w = host;
+    if (!w->starting) wrong("collection_end of collection %llu without a start", (unsigned long long)collection->number);
+    w->starting = false;
+    w->collections++;
+}
+
+/* Sometimes drops references, and has the allocation tried again. */
+static bool on_out_of_memory(void *host, size_t bytes, const char *message) {
+    world *w = host;
+    (void)bytes, (void)message;
+    w->out_of_memory++;
+    if (!one_in(&w->random, 3)) return false;
+    drop_roots(w, 2);
+    return true;
+}
+
+static size_t size_kib(world *w, size_t least, size_t most) { return skewed(&w->random, least, most) << 10; }
+
+static void options_moving(world *w, gc_options *o) { o->nursery_bytes = size_kib(w, 256, 2048); }
+static void options_small_nursery(world *w, gc_options *o) { o->nursery_bytes = size_kib(w, 16, 64); }
+static void options_non_moving(world *w, gc_options *o) {
+    options_moving(w, o);
+    o->non_moving = true;
+}
+static void options_non_generational(world *w, gc_options *o) {
+    options_moving(w, o);
+    o->non_generational = true;
+}
+static void options_both(world *w, gc_options *o) {
+    options_non_moving(w, o);
+    o->non_generational = true;
+}
+static void options_stress(world *w, gc_options *o) {
+    options_moving(w, o);
+    o->stress = GC_STRESS_NTH;
+    o->stress_interval = (unsigned)skewed(&w->random, 20, 1000);
+    o->non_generational = one_in(&w->random, 6);
+    o->test_small_mark_stack = one_in(&w->random, 4);
+    w->live_most /= 4;
+}
+static void options_stress_all(world *w, gc_options *o) {
+    options_moving(w, o);
+    o->stress = one_in(&w->random, 2) ? GC_STRESS_ALLOCATION : GC_STRESS_SAFEPOINT;
+    w->live_most = 200;
+}
+static void options_mark_stack(world *w, gc_options *o) {
+    options_moving(w, o);
+    o->test_small_mark_stack = true;
+    o->non_moving = one_in(&w->random, 3);
+    o->non_generational = one_in(&w->random, 5);
+}
+static void options_limit(world *w, gc_options *o) {
+    o->heap_bytes_max = GC_REGION_BYTES * (8 + below(&w->random, 24));
+    o->nursery_bytes = skewed(&w->random, 16 << 10, o->heap_bytes_max / 4);
+    o->non_moving = one_in(&w->random, 4);
+    o->non_generational = one_in(&w->random, 6);
+    w->bytes_most = SIZE_MAX;
+}
+static void options_adaptive(world *w, gc_options *o) {
+    o->growth_percent = one_in(&w->random, 2) ? 50 : 0;
+    o->pause_goal_us = one_in(&w->random, 2) ? 100 : 0;
+}
+
+static const mode modes[] = {
+    {"moving", options_moving, 1, 500, 100},
+    {"non_moving", options_non_moving, 1, 500, 100},
+    {"non_generational", options_non_generational, 1, 500, 100},
+    {"both", options_both, 1, 500, 100},
+    {"small_nursery", options_small_nursery, 1, 2000, 100},
+    {"stress", options_stress, 1, 1000, 20},
+    {"stress_all", options_stress_all, 1, 1000, 2},
+    {"mark_stack", options_mark_stack, 1, 500, 100},
+    {"limit", options_limit, 1, 1000, 60},
+    {"two_heaps", options_moving, 2, 500, 100},
+    {"adaptive", options_adaptive, 1, 5000, 60},
+};
+#define MODES (sizeof modes / sizeof *modes)
+
+static void world_open(world *w, const mode *m, uint64_t seed) {
+    memset(w, 0, sizeof *w);
+    w->random.state = mix(seed);
+    w->live_most = 500 + below(&w->random, 3500);
+    w->bytes_most = GC_REGION_BYTES * 6 > (8 << 20) ? GC_REGION_BYTES * 6 : 8 << 20;
+    w->options = (gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .scan_roots = scan_roots, .fatal = on_fatal,
+                              .collection_start = on_start, .collection_end = on_end, .out_of_memory = on_out_of_memory, .host = w};
+    w->options.keep_memory = one_in(&w->random, 3);
+    m->options(w, &w->options);
+    w->heap = gc_heap_create(&w->options);
+    w->thread = w->heap ? gc_thread_attach(w->heap) : NULL;
+    if (!w->thread) wrong("gc_heap_create: %s", gc_last_message());
+}
+
+static void world_close(world *w) {
+    run.doing = "the last collection";
+    check(w, false);
+    gc_collect(w->heap, 2, one_in(&w->random, 2) ? GC_COLLECT_COMPACTING : 0);
+    check(w, true);
+    gc_collect(w->heap, 2, 0);
+    check(w, true);
+    gc_heap_destroy(w->heap);
+    model_free(&w->model);
+}
+
+/* The heaps' lives: phases until `count` operations are done. */
+static void live(world *worlds, const mode *m, size_t count) {
+    gc_word frames[2][FRAMES] = {{0}};
+    GC_ROOT_ARRAY(worlds[0].thread, frames[0], FRAMES, 0);
+    GC_ROOT_ARRAY(worlds[m->worlds - 1].thread, frames[m->worlds - 1], m->worlds > 1 ? FRAMES : 0, 0);
+    for (unsigned i = 0; i < m->worlds; i++) world_roots(&worlds[i], frames[i]);
+    phase phases[2] = {MIXED, MIXED};
+    for (unsigned long long end = run.op + count; run.op < end;) {
+        size_t i = below(&worlds[0].random, m->worlds);
+        if (one_in(&worlds[i].random, 3000)) phases[i] = (phase)below(&worlds[i].random, PHASES);
+        perform(&worlds[i], phases[i], m);
+    }
+    for (unsigned i = 0; i < m->worlds; i++) world_close(&worlds[i]);
+}
+
+static void run_mode(const mode *m, size_t number) {
+    static world worlds[2];
+    unsigned long long count = run.ops * m->share / 100, end = run.op + count, collections = 0;
+    current_mode = m;
+    prng random = {mix(run.seed + 77)};
+    size_t lives = 0;
+    while (run.op < end) {
+        size_t length = 50000 + below(&random, 200000);
+        if (length > end - run.op) length = end - run.op;
+        for (unsigned i = 0; i < m->worlds; i++) world_open(&worlds[i], m, bits(&random));
+        live(worlds, m, length);
+        for (unsigned i = 0; i < m->worlds; i++) collections += worlds[i].collections;
+        lives++;
+    }
+    printf("ok %zu - %s: %llu operations, %zu heaps, %llu collections, %llu objects on average, %llu stores from old to young\n", number, m->name,
+           count, lives, collections, checks.objects / (checks.count + !checks.count), run.barriers);
+    fflush(stdout);
+}
