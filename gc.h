@@ -59,7 +59,7 @@
 #define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
 #endif
 #ifndef GC_SHADOW_HEAP
-#define GC_SHADOW_HEAP 0 /* 1: the barrier keeps a second copy of old slots; each collection reports stores without it */
+#define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows, at each collection, stores without barrier */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
@@ -101,20 +101,21 @@
 #define GC__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
-GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn, cold));
+GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4), noreturn, cold));
 /* What can fail, and the texts. */
 
 
 /* One table makes the enum and the texts. */
-#define GC_RESULTS(X)                                                                                              \
-    X(GC_OK, "success")                                                                                            \
-    X(GC_ERROR_OPTION, "an option is out of range")                                                                \
-    X(GC_ERROR_RESERVE, "address space could not be reserved")                                                     \
-    X(GC_ERROR_MEMORY, "the system has no more memory")                                                            \
-    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")                                                   \
-    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")                                               \
-    X(GC_ERROR_TYPE, "the type is misdeclared")                                                                    \
-    X(GC_ERROR_THREADS, "the heap already has its one mutator thread")                                             \
+#define GC_RESULTS(X)                                                  \
+    X(GC_OK, "success")                                                \
+    X(GC_ERROR_OPTION, "an option is out of range")                    \
+    X(GC_ERROR_RESERVE, "address space could not be reserved")         \
+    X(GC_ERROR_MEMORY, "the system has no more memory")                \
+    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")       \
+    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")   \
+    X(GC_ERROR_TYPE, "the type is misdeclared")                        \
+    X(GC_ERROR_THREADS, "the heap already has its one mutator thread") \
     X(GC_ERROR_MISUSE, "the call is not allowed here")
 
 typedef enum gc_result {
@@ -159,16 +160,16 @@ typedef struct gc_array {
    a type with references further in needs a trace function. */
 struct gc_type {
     const char *name;
-    uint32_t bytes;           /* the fixed part, header included; elements start here */
-    uint32_t element_bytes;   /* 0: no elements, and no length word */
-    uint64_t refs;            /* words of the fixed part that hold plain pointers to objects, or null */
-    uint64_t values;          /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
-    uint64_t element_refs;    /* the same two masks for each element */
+    uint32_t bytes;         /* the fixed part, header included; elements start here */
+    uint32_t element_bytes; /* 0: no elements, and no length word */
+    uint64_t refs;          /* words of the fixed part that hold plain pointers to objects, or null */
+    uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
+    uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
     void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
                                                          Must not allocate, nor read other heap objects. */
-    const char *fields;           /* the names behind the masks, "next, value"; for reports only; may be NULL */
-    uint16_t field_offsets[16];   /* their offsets in the order of `fields` */
+    const char *fields;         /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    uint16_t field_offsets[16]; /* their offsets in the order of `fields` */
 };
 
 /* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
@@ -184,7 +185,8 @@ GC_API const char *gc_type_check(const gc_type *type);
 /* A type of fixed size without references. */
 #define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
 /* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
-#define GC_TYPE_MIXED(T, refs, values, names) {#T, sizeof(T), 0, refs, values, 0, 0, 0, names}
+#define GC_TYPE_MIXED(T, refs, values, names) \
+    { #T, sizeof(T), 0, refs, values, 0, 0, 0, names }
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
    whose elements are references, tagged values, or neither. No other field of T holds a reference. */
@@ -193,22 +195,25 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
 /* All masks by hand: fixed-part references and values, element references and values. */
 #define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
-    {#T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, names}
+    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, names }
 /* A type whose slots only its trace function knows. */
-#define GC_TYPE_TRACED(T, trace) {#T, sizeof(T), 0, 0, 0, 0, 0, trace, GC_NO_NAMES}
+#define GC_TYPE_TRACED(T, trace) \
+    { #T, sizeof(T), 0, 0, 0, 0, 0, trace, GC_NO_NAMES }
 #define GC_TYPE_ARRAY_TRACED(T, member, trace) \
-    {#T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, GC_NO_NAMES}
+    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, GC_NO_NAMES }
 
 /* The mask of the named fields of T; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
-#define GC_NAMES(T, ...) #__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
-#define GC_NO_NAMES 0, { 0 }
+#define GC_NAMES(T, ...) \
+#__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
+#define GC_NO_NAMES \
+    0, { 0 }
 
 #define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
 #define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),
 #define GC__EACH(m, T, ...) GC__COUNT(__VA_ARGS__)(m, T, __VA_ARGS__)
-#define GC__COUNT(...) \
+#define GC__COUNT(...)                                                                                           \
     GC__PICK(__VA_ARGS__, GC__E16, GC__E15, GC__E14, GC__E13, GC__E12, GC__E11, GC__E10, GC__E9, GC__E8, GC__E7, \
              GC__E6, GC__E5, GC__E4, GC__E3, GC__E2, GC__E1, 0)
 #define GC__PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, x, ...) x
@@ -234,11 +239,11 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_GENERATIONS 3
 
 /* Why a collection runs. */
-#define GC_REASONS(X)                                        \
-    X(GC_REASON_NURSERY, "nursery budget spent")             \
-    X(GC_REASON_GROWTH, "heap grew past its threshold")      \
-    X(GC_REASON_LIMIT, "heap limit reached")                 \
-    X(GC_REASON_INDUCED, "gc_collect")                       \
+#define GC_REASONS(X)                                   \
+    X(GC_REASON_NURSERY, "nursery budget spent")        \
+    X(GC_REASON_GROWTH, "heap grew past its threshold") \
+    X(GC_REASON_LIMIT, "heap limit reached")            \
+    X(GC_REASON_INDUCED, "gc_collect")                  \
     X(GC_REASON_STRESS, "stress")
 
 typedef enum gc_reason {
@@ -251,13 +256,13 @@ GC_API const char *gc_reason_text(gc_reason reason);
 
 /* One collection, as its start and end hooks see it. */
 typedef struct gc_collection {
-    uint64_t number;            /* 1 for the heap's first */
-    int generation;             /* the oldest condemned generation */
+    uint64_t number; /* 1 for the heap's first */
+    int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
-    uint64_t pause_ns;          /* 0 at the start */
-    size_t promoted_bytes;      /* survivors, moved or not; 0 at the start */
-    size_t moved_bytes;         /* the part of them that was copied; 0 at the start */
+    uint64_t pause_ns;     /* 0 at the start */
+    size_t promoted_bytes; /* survivors, moved or not; 0 at the start */
+    size_t moved_bytes;    /* the part of them that was copied; 0 at the start */
 } gc_collection;
 
 typedef enum gc_stress {
@@ -272,14 +277,15 @@ enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;      /* memory the heap may hold; 0: as much as there is. The least is 8 regions. */
-    size_t nursery_bytes;       /* allocation between young collections; 0: from the L2 cache, adapting to survival */
-    unsigned growth_percent;    /* a full collection runs when the old generation has grown by this much; 0: 100 */
-    unsigned pause_goal_us;     /* what an adaptive nursery keeps young pauses under; 0: 5000 */
-    bool non_moving;            /* objects never move; survivors stay in place with holes between them */
-    bool non_generational;      /* the host has no write barriers: every collection is a full one */
-    bool conservative_stack;    /* also scan the native stack and registers of attached threads, pinning what they hold */
-    bool keep_memory;           /* never return free memory to the system before gc_heap_destroy */
+    size_t heap_bytes_max;   /* memory the heap may hold; 0: as much as there is. The least is 8 regions.
+                                   An eighth of it is kept for evacuation, unless non_moving. */
+    size_t nursery_bytes;    /* allocation between young collections; 0: from the L2 cache, adapting to survival */
+    unsigned growth_percent; /* a full collection runs when the old generation has grown by this much; 0: 100 */
+    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000 */
+    bool non_moving;         /* objects never move; survivors stay in place with holes between them */
+    bool non_generational;   /* the host has no write barriers: every collection is a full one */
+    bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
+    bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
        gc_visit(visitor, slot, count, flags). Runs with the world stopped; must not allocate or collect. 0: none. */
@@ -291,7 +297,7 @@ typedef struct gc_options {
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
     void (*warning)(void *host, const char *message); /* 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
-    void *host;                 /* handed to all of these */
+    void *host;                                       /* handed to all of these */
 
     unsigned verify;            /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
     bool checkmark;             /* after each trace, check it by a second, simple mark */
@@ -317,25 +323,25 @@ typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
-    uint64_t pauses[GC_PAUSE_BUCKETS];    /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
-    uint64_t allocated_bytes;             /* by mutators since creation, in whole windows not yet filled included */
-    uint64_t promoted_bytes;              /* survivors of all collections, by age */
-    uint64_t moved_bytes;                 /* the part of them that was copied */
-    size_t survived_bytes;                /* by the last collection */
-    size_t condemned_bytes;               /* by the last collection */
-    size_t live_bytes;                    /* objects in use as far as known: exact just after a full collection */
+    uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
+    uint64_t allocated_bytes;                /* by mutators since creation */
+    uint64_t promoted_bytes;                 /* survivors of all collections, by age */
+    uint64_t moved_bytes;                    /* the part of them that was copied */
+    size_t survived_bytes;                   /* by the last collection */
+    size_t condemned_bytes;                  /* by the last collection */
+    size_t live_bytes;                       /* objects in use as far as known: exact just after a full collection */
     size_t generation_bytes[GC_GENERATIONS]; /* the same, for each generation */
-    size_t used_bytes;                    /* of the regions that hold objects, holes included */
-    size_t committed_bytes;               /* regions that the heap holds, free ones included */
+    size_t used_bytes;                       /* of the regions that hold objects, holes included */
+    size_t committed_bytes;                  /* regions that the heap holds, free ones included */
     size_t committed_bytes_peak;
-    size_t large_bytes;                   /* in large objects */
-    size_t external_bytes;                /* gc_add_external_bytes */
-    size_t table_bytes;                   /* card table, mark bits and region table for what is committed */
-    size_t fragmentation_bytes;           /* used_bytes - live_bytes */
-    size_t regions;                       /* that hold objects */
-    size_t nursery_bytes;                 /* the current budget */
+    size_t large_bytes;         /* in large objects */
+    size_t external_bytes;      /* gc_add_external_bytes */
+    size_t table_bytes;         /* card table, mark bits and region table for what is committed */
+    size_t fragmentation_bytes; /* used_bytes - live_bytes */
+    size_t regions;             /* that hold objects */
+    size_t nursery_bytes;       /* the current budget */
     uint64_t mark_stack_overflows;
-    uint64_t evacuation_failures;         /* objects that stayed in place because there was no room for a copy */
+    uint64_t evacuation_failures; /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
 
 /* Fills *stats. Cooperative mode or stopped world; never collects. */
@@ -368,18 +374,20 @@ typedef struct gc_frame {
 /* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
    while that thread is stopped. */
 struct gc_thread {
-    char *allocation;        /* next free byte of the zeroed window */
-    char *allocation_limit;  /* its end; allocation <= allocation_limit */
-    char *raw;               /* the window for contents that are not zeroed */
+    char *allocation;       /* next free byte of the zeroed window */
+    char *allocation_limit; /* its end; allocation <= allocation_limit */
+    char *raw;              /* the window for contents that are not zeroed */
     char *raw_limit;
-    gc_frame *frames;        /* innermost first */
-    uint32_t poll;           /* nonzero: the next safe point must call gc__safepoint_slow */
+    gc_frame *frames; /* innermost first */
+    uint32_t poll;    /* nonzero: the next safe point must call gc__safepoint_slow */
     gc_heap *heap;
     gc_thread *next;
-    char *stack_base;        /* the highest address of the native stack, for conservative scanning */
+    char *stack_base; /* the highest address of the native stack, for conservative scanning */
     uint64_t stress_countdown;
-    char *span_end;          /* the zeroed window can be extended to here */
+    char *span_end; /* the zeroed window can be extended to here */
     char *raw_span_end;
+    char *flushed; /* allocation and raw when the windows were last made walkable */
+    char *raw_flushed;
     struct gc__region *region; /* of the zeroed window; NULL: none */
     struct gc__region *raw_region;
 };
@@ -404,19 +412,19 @@ static inline void gc_safepoint(gc_thread *thread) {
 /* The same for variables of tagged values. */
 #define GC_ROOT_VALUES(thread, ...) GC__ROOTS(thread, GC_ROOT_VALUE, __VA_ARGS__)
 /* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
-#define GC_ROOT_ARRAY(thread, first, count_, flags_)                                                              \
-    static const gc_frame_site GC__NAME(gc__site) = {#first "[]", __func__, __FILE__, __LINE__,                   \
-                                                     (flags_) | GC__ROOT_CONTIGUOUS};                              \
-    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                     \
-        (thread)->frames, &GC__NAME(gc__site), (thread), (size_t)(count_), (void **)(void *)(first)};              \
+#define GC_ROOT_ARRAY(thread, first, count_, flags_)                                                  \
+    static const gc_frame_site GC__NAME(gc__site) = {#first "[]", __func__, __FILE__, __LINE__,       \
+                                                     (flags_) | GC__ROOT_CONTIGUOUS};                 \
+    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                        \
+        (thread)->frames, &GC__NAME(gc__site), (thread), (size_t)(count_), (void **)(void *)(first)}; \
     (thread)->frames = &GC__NAME(gc__frame)
 
-#define GC__ROOTS(thread_, flags_, ...)                                                                            \
-    void *GC__NAME(gc__slots)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                          \
-    static const gc_frame_site GC__NAME(gc__site) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)};        \
-    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                     \
-        (thread_)->frames, &GC__NAME(gc__site), (thread_),                                                         \
-        sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], GC__NAME(gc__slots)};                          \
+#define GC__ROOTS(thread_, flags_, ...)                                                                                \
+    void *GC__NAME(gc__slots)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                              \
+    static const gc_frame_site GC__NAME(gc__site) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)};            \
+    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                         \
+        (thread_)->frames, &GC__NAME(gc__site), (thread_), sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], \
+        GC__NAME(gc__slots)};                                                                                          \
     (thread_)->frames = &GC__NAME(gc__frame)
 #define GC__ADDRESS(unused, variable) (void *)&(variable),
 #define GC__NAME(prefix) GC__NAME2(prefix, __LINE__)
@@ -589,14 +597,15 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* These look without changing anything; cooperative mode or stopped world; never collect. */
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address); /* into memory that may hold this heap's objects */
-GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the object that covers it, dead or alive; NULL: none */
+GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one that covers it; NULL: none */
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
 GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
 GC_API const char *gc_object_type_name(const void *object);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
    allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. */
-GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation), void *context);
+GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
+                    void *context);
 
 /* Verifies the whole heap now; a fault is reported to the fatal hook. Returns the number of objects. */
 GC_API size_t gc_verify(gc_heap *heap);
@@ -606,6 +615,7 @@ GC_API size_t gc_verify(gc_heap *heap);
 
 
 #define GC__FN static __attribute__((unused))
+#define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
 
@@ -620,6 +630,8 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 /* Gives the memory back; it stays accessible and reads as zero. */
 GC__FN void gc__os_discard(void *address, size_t bytes);
+/* Whether the memory at the address is mapped; for reports about wild pointers. */
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN uint64_t gc__os_now_ns(void);
@@ -656,7 +668,7 @@ GC__FN uint64_t gc__os_stack_hash(void);
 #include <ucontext.h>
 #include <unistd.h>
 
-#ifndef MAP_ANONYMOUS
+#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
@@ -693,6 +705,13 @@ GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
 
 GC__FN void gc__os_discard(void *address, size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
 
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
+    unsigned char resident[16];
+    size_t length = (uintptr_t)address + bytes - start;
+    return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
+}
+
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 GC__FN size_t gc__os_l2_bytes(void) {
@@ -719,7 +738,8 @@ GC__FN char *gc__os_stack_base(void) {
 struct gc__lock {
     pthread_mutex_t mutex;
 };
-#define GC__LOCK_INITIALIZER {PTHREAD_MUTEX_INITIALIZER}
+#define GC__LOCK_INITIALIZER \
+    { PTHREAD_MUTEX_INITIALIZER }
 GC__FN void gc__lock_take(gc__lock *lock) { pthread_mutex_lock(&lock->mutex); }
 GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
 
@@ -728,11 +748,15 @@ __attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(v
 #if defined(__x86_64__)
     __asm__ volatile("movq %%rbx, 0(%0)\n\tmovq %%rbp, 8(%0)\n\tmovq %%r12, 16(%0)\n\t"
                      "movq %%r13, 24(%0)\n\tmovq %%r14, 32(%0)\n\tmovq %%r15, 40(%0)"
-                     : : "r"(registers) : "memory");
+                     :
+                     : "r"(registers)
+                     : "memory");
 #elif defined(__aarch64__)
     __asm__ volatile("stp x19, x20, [%0]\n\tstp x21, x22, [%0, #16]\n\tstp x23, x24, [%0, #32]\n\t"
                      "stp x25, x26, [%0, #48]\n\tstp x27, x28, [%0, #64]\n\tstr x29, [%0, #80]"
-                     : : "r"(registers) : "memory");
+                     :
+                     : "r"(registers)
+                     : "memory");
 #else
 #error "gc.h: this CPU has no register spilling yet: write the callee-saved registers to `registers` here"
 #endif
@@ -740,7 +764,7 @@ __attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(v
     __asm__ volatile("" : : "r"(registers) : "memory");
 }
 
-static gc__fault_handler gc__os_fault;      /* written once, under the arena's lock */
+static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
 GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
@@ -787,6 +811,7 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 
 
 #define GC__FN static __attribute__((unused))
+#define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
 
@@ -801,6 +826,8 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 /* Gives the memory back; it stays accessible and reads as zero. */
 GC__FN void gc__os_discard(void *address, size_t bytes);
+/* Whether the memory at the address is mapped; for reports about wild pointers. */
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN uint64_t gc__os_now_ns(void);
@@ -834,7 +861,8 @@ GC__FN uint64_t gc__os_stack_hash(void);
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
-GC__FN void gc__fatal(const gc_options *options, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn, cold));
+GC__FN void gc__fatal(const gc_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3), noreturn, cold));
 GC__FN gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
@@ -864,8 +892,10 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
 }
 
 GC__FN void gc__warn(const gc_options *options, const char *message) {
-    if (options->warning) options->warning(options->host, message);
-    else fprintf(stderr, "gc.h: warning: %s\n", message);
+    if (options->warning)
+        options->warning(options->host, message);
+    else
+        fprintf(stderr, "gc.h: warning: %s\n", message);
 }
 
 GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) {
@@ -920,7 +950,7 @@ enum {
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {
-    gc_heap *heap;           /* arena lock */
+    gc_heap *heap; /* arena lock */
     uintptr_t base;
     uintptr_t top;           /* objects of a linear region lie in [base, top) */
     uintptr_t dirty_end;     /* memory from here to the region's end is zero */
@@ -933,25 +963,25 @@ typedef struct gc__region {
     uint32_t rest_index;     /* of a GC__LARGE_REST: regions back to the first */
     uint8_t kind;            /* arena lock when it turns from or to GC__FREE */
     uint8_t generation;
-    uint8_t target;          /* during a collection: the generation its survivors will be in */
+    uint8_t target; /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
     bool linear;
-    bool formatted;          /* linear, with holes between objects: tops tell nothing, indexing starts anew each time */
-    bool overflowed;         /* holds marked objects that did not fit on the mark stack */
-    bool pinned;             /* during a collection: holds objects that must stay */
-    bool accessible;         /* arena lock */
+    bool formatted;  /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
+    bool overflowed; /* holds marked objects that did not fit on the mark stack */
+    bool pinned;     /* during a collection: holds objects that must stay */
+    bool accessible; /* arena lock */
 } gc__region;
 
 typedef struct gc__arena {
     gc__lock lock;
-    uintptr_t base;          /* this and the next three: written once */
+    uintptr_t base; /* this and the next three: written once */
     size_t bytes;
-    size_t count;            /* of regions */
+    size_t count; /* of regions */
     gc__region *regions;
-    uint64_t *marks;         /* bit (address - base) / 8 */
-    uint8_t *cards;          /* the tables, unbiased */
+    uint64_t *marks; /* bit (address - base) / 8 */
+    uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used;             /* regions below this have been in use: lock */
+    size_t used; /* regions below this have been in use: lock */
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
@@ -1144,7 +1174,8 @@ GC_API const char *gc_type_check(const gc_type *type) {
     if (type->bytes == 0) return "its size is 0";
     if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
     if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
-    if (!type->element_bytes && (type->element_refs | type->element_values)) return "it has element masks but no elements";
+    if (!type->element_bytes && (type->element_refs | type->element_values))
+        return "it has element masks but no elements";
     const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
     if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
     if (fault) return fault;
@@ -1158,10 +1189,7 @@ GC_API const char *gc_type_check(const gc_type *type) {
 /* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
     if (!region->linear) return;
-    if (region->indexed_end == region->base || region->formatted) {
-        gc__marks_clear(region);
-        region->indexed_end = region->base;
-    }
+    if (region->indexed_end == region->base) gc__marks_clear(region);
     uintptr_t at = region->indexed_end;
     while (at < region->top) {
         if (gc__is_filler(at)) {
@@ -1197,9 +1225,8 @@ GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uin
             at += GC__WORD(at) >> 2;
             continue;
         }
-        size_t bytes = gc__object_bytes(at);
         if (!visit(context, at)) return false;
-        at += bytes;
+        at += gc__object_bytes(at);
     }
     return true;
 }
@@ -1240,16 +1267,20 @@ GC__FN gc_result gc__arena_open(void) {
     size_t ranks = 3 * GC_RANK_ENTRIES;
     uint8_t *tables = (uint8_t *)gc__os_map(ranks);
     if (!tables)
-        return gc__fail(GC_ERROR_RESERVE, "cannot reserve %zu MiB of address space for the rank tables: raise "
-                        "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)", ranks >> 20, GC_REGION_SHIFT);
+        return gc__fail(GC_ERROR_RESERVE,
+                        "cannot reserve %zu MiB of address space for the rank tables: raise "
+                        "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)",
+                        ranks >> 20, GC_REGION_SHIFT);
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         if (!gc__arena_try(bytes)) continue;
         gc__tables.age = tables + GC_RANK_ENTRIES;
         return GC_OK;
     }
     gc__os_unmap(tables, ranks);
-    return gc__fail(GC_ERROR_RESERVE, "cannot reserve address space for even 16 regions (%zu MiB, and their tables): "
-                    "raise `ulimit -v`", GC__ARENA_BYTES_MIN >> 20);
+    return gc__fail(GC_ERROR_RESERVE,
+                    "cannot reserve address space for even 16 regions (%zu MiB, and their tables): "
+                    "raise `ulimit -v`",
+                    GC__ARENA_BYTES_MIN >> 20);
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -1279,8 +1310,10 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
         if (!region->base) region->base = region->dirty_end = arena->base + (i << GC_REGION_SHIFT);
-        if (!region->accessible && !gc__os_access((void *)region->base, GC_REGION_BYTES, true)) found = false;
-        else region->accessible = true;
+        if (!region->accessible && !gc__os_access((void *)region->base, GC_REGION_BYTES, true))
+            found = false;
+        else
+            region->accessible = true;
     }
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
@@ -1293,9 +1326,11 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     gc__lock_release(&arena->lock);
     if (found) return &arena->regions[first];
     if (first < arena->count)
-        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span, GC_REGION_BYTES >> 10);
+        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span,
+                 GC_REGION_BYTES >> 10);
     else
-        gc__fail(GC_ERROR_MEMORY, "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",
+        gc__fail(GC_ERROR_MEMORY,
+                 "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",
                  arena->bytes >> 20, span);
     return NULL;
 }
@@ -1340,49 +1375,50 @@ typedef struct gc__external {
 
 struct gc_heap {
     gc_options options;
-    gc_heap *next;                      /* arena lock */
+    gc_heap *next; /* arena lock */
     gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free;                   /* last freed first, so that a small nursery stays in cache */
+    gc__region *free; /* last freed first, so that a small nursery stays in cache */
     size_t free_count;
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
-    gc__region *recycled;               /* where mutators search for holes; in regions[0] */
+    gc__region *recycled;     /* where mutators search for holes; in regions[0] */
+    size_t hole_missed_bytes; /* no hole of this size or more was found there */
     gc__window windows[GC_GENERATIONS];
-    size_t held_regions;                /* in the lists, the free list included; not the quarantine */
+    size_t held_regions; /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
     size_t large_bytes, external_bytes;
-    size_t generation_bytes[GC_GENERATIONS]; /* survivors in it; for generation 0: allocated since the last collection */
-    size_t kept_bytes;                  /* survivors in generation 0: recycled and pinned regions */
+    size_t
+        generation_bytes[GC_GENERATIONS]; /* survivors in it; for generation 0: allocated since the last collection */
+    size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
     gc__external external[GC_GENERATIONS];
-    gc__words external_moving;          /* during a collection: object, bytes */
+    gc__words external_moving; /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;               /* budget of generation 0 */
-    size_t full_threshold;              /* bytes in generation 2 that start a full collection */
+    size_t nursery_bytes;  /* budget of generation 0 */
+    size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
-    unsigned survival[GC_GENERATIONS];  /* percent, averaged over the last collections that condemned it */
-    uint64_t allocated_at_full;         /* stats.allocated_bytes at the end of the last full collection */
-    uint64_t resumed_ns;                /* when the last collection ended */
+    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
+    uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
+    uint64_t resumed_ns;               /* when the last collection ended */
 
     /* The collection that runs. */
     bool collecting;
-    bool last_resort;                   /* allocation may use the evacuation reserve */
-    unsigned evacuate_up_to;            /* percent: old regions with no more than this live are moved out of */
+    unsigned evacuate_up_to; /* percent: old regions with no more than this live are moved out of */
     gc_collection collection;
-    gc__words roots;                    /* slot | flag bits 1: value */
-    gc__words interior;                 /* triples: slot | flags, base before, base */
-    gc__words pins;                     /* objects */
+    gc__words roots;    /* slot | flag bits 1: value */
+    gc__words interior; /* triples: slot | value, offset, object */
+    gc__words pins;     /* objects */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    const char *root_kind;              /* while roots are visited: what reports them */
+    const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
 
-    gc__words globals;                  /* gc__root_range, as words */
+    gc__words globals; /* gc__root_range, as words */
     struct gc__handle_block *handle_blocks;
     struct gc__handle *handle_free;
     gc_stats stats;
-    gc__words stacks_seen;              /* GC_STRESS_STACK: hashes */
+    gc__words stacks_seen; /* GC_STRESS_STACK: hashes */
 };
 
 GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
@@ -1462,16 +1498,19 @@ GC__FN size_t gc__regions_left(const gc_heap *heap) {
     return used < heap->limit_regions ? heap->limit_regions - used : 0;
 }
 
-/* Regions under the limit that only the collector takes, so that it always finds room to evacuate into. */
+/* Regions under the limit that only the collector takes, so that it always finds room to evacuate into: without it, a
+   heap that is full of small holes could not be compacted. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    return heap->options.heap_bytes_max && !heap->collecting && !heap->last_resort ? heap->limit_regions / 8 : 0;
+    return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
 }
 
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
-    if (span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
-    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
-             "heap_bytes_max, or drop references", gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10,
-             heap->options.heap_bytes_max >> 20, span * (GC_REGION_BYTES >> 10));
+    if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
+             "heap_bytes_max, or drop references",
+             gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10, heap->options.heap_bytes_max >> 20,
+             span * (GC_REGION_BYTES >> 10));
     return false;
 }
 
@@ -1521,7 +1560,8 @@ GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
    non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
 
 
-#define GC__HOLE_BYTES_MIN ((size_t)256) /* smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)32)
 
 /* Makes a region linear by writing a filler into each of its holes. */
 GC__FN void gc__region_format(gc__region *region) {
@@ -1543,7 +1583,7 @@ GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr
         bool filler = gc__is_filler(at);
         size_t size = filler ? GC__WORD(at) >> 2 : gc__object_bytes(at);
         region->hole = at + size;
-        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN) {
+        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN_MUTATOR) {
             *limit = at + size;
             return at;
         }
@@ -1551,14 +1591,21 @@ GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr
     return 0;
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. */
+/* A hole of at least `bytes` for mutators, or NULL. A search that fails leaves the smaller holes it passed for others;
+   none of that size or larger is searched for again before the next collection. */
 GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    for (; heap->recycled; heap->recycled = heap->recycled->next) {
-        gc__region *region = heap->recycled;
+    if (bytes >= heap->hole_missed_bytes) return NULL;
+    gc__region *start = heap->recycled;
+    for (gc__region *region = start; region; region = region->next) {
         if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
         if (!region->linear) gc__region_format(region);
+        uintptr_t hole = region->hole;
+        heap->recycled = region;
         if ((*from = gc__hole_in_formatted(region, bytes, limit)) != 0) return region;
+        region->hole = hole;
     }
+    heap->recycled = start;
+    heap->hole_missed_bytes = bytes;
     return NULL;
 }
 
@@ -1590,35 +1637,42 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *
 #define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
 
 /* Implemented by collect/cycle.h. */
-GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
-GC__FN void gc__collect_for_budget(gc_heap *heap);
-GC__FN void gc__stress_at_allocation(gc_thread *thread);
+GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
+GC__SEAM void gc__collect_for_budget(gc_heap *heap);
+GC__SEAM void gc__stress_at_allocation(gc_thread *thread);
 
 /* One of a thread's two windows. */
 typedef struct gc__spot {
-    char **next, **limit, **span_end;
+    char **next, **limit, **span_end, **flushed;
     gc__region **region;
     bool zeroed;
 } gc__spot;
 
 GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
-    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end, &thread->region, true};
-    gc__spot raw = {&thread->raw, &thread->raw_limit, &thread->raw_span_end, &thread->raw_region, false};
+    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end,
+                     &thread->flushed,    &thread->region,           true};
+    gc__spot raw = {&thread->raw,         &thread->raw_limit,  &thread->raw_span_end,
+                    &thread->raw_flushed, &thread->raw_region, false};
     return zeroed ? spot : raw;
 }
 
 /* Makes the window's region walkable. The window stays open. */
 GC__FN void gc__spot_flush(gc__spot spot) {
     gc__region *region = *spot.region;
-    if (!region) return;
+    if (!region || *spot.flushed == *spot.next) return;
     uintptr_t next = (uintptr_t)*spot.next;
-    if (region->formatted) gc__filler_write(next, (uintptr_t)*spot.span_end - next);
-    else region->top = next;
+    *spot.flushed = *spot.next;
+    if (region->formatted) {
+        gc__filler_write(next, (uintptr_t)*spot.span_end - next);
+        region->indexed_end = region->base;
+    } else {
+        region->top = next;
+    }
 }
 
 GC__FN void gc__spot_close(gc__spot spot) {
     gc__spot_flush(spot);
-    *spot.next = *spot.limit = *spot.span_end = NULL;
+    *spot.next = *spot.limit = *spot.span_end = *spot.flushed = NULL;
     *spot.region = NULL;
 }
 
@@ -1706,17 +1760,17 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     return object;
 }
 
-/* What is tried when a limit was met: ever harder collections, the collector's reserve, then the host's hook. */
+/* What is tried when a limit was met: ever harder collections, then the host's hook. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     const gc_options *options = &heap->options;
     void *object = NULL;
     for (int attempt = 0; attempt < 3 && !object; attempt++) {
-        if (attempt == 2 && (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))) break;
+        if (attempt == 2 &&
+            (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message)))
+            break;
         gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
-        heap->last_resort = attempt >= 1;
         object = gc__allocate_try(thread, bytes, zeroed);
-        heap->last_resort = false;
     }
     return object;
 }
@@ -1725,17 +1779,21 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     GC_ASSERT(!heap->collecting, "an allocation during a collection (in a hook, a trace function or scan_roots)");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
-        gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)",
-                 bytes, heap->limit_regions * GC_REGION_BYTES);
+        gc__fail(GC_ERROR_TOO_LARGE,
+                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
+                 heap->limit_regions * GC_REGION_BYTES);
         return NULL;
     }
     size_t size = gc__align(bytes);
     gc__spot spot = gc__thread_spot(thread, zeroed);
-    if (heap->options.stress) gc__stress_at_allocation(thread);
-    else if (size <= (size_t)(*spot.limit - *spot.next)) return gc__allocate_try(thread, size, zeroed);
+    if (heap->options.stress)
+        gc__stress_at_allocation(thread);
+    else if (size <= (size_t)(*spot.limit - *spot.next))
+        return gc__allocate_try(thread, size, zeroed);
     gc_safepoint(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
-    if (heap->generation_bytes[0] && heap->generation_bytes[0] + large >= heap->nursery_bytes) gc__collect_for_budget(heap);
+    if (heap->generation_bytes[0] && heap->generation_bytes[0] + large >= heap->nursery_bytes)
+        gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
@@ -1752,8 +1810,8 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
     size_t bytes;
     if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
         __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
-        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows", type->name ? type->name : "(unnamed)",
-                 length, type->element_bytes);
+        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
+                 type->name ? type->name : "(unnamed)", length, type->element_bytes);
         return NULL;
     }
     void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
@@ -1792,13 +1850,13 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
-   roots: slots, bit 0 set if tagged values; interior: triples {slot | flags, object before, object}; pins: objects. */
+   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object}; pins: objects. */
 
 
 /* Implemented by gc_handles.h. */
-GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
-GC__FN void gc__handles_clear_dead(gc_heap *heap);
-GC__FN void gc__handles_free_all(gc_heap *heap);
+GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
+GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
+GC__SEAM void gc__handles_free_all(gc_heap *heap);
 
 typedef struct gc__root_visitor {
     gc_visitor visitor;
@@ -1845,7 +1903,7 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
             ok &= gc__words_push(&heap->pins, object);
         } else if (flags & GC_ROOT_INTERIOR) {
             ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
-            ok &= gc__words_push(&heap->interior, object);
+            ok &= gc__words_push(&heap->interior, ref - object);
             ok &= gc__words_push(&heap->interior, object);
         } else {
             ok &= gc__words_push(&heap->roots, (uintptr_t)&slots[i] | value);
@@ -1914,7 +1972,8 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 }
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
-    if ((uintptr_t)slots & 7) return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+    if ((uintptr_t)slots & 7)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
     if (!gc__words_reserve(&heap->globals, heap->globals.count + 3))
         return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
     gc__words_push(&heap->globals, (uintptr_t)slots);
@@ -1942,7 +2001,7 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
    its marked objects are scanned again at the end: scanning is idempotent. */
 
 
-#define GC__FIFO 16 /* slots between prefetch and use; a power of two */
+#define GC__FIFO 16  /* slots between prefetch and use; a power of two */
 #define GC__CHUNK 32 /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
 #define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
@@ -1959,7 +2018,8 @@ typedef struct gc__tracer {
 } gc__tracer;
 
 GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
+    if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2))
+        gc_barrier_dirty_card(&gc__tables, slot);
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
@@ -1970,14 +2030,17 @@ GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
 
 GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
     gc__words *stack = &tracer->heap->mark_stack;
-    if (GC__UNLIKELY(tracer->heap->options.test_small_mark_stack) && stack->count + words > GC__SMALL_MARK_STACK) return false;
+    if (GC__UNLIKELY(tracer->heap->options.test_small_mark_stack) && stack->count + words > GC__SMALL_MARK_STACK)
+        return false;
     return GC__LIKELY(stack->count + words <= stack->capacity) || gc__words_reserve(stack, stack->count + words);
 }
 
 GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
     gc__words *stack = &tracer->heap->mark_stack;
-    if (GC__LIKELY(gc__trace_stack_room(tracer, 1))) stack->words[stack->count++] = object;
-    else gc__trace_overflow(tracer, object);
+    if (GC__LIKELY(gc__trace_stack_room(tracer, 1)))
+        stack->words[stack->count++] = object;
+    else
+        gc__trace_overflow(tracer, object);
 }
 
 /* Copying. */
@@ -2109,8 +2172,7 @@ GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
 }
 
 GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
-    for (; mask; mask &= mask - 1)
-        gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+    for (; mask; mask &= mask - 1) gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
@@ -2130,13 +2192,16 @@ GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from,
 GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t first, size_t count) {
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
-        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) gc__enqueue(tracer, slot, value);
+        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
+            gc__enqueue(tracer, slot, value);
         return;
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
         gc__enqueue_mask(tracer, first, type->element_refs, false);
-        if (GC_HAS_VALUES) gc__enqueue_mask(tracer, first, type->element_values, true);
-        else gc__enqueue_mask(tracer, first, type->element_values, false);
+        if (GC_HAS_VALUES)
+            gc__enqueue_mask(tracer, first, type->element_values, true);
+        else
+            gc__enqueue_mask(tracer, first, type->element_values, false);
     }
 }
 
@@ -2228,14 +2293,14 @@ GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
 
 /* Until mark stack and FIFO are empty and nothing overflowed. */
 GC__FN void gc__trace_drain(gc__tracer *tracer) {
-    gc__words *stack = &tracer->heap->mark_stack;
-    do {
+    for (;;) {
         do {
             gc__stack_drain(tracer);
             gc__fifo_drain(tracer);
-        } while (stack->count);
-        if (tracer->overflowed) gc__rescan_overflowed(tracer);
-    } while (stack->count || tracer->overflowed);
+        } while (tracer->heap->mark_stack.count);
+        if (!tracer->overflowed) return;
+        gc__rescan_overflowed(tracer);
+    }
 }
 
 /* Traces from the gathered roots. Pinned objects first, so that they are marked before anything could copy them. */
@@ -2252,13 +2317,12 @@ GC__FN void gc__trace_roots(gc__tracer *tracer) {
     gc__trace_drain(tracer);
 }
 
-/* Moves interior pointers as far as their objects moved. After the trace. */
+/* Points interior slots into where their objects are now. After the trace. */
 GC__FN void gc__roots_update_interior(gc_heap *heap) {
     for (size_t i = 0; i < heap->interior.count; i += 3) {
         bool value = heap->interior.words[i] & 1;
         gc_word *slot = (gc_word *)(heap->interior.words[i] & ~(uintptr_t)1);
-        uintptr_t moved = heap->interior.words[i + 2] - heap->interior.words[i + 1];
-        *slot = gc__slot_encode(gc__slot_decode(*slot, value) + moved, *slot, value);
+        *slot = gc__slot_encode(heap->interior.words[i + 2] + heap->interior.words[i + 1], *slot, value);
     }
 }
 
@@ -2280,7 +2344,8 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
     for (uintptr_t bundle = region->base; bundle < end; bundle += unit) {
         if (!gc__bundle_is_dirty(bundle)) continue;
         if (GC_BUNDLE_SHIFT) gc__tables.bundles[bundle >> GC_BUNDLE_SHIFT] = 0;
-        for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit; card += GC_CARD_BYTES) {
+        for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit;
+             card += GC_CARD_BYTES) {
             gc__card_clear(card);
             gc__trace_card(tracer, region, card, card + GC_CARD_BYTES);
             gc__stack_drain(tracer);
@@ -2312,15 +2377,17 @@ GC__FN unsigned gc__density(const gc__region *region) {
 
 /* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
-    return heap->options.heap_bytes_max && gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
+    return heap->options.heap_bytes_max &&
+           gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
 }
 
 /* The highest density, in percent, of old regions that are evacuated: the sparsest first, as far as there is room for
    the copies. What is chosen but finds no room stays in place, but then no region comes free, so choose with care. */
 GC__FN unsigned gc__evacuate_up_to(const gc_heap *heap, bool compacting) {
     size_t live[101] = {0}, used = 0, total = 0;
-    for (const gc__region *region = heap->regions[2]; region; region = region->next) {
-        if (region->kind != GC__SMALL) continue;
+    for (const gc__region *region = heap->regions[heap->options.non_generational ? 0 : 2]; region;
+         region = region->next) {
+        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
         live[gc__density(region)] += region->live_bytes;
         total += region->live_bytes;
         used += GC_REGION_BYTES;
@@ -2345,7 +2412,8 @@ GC__FN uint8_t gc__verdict_for(const gc_heap *heap, const gc__region *region, bo
     if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
-    bool survivors = region->generation == 2 || (heap->options.non_generational && !region->linear);
+    bool survivors =
+        region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
     if (compacting && !survivors) return move;
     unsigned most = survivors ? heap->evacuate_up_to : GC__SURVIVAL_HIGH;
     return gc__predicted_percent(heap, region) > most ? (uint8_t)GC__MARK : move;
@@ -2357,9 +2425,9 @@ GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uin
     if (heap->options.non_generational) return 0;
     if (region->kind == GC__SMALL) {
         size_t live = region->live_bytes;
-        bool stays = heap->options.non_moving || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting);
         if (region->generation == 0 && verdict == GC__MOVE_MARKED) return 0;
-        if (region->generation == 2 && verdict == GC__MARK && stays && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return 0;
+        if (region->generation == 2 && heap->options.non_moving && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE)
+            return 0;
     }
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
@@ -2475,8 +2543,10 @@ GC__FN void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
         uintptr_t object = gc__survivor(moving->words[i]);
-        if (object) gc__external_put(&heap->external[gc__region_of(object)->target], object, moving->words[i + 1]);
-        else heap->external_bytes -= moving->words[i + 1];
+        if (object)
+            gc__external_put(&heap->external[gc__region_of(object)->target], object, moving->words[i + 1]);
+        else
+            heap->external_bytes -= moving->words[i + 1];
     }
 }
 
@@ -2489,7 +2559,8 @@ GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
 GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr_t object, size_t bytes) {
     size_t at = table->capacity ? gc__external_place(table, object) : 0;
     if (!table->capacity || table->keys[at] != object || table->bytes[at] < bytes)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has", bytes);
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has",
+                        bytes);
     table->bytes[at] -= bytes;
     heap->external_bytes -= bytes;
     return GC_OK;
@@ -2501,8 +2572,10 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     if (fits) heap->generation_bytes[0] += bytes;
     if (fits && heap->generation_bytes[0] < heap->nursery_bytes) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
-    if (fits) gc__collect_for_budget(heap);
-    else gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    if (fits)
+        gc__collect_for_budget(heap);
+    else
+        gc__collect(heap, 2, GC_REASON_LIMIT, false);
     gc_remove_roots(heap, object);
     return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
 }
@@ -2534,8 +2607,10 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     heap->held_regions--;
     region->kind = GC__QUARANTINED;
     region->next = NULL;
-    if (heap->quarantine_last) heap->quarantine_last->next = region;
-    else heap->quarantine = region;
+    if (heap->quarantine_last)
+        heap->quarantine_last->next = region;
+    else
+        heap->quarantine = region;
     heap->quarantine_last = region;
     gc__os_access((void *)region->base, GC_REGION_BYTES, false);
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
@@ -2569,8 +2644,10 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     while (condemned) {
         gc__region *next = condemned->next;
-        if (condemned->kind == GC__LARGE) gc__sweep_large(heap, condemned);
-        else gc__sweep_small(heap, condemned);
+        if (condemned->kind == GC__LARGE)
+            gc__sweep_large(heap, condemned);
+        else
+            gc__sweep_small(heap, condemned);
         condemned = next;
     }
     for (int g = 0; g < GC_GENERATIONS; g++) {
@@ -2578,14 +2655,16 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         heap->windows[g].cursor = heap->regions[g];
     }
     heap->recycled = heap->regions[0];
+    heap->hole_missed_bytes = SIZE_MAX;
 }
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
 
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__FULL_STEP_MIN ((size_t)8 << 20) /* the old generation grows by this much at least between full collections */
-#define GC__GC_SHARE_HIGH 8                 /* percent of the time in young collections above which the nursery grows */
+#define GC__FULL_STEP_MIN \
+    ((size_t)8 << 20)       /* the old generation grows by this much at least between full collections */
+#define GC__GC_SHARE_HIGH 8 /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
@@ -2647,8 +2726,10 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     uint64_t pause = heap->collection.pause_ns, now = gc__os_now_ns();
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
     uint64_t share = pause * 100 / (now - heap->resumed_ns + 1);
-    if (share > GC__GC_SHARE_HIGH && pause < 4 * goal) heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
-    else if (pause > goal || share < GC__GC_SHARE_HIGH / 4) heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
+    if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
+        heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
+    else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
+        heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
@@ -2675,7 +2756,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_release(heap, generation);
 }
 
-GC__FN void gc__collect_for_budget(gc_heap *heap) {
+GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
     int generation = gc__pace_generation(heap);
     gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
 }
@@ -2683,11 +2764,11 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
 
 
 /* Implemented by diag/. */
-GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when);
-GC__FN void gc__checkmark(gc_heap *heap, int generation);
-GC__FN void gc__stress_index(gc_heap *heap);
-GC__FN void gc__shadow_check(gc_heap *heap);
-GC__FN void gc__shadow_sync(gc_heap *heap);
+GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when);
+GC__SEAM void gc__checkmark(gc_heap *heap, int generation);
+GC__SEAM void gc__stress_index(gc_heap *heap);
+GC__SEAM void gc__shadow_check(gc_heap *heap);
+GC__SEAM void gc__shadow_sync(gc_heap *heap);
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
@@ -2745,9 +2826,12 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
-GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    if (heap->collecting) gc__fatal(&heap->options, "a collection was asked for during collection %llu (from a hook, a trace function or "
-                                    "scan_roots), where allocating and collecting is not allowed", (unsigned long long)heap->collection.number);
+GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (heap->collecting)
+        gc__fatal(&heap->options,
+                  "a collection was asked for during collection %llu (from a hook, a trace function or "
+                  "scan_roots), where allocating and collecting is not allowed",
+                  (unsigned long long)heap->collection.number);
     uint64_t start = gc__os_now_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
@@ -2778,7 +2862,8 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
-    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2", generation);
+    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
+              generation);
     if (generation < 0) generation = 0;
     if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
     if ((mode & GC_COLLECT_OPTIMIZED) && !gc__worth_collecting(heap, generation)) return;
@@ -2794,7 +2879,8 @@ typedef struct gc__verifier {
     const char *when;
     uintptr_t holder; /* 0: a root */
     size_t objects;
-    uint8_t *reached;  /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    const gc_type *last_type; /* found sound */
+    uint8_t *reached;         /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;
 } gc__verifier;
@@ -2834,7 +2920,8 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
         snprintf(text, bytes, "%s of `%s` %p (generation %d)", field, gc__object_name(verifier->holder),
                  (void *)verifier->holder, gc__region_of(verifier->holder)->generation);
     } else if (site) {
-        snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function, site->file, site->line);
+        snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function,
+                 site->file, site->line);
     } else {
         snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->root_kind);
     }
@@ -2851,14 +2938,16 @@ GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uin
 GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
-        return "that object was moved or freed by an earlier collection, and this slot was not updated: the slot was not "
+        return "that object was moved or freed by an earlier collection, and this slot was not updated: the slot was "
+               "not "
                "reported then (a missed root), or the store into it had no write barrier (gc_store)";
     if (region->heap != heap) return "that object belongs to another heap: references must stay within one heap";
     if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
     if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
-        return "no object starts there: it points into an object, or to one that a collection has freed or moved because "
+        return "no object starts there: it points into an object, or to one that a collection has freed or moved "
+               "because "
                "this slot was not reported as a root, or was stored to without the write barrier (gc_store)";
     return NULL;
 }
@@ -2871,15 +2960,18 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     if (!verifier->holder || gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) <= 2) return;
     if (gc__card_is_dirty((uintptr_t)slot) && gc__bundle_is_dirty((uintptr_t)slot)) return;
     char text[256];
-    snprintf(text, sizeof text, "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
-             "(or gc_store_value, gc_copy_refs, gc_stored_range)", gc__object_name(ref), gc__region_of(ref)->generation);
+    snprintf(text, sizeof text,
+             "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
+             "(or gc_store_value, gc_copy_refs, gc_stored_range)",
+             gc__object_name(ref), gc__region_of(ref)->generation);
     gc__verify_fault(verifier, slot, ref, text);
 }
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
-    for (size_t i = 0; i < count; i++) gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+    for (size_t i = 0; i < count; i++)
+        gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
 
 /* Calls visitor->visit for every slot of the object. */
@@ -2905,27 +2997,43 @@ GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
 #endif
 }
 
+/* Checks an object's header, before anything asks it for a size. */
+GC__FN bool gc__verify_header(void *context, uintptr_t object) {
+    gc__verifier *verifier = (gc__verifier *)context;
+#if !GC_HAS_MODEL
+    const gc_type *type = gc__object_type(object);
+    if (type == verifier->last_type) return true;
+    const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
+    if (fault)
+        gc__fatal(&verifier->heap->options,
+                  "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
+                  "store beyond the end of the object before it perhaps, or its type is misdeclared",
+                  verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
+    verifier->last_type = type;
+#else
+    (void)verifier, (void)object;
+#endif
+    return true;
+}
+
 GC__FN bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
     verifier->objects++;
     verifier->holder = object;
-#if !GC_HAS_MODEL
-    const char *fault = gc_type_check(gc__object_type(object));
-    if (fault)
-        gc__fatal(&verifier->heap->options, "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, or "
-                  "its type is misdeclared", verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
-#endif
     gc__object_visit(object, &verifier->visitor);
     return true;
 }
 
 /* Windows must be closed or flushed. */
-GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
+GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__verify_visit;
     verifier.heap = heap;
     verifier.when = when;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            gc__region_walk(region, gc__verify_header, &verifier);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__verify_object, &verifier);
@@ -2946,13 +3054,15 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
     }
     verifier->reached[index >> 3] |= bit;
     verifier->reached_count++;
-    if (!gc__words_push(&verifier->stack, ref)) gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
+    if (!gc__words_push(&verifier->stack, ref))
+        gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
 }
 
 GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     for (size_t i = 0; i < count; i++)
-        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)), (gc_word *)slot + i);
+        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)),
+                            (gc_word *)slot + i);
 }
 
 GC__FN size_t gc__count_marks(const gc_heap *heap) {
@@ -2966,8 +3076,8 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
 }
 
 /* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
-GC__FN void gc__checkmark(gc_heap *heap, int generation) {
-    size_t bytes = gc__the_arena.used * (GC_REGION_BYTES / 64);
+GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
+    size_t bytes = (gc__the_arena.used + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__checkmark_visit;
@@ -2982,14 +3092,17 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
         gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
     }
     for (size_t i = 0; i < heap->pins.count; i++) gc__checkmark_reach(&verifier, heap->pins.words[i], NULL);
-    for (size_t i = 0; i < heap->interior.count; i += 3) gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
+    for (size_t i = 0; i < heap->interior.count; i += 3)
+        gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
     while (verifier.stack.count) {
         verifier.holder = verifier.stack.words[--verifier.stack.count];
         gc__object_visit(verifier.holder, &verifier.visitor);
     }
     size_t survivors = gc__count_marks(heap);
     if (generation == 2 && survivors != verifier.reached_count)
-        gc__fatal(&heap->options, "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the collector, please report it",
+        gc__fatal(&heap->options,
+                  "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the "
+                  "collector, please report it",
                   (unsigned long long)heap->collection.number, survivors, verifier.reached_count);
     gc__words_free(&verifier.stack);
     gc__os_unmap(verifier.reached, bytes);
@@ -3010,8 +3123,10 @@ GC__FN gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
     gc__shadow = (char *)gc__os_map(gc__the_arena.bytes);
     if (gc__shadow) return GC_OK;
-    return gc__fail(GC_ERROR_RESERVE, "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
-                    gc__the_arena.bytes >> 20);
+    return gc__fail(
+        GC_ERROR_RESERVE,
+        "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
+        gc__the_arena.bytes >> 20);
 }
 
 GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
@@ -3028,9 +3143,10 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
         if (*word == *gc__shadow_of(word) || !ref || !gc__in_arena(ref)) continue;
-        gc__verify_fault((gc__verifier *)visitor, word, ref,
-                         "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
-                         "(or gc_store_value, gc_copy_refs, gc_stored_range)");
+        gc__verify_fault(
+            (gc__verifier *)visitor, word, ref,
+            "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
+            "(or gc_store_value, gc_copy_refs, gc_stored_range)");
     }
 }
 
@@ -3054,9 +3170,9 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
 }
 
 /* Before a collection: reports the first old slot that was stored to without the barrier. */
-GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
+GC__SEAM void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
-GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
+GC__SEAM void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
 /* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
    that a reference that no root reported faults at its first use. The fault handler then says what it was. */
 
@@ -3069,7 +3185,7 @@ GC__FN bool gc__stack_is_new(gc_heap *heap) {
     return true;
 }
 
-GC__FN void gc__stress_at_allocation(gc_thread *thread) {
+GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
@@ -3103,8 +3219,8 @@ GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsi
         if (gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE)) != search->stale) continue;
         char field[160];
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
-        fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds it: a store there had no write barrier (gc_store)\n", field,
-                gc__object_name(search->object), (void *)search->object);
+        fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds it: a store there had no write barrier (gc_store)\n",
+                field, gc__object_name(search->object), (void *)search->object);
     }
 }
 
@@ -3115,20 +3231,24 @@ GC__FN bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
-GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count,
+                               uintptr_t stack_pointer) {
     for (size_t i = 0; i < count; i++)
         if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
         unsigned shown = 0;
-        for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4; at += 8) {
+        for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4;
+             at += 8) {
             if (*(gc_word *)at != object) continue;
-            fprintf(stderr, "gc.h:   the native stack holds it at %p, %zu bytes above the stack pointer\n", (void *)at, (size_t)(at - stack_pointer));
+            fprintf(stderr, "gc.h:   the native stack holds it at %p, %zu bytes above the stack pointer\n", (void *)at,
+                    (size_t)(at - stack_pointer));
             shown++;
         }
         fprintf(stderr, "gc.h:   frames in force, innermost first:\n");
         shown = 0;
         for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
-            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file, frame->site->line, frame->site->names);
+            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
+                    frame->site->line, frame->site->names);
         if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
     }
     gc__holder_search search = {{gc__holder_visit}, 0, object};
@@ -3138,21 +3258,26 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t 
 }
 
 /* The fault handler: says which object was used after it moved or died. */
-__attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+__attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
+                                                                     size_t count, uintptr_t stack_pointer) {
     if (!gc__in_arena(address)) return false;
     gc__region *region = gc__region_of(address);
     gc_heap *heap = region->heap;
     if (region->kind != GC__QUARANTINED || !heap) return false;
-    for (gc__region *each = heap->quarantine; each; each = each->next) gc__os_access((void *)each->base, GC_REGION_BYTES, true);
+    for (gc__region *each = heap->quarantine; each; each = each->next)
+        gc__os_access((void *)each->base, GC_REGION_BYTES, true);
     uintptr_t object = gc__mark_previous(region->base, address);
     if (!object) return false;
     bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;
     uintptr_t now = gc__follow_forwarding(object);
     fflush(stdout);
-    fprintf(stderr, "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in collection %llu.\n",
+    fprintf(stderr,
+            "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in "
+            "collection %llu.\n",
             now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
             moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
-    fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS (or report it from\n"
+    fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
+                    "(or report it from\n"
                     "gc.h: scan_roots) before the call that may collect:\n");
     gc__report_holders(heap, object, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
@@ -3162,16 +3287,23 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
 }
 
 /* Before a stress collection: makes every object findable, for the fault handler. */
-GC__FN void gc__stress_index(gc_heap *heap) {
+GC__SEAM void gc__stress_index(gc_heap *heap) {
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }
 /* Statistics. */
 
 
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_flush_windows(thread);
+    size_t open_bytes = 0;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        gc__thread_flush_windows(thread);
+        open_bytes +=
+            (size_t)(thread->allocation_limit - thread->allocation) + (size_t)(thread->raw_limit - thread->raw);
+    }
     *stats = heap->stats;
-    stats->generation_bytes[0] = heap->generation_bytes[0] + heap->kept_bytes;
+    stats->allocated_bytes -= open_bytes;
+    stats->generation_bytes[0] =
+        heap->generation_bytes[0] - gc__min(open_bytes, heap->generation_bytes[0]) + heap->kept_bytes;
     stats->generation_bytes[1] = heap->generation_bytes[1];
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;
@@ -3181,8 +3313,10 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
         stats->live_bytes += stats->generation_bytes[g];
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             stats->regions += region->span;
-            if (region->kind == GC__LARGE) stats->used_bytes += (gc__object_bytes(region->base) + 4095) & ~(size_t)4095;
-            else stats->used_bytes += region->linear ? region->top - region->base : GC_REGION_BYTES;
+            if (region->kind == GC__LARGE)
+                stats->used_bytes += (gc__object_bytes(region->base) + 4095) & ~(size_t)4095;
+            else
+                stats->used_bytes += region->linear ? region->top - region->base : GC_REGION_BYTES;
         }
     }
     stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
@@ -3210,20 +3344,24 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     gc_stats s;
     gc_get_stats(heap, &s);
     const double mib = 1048576.0, ms = 1e6;
-    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n", (unsigned long long)s.collections[0],
-            (unsigned long long)s.collections[1], (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);
-    fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms, (double)s.pause_max_ns / ms,
-            (double)gc_stats_pause_percentile(&s, 0.99) / ms);
+    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n",
+            (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
+            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);
+    fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
+            (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
-    fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib, (double)s.moved_bytes / mib);
-    fprintf(file, "last         %.2f of %.2f MiB condemned survived\n", (double)s.survived_bytes / mib, (double)s.condemned_bytes / mib);
-    fprintf(file, "live         %.2f MiB (gen0 %.2f, gen1 %.2f, gen2 %.2f; large objects %.2f)\n", (double)s.live_bytes / mib,
-            (double)s.generation_bytes[0] / mib, (double)s.generation_bytes[1] / mib, (double)s.generation_bytes[2] / mib,
-            (double)s.large_bytes / mib);
-    fprintf(file, "regions      %zu of %zu KiB; used %.2f MiB, holes %.2f MiB\n", s.regions, GC_REGION_BYTES >> 10, (double)s.used_bytes / mib,
-            (double)s.fragmentation_bytes / mib);
-    fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n", (double)s.committed_bytes / mib,
-            (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib, (double)s.external_bytes / mib);
+    fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,
+            (double)s.moved_bytes / mib);
+    fprintf(file, "last         %.2f of %.2f MiB condemned survived\n", (double)s.survived_bytes / mib,
+            (double)s.condemned_bytes / mib);
+    fprintf(file, "live         %.2f MiB (gen0 %.2f, gen1 %.2f, gen2 %.2f; large objects %.2f)\n",
+            (double)s.live_bytes / mib, (double)s.generation_bytes[0] / mib, (double)s.generation_bytes[1] / mib,
+            (double)s.generation_bytes[2] / mib, (double)s.large_bytes / mib);
+    fprintf(file, "regions      %zu of %zu KiB; used %.2f MiB, holes %.2f MiB\n", s.regions, GC_REGION_BYTES >> 10,
+            (double)s.used_bytes / mib, (double)s.fragmentation_bytes / mib);
+    fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n",
+            (double)s.committed_bytes / mib, (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib,
+            (double)s.external_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
 }
 /* Looking at the heap: walks and questions about addresses. */
@@ -3266,7 +3404,8 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
     return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
 }
 
-GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation), void *context) {
+GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
+                    void *context) {
     gc__walk walk = {visit, context, 0};
     gc__heap_flush(heap);
     for (; walk.generation < GC_GENERATIONS; walk.generation++)
@@ -3283,7 +3422,8 @@ GC_API size_t gc_verify(gc_heap *heap) {
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     if (heap->threads) {
-        gc__fail(GC_ERROR_THREADS, "gc_thread_attach: the heap already has a thread; detach it first, or give each thread a heap");
+        gc__fail(GC_ERROR_THREADS,
+                 "gc_thread_attach: the heap already has a thread; detach it first, or give each thread a heap");
         return NULL;
     }
     gc_thread *thread = (gc_thread *)calloc(1, sizeof *thread);
@@ -3301,8 +3441,8 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 
 GC_API void gc_thread_detach(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left", thread->frames->site->names,
-              thread->frames->site->file, thread->frames->site->line);
+    GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
+              thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
     GC_ASSERT(!heap->collecting, "gc_thread_detach: called during a collection");
     gc__thread_close_windows(thread);
     gc_thread **link = &heap->threads;
@@ -3332,15 +3472,21 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!stress || !*stress) return GC_OK;
     char *end;
     unsigned long every = strtoul(stress, &end, 10);
-    if (strcmp(stress, "allocation") == 0) options->stress = GC_STRESS_ALLOCATION;
-    else if (strcmp(stress, "safepoint") == 0) options->stress = GC_STRESS_SAFEPOINT;
-    else if (strcmp(stress, "stack") == 0) options->stress = GC_STRESS_STACK;
+    if (strcmp(stress, "allocation") == 0)
+        options->stress = GC_STRESS_ALLOCATION;
+    else if (strcmp(stress, "safepoint") == 0)
+        options->stress = GC_STRESS_SAFEPOINT;
+    else if (strcmp(stress, "stack") == 0)
+        options->stress = GC_STRESS_STACK;
     else if (*end == 0 && every <= 0xFFFFFFFF) {
         options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
         options->stress_interval = (unsigned)every;
     } else {
-        return gc__fail(GC_ERROR_OPTION, "environment GC_STRESS=%s: it must be allocation, safepoint, stack, or a number N to collect at "
-                        "every Nth allocation", stress);
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "environment GC_STRESS=%s: it must be allocation, safepoint, stack, or a number N to collect at "
+            "every Nth allocation",
+            stress);
     }
     return GC_OK;
 }
@@ -3348,12 +3494,17 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 GC__FN gc_result gc__options_check(gc_options *options) {
     size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
     if (options->heap_bytes_max && options->heap_bytes_max < least)
-        return gc__fail(GC_ERROR_OPTION, "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
-                        "smaller GC_REGION_SHIFT", options->heap_bytes_max, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+            "smaller GC_REGION_SHIFT",
+            options->heap_bytes_max, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
     if ((unsigned)options->stress > GC_STRESS_STACK)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
     if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
-        return gc__fail(GC_ERROR_OPTION, "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER", options->verify);
+        return gc__fail(GC_ERROR_OPTION,
+                        "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
+                        options->verify);
     if (options->stress_interval == 0) options->stress_interval = 100;
     return GC_OK;
 }
@@ -3370,7 +3521,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_release(&gc__the_arena.lock);
     gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
     if (!heap) {
-        if (opened == GC_OK) gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        if (opened == GC_OK)
+            gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
         return NULL;
     }
     heap->options = options;
@@ -3410,7 +3562,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__heap_free_regions(heap);
     gc__handles_free_all(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
-    gc__words *lists[] = {&heap->roots, &heap->interior, &heap->pins, &heap->mark_stack, &heap->globals, &heap->stacks_seen, &heap->external_moving};
+    gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
+                          &heap->globals, &heap->stacks_seen, &heap->external_moving};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     free(heap);
 }

@@ -63,7 +63,7 @@ typedef uintptr_t __attribute__((may_alias)) gc_word;
 /* The tables that the barrier reads. All bases are biased: base + (address >> shift) is the entry of an address.
    With GC_CARD_BITS the card's byte is cards[address >> (GC_CARD_SHIFT + 3)], its bit (address >> GC_CARD_SHIFT) & 7. */
 typedef struct gc_barrier_tables {
-    uint8_t *age;     /* GC_RANK_ENTRIES entries; youth is the GC_RANK_ENTRIES entries below */
+    uint8_t *age; /* GC_RANK_ENTRIES entries; youth is the GC_RANK_ENTRIES entries below */
     uint8_t *cards;
     uint8_t *bundles; /* unused without bundles */
 } gc_barrier_tables;
@@ -78,7 +78,8 @@ static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const 
     uint8_t bit = (uint8_t)(1u << ((address >> GC_CARD_SHIFT) & 7));
     if (!(__atomic_load_n(card, __ATOMIC_RELAXED) & bit)) __atomic_fetch_or(card, bit, __ATOMIC_RELAXED);
 #else
-    if (__atomic_load_n(card, __ATOMIC_RELAXED) != GC_CARD_DIRTY) __atomic_store_n(card, GC_CARD_DIRTY, __ATOMIC_RELAXED);
+    if (__atomic_load_n(card, __ATOMIC_RELAXED) != GC_CARD_DIRTY)
+        __atomic_store_n(card, GC_CARD_DIRTY, __ATOMIC_RELAXED);
 #endif
 #if GC_BUNDLE_SHIFT
     uint8_t *bundle = tables->bundles + (address >> GC_BUNDLE_SHIFT);
@@ -99,37 +100,37 @@ static inline unsigned gc_barrier_rank_sum(const gc_barrier_tables *tables, cons
 #define GC__TEXT(x) GC__TEXT_(x)
 #define GC__TEXT_(x) #x
 #if GC_CARD_BITS
-#define GC__BARRIER_CARD                                                                  \
-    "movl %k[slot], %%ecx\n\t"                                                            \
-    "shrl $" GC__TEXT(GC_CARD_SHIFT) ", %%ecx\n\t"                                        \
-    "andl $7, %%ecx\n\t"                                                                  \
-    "movl $1, %k[a]\n\t"                                                                  \
-    "shll %%cl, %k[a]\n\t"                                                                \
-    "movq %[slot], %[b]\n\t"                                                              \
-    "shrq $" GC__TEXT(GC_CARD_SHIFT) "+3, %[b]\n\t"                                       \
-    "addq %[cards], %[b]\n\t"                                                             \
-    "testb %b[a], (%[b])\n\t"                                                             \
-    "jne 2f\n\t"                                                                          \
-    "lock orb %b[a], (%[b])\n"                                                            \
-    "2:\n\t"
+#define GC__BARRIER_CARD                                                                         \
+    "movl %k[slot], %%ecx\n\t"                                                                   \
+    "shrl $" GC__TEXT(GC_CARD_SHIFT) ", %%ecx\n\t"                                               \
+                                     "andl $7, %%ecx\n\t"                                        \
+                                     "movl $1, %k[a]\n\t"                                        \
+                                     "shll %%cl, %k[a]\n\t"                                      \
+                                     "movq %[slot], %[b]\n\t"                                    \
+                                     "shrq $" GC__TEXT(GC_CARD_SHIFT) "+3, %[b]\n\t"             \
+                                                                      "addq %[cards], %[b]\n\t"  \
+                                                                      "testb %b[a], (%[b])\n\t"  \
+                                                                      "jne 2f\n\t"               \
+                                                                      "lock orb %b[a], (%[b])\n" \
+                                                                      "2:\n\t"
 #else
-#define GC__BARRIER_CARD                                                                  \
-    "movq %[slot], %[a]\n\t"                                                              \
-    "shrq $" GC__TEXT(GC_CARD_SHIFT) ", %[a]\n\t"                                         \
-    "addq %[cards], %[a]\n\t"                                                             \
-    "cmpb $-1, (%[a])\n\t"                                                                \
-    "je 2f\n\t"                                                                           \
-    "movb $-1, (%[a])\n"                                                                  \
-    "2:\n\t"
+#define GC__BARRIER_CARD                                       \
+    "movq %[slot], %[a]\n\t"                                   \
+    "shrq $" GC__TEXT(GC_CARD_SHIFT) ", %[a]\n\t"              \
+                                     "addq %[cards], %[a]\n\t" \
+                                     "cmpb $-1, (%[a])\n\t"    \
+                                     "je 2f\n\t"               \
+                                     "movb $-1, (%[a])\n"      \
+                                     "2:\n\t"
 #endif
 #if GC_BUNDLE_SHIFT
-#define GC__BARRIER_BUNDLE                                                                \
-    "movq %[slot], %[b]\n\t"                                                              \
-    "shrq $" GC__TEXT(GC_BUNDLE_SHIFT) ", %[b]\n\t"                                       \
-    "addq %[bundles], %[b]\n\t"                                                           \
-    "cmpb $-1, (%[b])\n\t"                                                                \
-    "je 1f\n\t"                                                                           \
-    "movb $-1, (%[b])\n"
+#define GC__BARRIER_BUNDLE                                         \
+    "movq %[slot], %[b]\n\t"                                       \
+    "shrq $" GC__TEXT(GC_BUNDLE_SHIFT) ", %[b]\n\t"                \
+                                       "addq %[bundles], %[b]\n\t" \
+                                       "cmpb $-1, (%[b])\n\t"      \
+                                       "je 1f\n\t"                 \
+                                       "movb $-1, (%[b])\n"
 #else
 #define GC__BARRIER_BUNDLE ""
 #endif
@@ -140,21 +141,27 @@ static inline unsigned gc_barrier_rank_sum(const gc_barrier_tables *tables, cons
 static inline void gc_barrier_store(const gc_barrier_tables *tables, void *slot, const void *ref) {
 #if GC_BARRIER_ASSEMBLY
     uintptr_t a, b;
-    __asm__ volatile("movq %[ref], %[cell]\n\t"
-                     "movq %[slot], %[a]\n\t"
-                     "shrq $" GC__TEXT(GC_REGION_SHIFT) ", %[a]\n\t"
-                     "movq %[ref], %[b]\n\t"
-                     "shrq $" GC__TEXT(GC_REGION_SHIFT) ", %[b]\n\t"
-                     "movzbl (%[age],%[a]), %k[a]\n\t"
-                     "addb -(1<<(47-" GC__TEXT(GC_REGION_SHIFT) "))(%[age],%[b]), %b[a]\n\t"
-                     "cmpb $2, %b[a]\n\t"
-                     "jbe 1f\n\t" GC__BARRIER_CARD GC__BARRIER_BUNDLE "1:"
-                     : [cell] "=m"(*(gc_word *)slot), [a] "=&q"(a), [b] "=&r"(b)
-                     : [slot] "r"(slot), [ref] "r"(ref), [age] "r"(tables->age), [cards] "m"(tables->cards),
-                       [bundles] "m"(tables->bundles)
-                     : "cc"
+    __asm__ volatile(
+        "movq %[ref], %[cell]\n\t"
+        "movq %[slot], %[a]\n\t"
+        "shrq $" GC__TEXT(
+            GC_REGION_SHIFT) ", %[a]\n\t"
+                             "movq %[ref], %[b]\n\t"
+                             "shrq $" GC__TEXT(
+                                 GC_REGION_SHIFT) ", %[b]\n\t"
+                                                  "movzbl (%[age],%[a]), %k[a]\n\t"
+                                                  "addb -(1<<(47-" GC__TEXT(
+                                                      GC_REGION_SHIFT) "))(%[age],%[b]), %b[a]\n\t"
+                                                                       "cmpb $2, %b[a]\n\t"
+                                                                       "jbe 1f\n\t" GC__BARRIER_CARD GC__BARRIER_BUNDLE
+                                                                       "1:"
+        : [cell] "=m"(*(gc_word *)slot), [a] "=&q"(a), [b] "=&r"(b)
+        : [slot] "r"(slot), [ref] "r"(ref), [age] "r"(tables->age), [cards] "m"(tables->cards),
+          [bundles] "m"(tables->bundles)
+        : "cc"
 #if GC_CARD_BITS
-                       , "rcx"
+          ,
+          "rcx"
 #endif
     );
 #else

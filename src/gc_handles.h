@@ -7,7 +7,7 @@
 #include "gc.h"
 
 typedef enum gc_handle_kind {
-    GC_HANDLE_WEAK,   /* cleared when the object is found dead */
+    GC_HANDLE_WEAK, /* cleared when the object is found dead */
     GC_HANDLE_STRONG,
     GC_HANDLE_PINNED,
     GC_HANDLE_KINDS
@@ -73,12 +73,14 @@ GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *obje
 }
 
 GC_API void *gc_handle_get(gc_handle handle) {
-    GC_ASSERT(handle && handle->kind < GC_HANDLE_KINDS, "gc_handle_get: %p is not a handle, or was destroyed", (void *)handle);
+    GC_ASSERT(handle && handle->kind < GC_HANDLE_KINDS, "gc_handle_get: %p is not a handle, or was destroyed",
+              (void *)handle);
     return handle->object;
 }
 
 GC_API void gc_handle_set(gc_handle handle, void *object) {
-    GC_ASSERT(handle && handle->kind < GC_HANDLE_KINDS, "gc_handle_set: %p is not a handle, or was destroyed", (void *)handle);
+    GC_ASSERT(handle && handle->kind < GC_HANDLE_KINDS, "gc_handle_set: %p is not a handle, or was destroyed",
+              (void *)handle);
     handle->object = object;
 }
 
@@ -91,7 +93,7 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
 }
 
 /* Seam: called by collect/. */
-GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor) {
+GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor) {
     for (struct gc__handle_block *block = heap->handle_blocks; block; block = block->next)
         for (int i = 0; i < GC__HANDLE_BLOCK; i++) {
             struct gc__handle *handle = &block->handles[i];
@@ -100,7 +102,7 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor) {
         }
 }
 
-GC__FN void gc__handles_clear_dead(gc_heap *heap) {
+GC__SEAM void gc__handles_clear_dead(gc_heap *heap) {
     for (struct gc__handle_block *block = heap->handle_blocks; block; block = block->next)
         for (int i = 0; i < GC__HANDLE_BLOCK; i++) {
             struct gc__handle *handle = &block->handles[i];
@@ -108,7 +110,7 @@ GC__FN void gc__handles_clear_dead(gc_heap *heap) {
         }
 }
 
-GC__FN void gc__handles_free_all(gc_heap *heap) {
+GC__SEAM void gc__handles_free_all(gc_heap *heap) {
     while (heap->handle_blocks) {
         struct gc__handle_block *block = heap->handle_blocks;
         heap->handle_blocks = block->next;

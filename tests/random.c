@@ -55,6 +55,14 @@ static bool option(const char *argument) {
            number_option(argument, "--forget-root", &run.forget_root);
 }
 
+/* AddressSanitizer says more by its own handler. */
+static void catch_faults(void) {
+#ifndef __SANITIZE_ADDRESS__
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], on_signal);
+#endif
+}
+
 static void usage(void) {
     fprintf(stderr, "usage: %s [--mode=MODE] [--seed=S] [--ops=N] [--check=N] [--forget-barrier=K] [--forget-root=K]\nmodes: all", run.program);
     for (size_t i = 0; i < MODES; i++) fprintf(stderr, ", %s", modes[i].name);
@@ -76,6 +84,7 @@ int main(int count, char **arguments) {
     }
     print_replay(stdout);
     fflush(stdout);
+    catch_faults();
     kinds_make(run.seed);
     for (size_t i = first; i < last; i++) run_mode(&modes[i], i - first + 1);
     printf("1..%zu\n", last - first);

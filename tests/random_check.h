@@ -6,7 +6,7 @@
 typedef struct checker {
     world *w;
     size_t pending;
-    size_t objects, bytes, external; /* reached from strong roots */
+    size_t objects, bytes, external, large; /* reached from strong roots */
 } checker;
 
 /* Whether the object at `address` is the node's. Cheap: header, length and id. */
@@ -45,6 +45,7 @@ static void meet(checker *c, uint32_t index, char *address, const char *from, si
     c->objects++;
     c->bytes += node_bytes(n);
     c->external += n->external;
+    if (node_bytes(n) > GC_LARGE_BYTES) c->large += node_bytes(n);
 }
 
 static void check_slot(checker *c, const node *n, size_t i) {
@@ -140,6 +141,7 @@ static void check_exact(const checker *c) {
     if (stats.live_bytes != c->bytes) wrong("stats.live_bytes is %zu after a full collection, expected %zu", stats.live_bytes, c->bytes);
     if (stats.external_bytes != c->external)
         wrong("stats.external_bytes is %zu after a full collection, expected %zu", stats.external_bytes, c->external);
+    if (stats.large_bytes != c->large) wrong("stats.large_bytes is %zu after a full collection, expected %zu", stats.large_bytes, c->large);
     size_t verified = gc_verify(c->w->heap);
     if (verified != c->objects) wrong("gc_verify says %zu objects after a full collection, expected %zu", verified, c->objects);
 }

@@ -149,16 +149,16 @@ static void options_adaptive(world *w, gc_options *o) {
 }
 
 static const mode modes[] = {
-    {"moving", options_moving, 1, 500, 100},
-    {"non_moving", options_non_moving, 1, 500, 100},
-    {"non_generational", options_non_generational, 1, 500, 100},
-    {"both", options_both, 1, 500, 100},
+    {"moving", options_moving, 1, 1000, 100},
+    {"non_moving", options_non_moving, 1, 1000, 100},
+    {"non_generational", options_non_generational, 1, 1000, 100},
+    {"both", options_both, 1, 1000, 100},
     {"small_nursery", options_small_nursery, 1, 2000, 100},
     {"stress", options_stress, 1, 1000, 20},
     {"stress_all", options_stress_all, 1, 1000, 2},
-    {"mark_stack", options_mark_stack, 1, 500, 100},
-    {"limit", options_limit, 1, 1000, 60},
-    {"two_heaps", options_moving, 2, 500, 100},
+    {"mark_stack", options_mark_stack, 1, 1000, 100},
+    {"limit", options_limit, 1, 1000, 30},
+    {"two_heaps", options_moving, 2, 1000, 100},
     {"adaptive", options_adaptive, 1, 5000, 60},
 };
 #define MODES (sizeof modes / sizeof *modes)
@@ -166,7 +166,7 @@ static const mode modes[] = {
 static void world_open(world *w, const mode *m, uint64_t seed) {
     memset(w, 0, sizeof *w);
     w->random.state = mix(seed);
-    w->live_most = 500 + below(&w->random, 3500);
+    w->live_most = one_in(&w->random, 4) ? 4000 : 300 + below(&w->random, 1200);
     w->bytes_most = GC_REGION_BYTES * 6 > (8 << 20) ? GC_REGION_BYTES * 6 : 8 << 20;
     w->options = (gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .scan_roots = scan_roots, .fatal = on_fatal,
                               .collection_start = on_start, .collection_end = on_end, .out_of_memory = on_out_of_memory, .host = w};

@@ -26,8 +26,10 @@ for file in core data deep; do
     suite "$file" $file.scm
     suite "$file, verified" $file.scm GC_VERIFY=1
     suite "$file, checkmark" $file.scm GC_CHECKMARK=1
-    suite "$file, collecting every 2000th allocation" $file.scm GC_STRESS=2000
 done
+suite 'core, collecting every 5th allocation' core.scm GC_STRESS=5
+suite 'data, collecting every 100th allocation' data.scm GC_STRESS=100
+suite 'deep, collecting every 100000th allocation' deep.scm GC_STRESS=100000
 suite 'core, collecting at every allocation' core.scm GC_STRESS=allocation
 suite 'data, a small nursery' data.scm --nursery=64K
 
@@ -92,6 +94,7 @@ says 'bad syntax' 1 'p.scm:3: error: let: a binding must be (name value)' '(defi
   (list
     (let ((a 1 2)) a)))'
 says 'infinite recursion' 1 'p.scm:1: error: the stack is full (128 MB): recursion is too deep, or an argument list too long' '(define (f x) (+ 1 (f x))) (f 1)'
+says 'argument list too long' 1 'p.scm:1: error: the stack is full (128 MB): recursion is too deep, or an argument list too long' '(apply list (make-list 17000000 1))'
 says 'an error in a handler' 1 'p.scm:1: error: second' '(guard (e (#t (error "second"))) (error "first"))'
 says 'dynamic-wind is left' 0 '' '(guard (e (#t 1)) (dynamic-wind (lambda () 1) (lambda () (car 1)) (lambda () (display "out"))))'
 is "$(cat "$dir/out")" out 'the after thunk ran'

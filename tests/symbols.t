@@ -44,9 +44,4 @@ links 'C with C++' 'gcc -std=c11' 'g++ -std=c++17' g++
 links 'C++ with C' 'g++ -std=c++14' 'gcc -std=c11' g++
 links 'C++ with C++' 'clang++ -std=c++17' 'g++ -std=c++17' g++
 
-# The implementation may be asked for after the header was seen without it.
-printf '#include "gc.h"\n#define GC_IMPLEMENTATION\n#include "gc.h"\nint main(void) { return !gc_result_text(GC_OK); }\n' > "$dir/late.c"
-gcc -std=c11 -I. "$dir/late.c" -pthread -o "$dir/late" 2> "$dir/log" && "$dir/late"
-ok $? "GC_IMPLEMENTATION defined after a first include of gc.h"
-head -3 "$dir/log" >&2
 finish

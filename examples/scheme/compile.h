@@ -6,16 +6,16 @@
 #include "scheme.h"
 
 /* Instructions are 32-bit words, the opcode in the low 8 bits, a signed operand above. */
-#define OPCODES(X)                                                                                                  \
-    X(IMMEDIATE) X(LITERAL) X(LOCAL) X(LOCAL_CHECKED) X(LOCAL_BOX) X(CAPTURE) X(CAPTURE_BOX) X(GLOBAL)       \
-    X(SET_LOCAL) X(SET_LOCAL_BOX) X(SET_CAPTURE_BOX) X(SET_GLOBAL) X(DEFINE) X(BOX_LOCAL) X(POP) X(SLIDE) X(JUMP)    \
-    X(JUMP_IF_FALSE) X(JUMP_IF_TRUE) X(JUMP_OR_POP) X(JUMP_UNLESS_PAIR) X(JUMP_UNLESS_NULL) X(JUMP_UNLESS_EQ)        \
-    X(JUMP_UNLESS_LESS) X(JUMP_UNLESS_NUMBER_EQUAL) X(JUMP_UNLESS_GREATER)                                           \
-    X(JUMP_UNLESS_LESS_EQUAL) X(JUMP_UNLESS_GREATER_EQUAL)                                                           \
-    X(LOOP) X(CLOSURE) X(PATCH) X(CALL) X(TAIL_CALL) X(CALL_GLOBAL) X(TAIL_CALL_GLOBAL) X(RETURN) X(ESCAPE_NEW)      \
-    X(CAR) X(CDR) X(CADR) X(CONS) X(SET_CAR) X(SET_CDR) X(ADD) X(SUBTRACT) X(MULTIPLY) X(ADD_IMMEDIATE)              \
-    X(QUOTIENT) X(REMAINDER) X(NUMBER_EQUAL) X(LESS) X(GREATER) X(LESS_EQUAL) X(GREATER_EQUAL) X(EQ) X(EQV) X(NOT)   \
-    X(IS_NULL) X(IS_PAIR) X(VECTOR_REF) X(VECTOR_SET) X(STRING_REF) X(RECORD_REF) X(RECORD_SET)
+#define OPCODES(X) \
+    X(IMMEDIATE) X(LITERAL) X(LOCAL) X(LOCAL_CHECKED) X(LOCAL_BOX) X(CAPTURE) X(CAPTURE_BOX) X(GLOBAL) \
+    X(SET_LOCAL) X(SET_LOCAL_BOX) X(SET_CAPTURE_BOX) X(SET_GLOBAL) X(DEFINE) X(BOX_LOCAL) X(POP) X(SLIDE) \
+    X(JUMP) X(JUMP_IF_FALSE) X(JUMP_IF_TRUE) X(JUMP_OR_POP) X(JUMP_UNLESS_PAIR) X(JUMP_UNLESS_NULL) \
+    X(JUMP_UNLESS_EQ) X(JUMP_UNLESS_LESS) X(JUMP_UNLESS_NUMBER_EQUAL) X(JUMP_UNLESS_GREATER) \
+    X(JUMP_UNLESS_LESS_EQUAL) X(JUMP_UNLESS_GREATER_EQUAL) X(LOOP) X(CLOSURE) X(PATCH) X(CALL) X(TAIL_CALL) \
+    X(CALL_GLOBAL) X(TAIL_CALL_GLOBAL) X(RETURN) X(ESCAPE_NEW) X(CAR) X(CDR) X(CADR) X(CONS) X(SET_CAR) \
+    X(SET_CDR) X(ADD) X(SUBTRACT) X(MULTIPLY) X(ADD_IMMEDIATE) X(QUOTIENT) X(REMAINDER) X(NUMBER_EQUAL) \
+    X(LESS) X(GREATER) X(LESS_EQUAL) X(GREATER_EQUAL) X(EQ) X(EQV) X(NOT) X(IS_NULL) X(IS_PAIR) X(VECTOR_REF) \
+    X(VECTOR_SET) X(STRING_REF) X(RECORD_REF) X(RECORD_SET)
 
 enum {
     OP_HALT, /* returns from vm_resume; no compiled procedure contains it */
@@ -131,7 +131,17 @@ typedef struct scope {
 } scope;
 
 /* The symbols that the expander knows, which have these ids. */
-#define FORMS(X)                                                                                                         X(QUOTE, "quote", quote, 2, 2) X(IF, "if", if, 3, 4) X(DEFINE, "define", define, 2, 0) X(SET, "set!", set, 3, 3)      X(LAMBDA, "lambda", lambda, 3, 0) X(BEGIN, "begin", begin, 1, 0) X(LET, "let", let, 3, 0)                             X(LET_STAR, "let*", let_star, 3, 0) X(LETREC, "letrec", letrec, 3, 0) X(LETREC_STAR, "letrec*", letrec, 3, 0)         X(AND, "and", and, 1, 0) X(OR, "or", or, 1, 0) X(WHEN, "when", when, 2, 0) X(UNLESS, "unless", when, 2, 0)            X(COND, "cond", cond, 2, 0) X(CASE, "case", case, 3, 0) X(DO, "do", do, 3, 0)                                         X(QUASIQUOTE, "quasiquote", quasiquote, 2, 2) X(GUARD, "guard", guard, 3, 0)                                          X(RECEIVE, "receive", receive, 4, 0) X(LET_VALUES, "let-values", let_values, 3, 0)                                    X(LET_STAR_VALUES, "let*-values", let_values, 3, 0) X(DELAY, "delay", delay, 2, 2)                                    X(RECORD_TYPE, "define-record-type", record_type, 3, 0) X(DEFINE_SYNTAX, "define-syntax", define_syntax, 1, 0)        X(ESCAPE_NEW, "%escape-new", escape_new, 1, 1)
+#define FORMS(X) \
+    X(QUOTE, "quote", quote, 2, 2) X(IF, "if", if, 3, 4) X(DEFINE, "define", define, 2, 0) \
+    X(SET, "set!", set, 3, 3) X(LAMBDA, "lambda", lambda, 3, 0) X(BEGIN, "begin", begin, 1, 0) \
+    X(LET, "let", let, 3, 0) X(LET_STAR, "let*", let_star, 3, 0) X(LETREC, "letrec", letrec, 3, 0) \
+    X(LETREC_STAR, "letrec*", letrec, 3, 0) X(AND, "and", and, 1, 0) X(OR, "or", or, 1, 0) \
+    X(WHEN, "when", when, 2, 0) X(UNLESS, "unless", when, 2, 0) X(COND, "cond", cond, 2, 0) \
+    X(CASE, "case", case, 3, 0) X(DO, "do", do, 3, 0) X(QUASIQUOTE, "quasiquote", quasiquote, 2, 2) \
+    X(GUARD, "guard", guard, 3, 0) X(RECEIVE, "receive", receive, 4, 0) \
+    X(LET_VALUES, "let-values", let_values, 3, 0) X(LET_STAR_VALUES, "let*-values", let_values, 3, 0) \
+    X(DELAY, "delay", delay, 2, 2) X(RECORD_TYPE, "define-record-type", record_type, 3, 0) \
+    X(DEFINE_SYNTAX, "define-syntax", define_syntax, 1, 0) X(ESCAPE_NEW, "%escape-new", escape_new, 1, 1)
 enum {
 #define FORM_ID(id, name, function, min, max) FORM_##id,
     FORMS(FORM_ID)

@@ -18,14 +18,15 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* These look without changing anything; cooperative mode or stopped world; never collect. */
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address); /* into memory that may hold this heap's objects */
-GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the object that covers it, dead or alive; NULL: none */
+GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one that covers it; NULL: none */
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
 GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
 GC_API const char *gc_object_type_name(const void *object);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
    allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. */
-GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation), void *context);
+GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
+                    void *context);
 
 /* Verifies the whole heap now; a fault is reported to the fatal hook. Returns the number of objects. */
 GC_API size_t gc_verify(gc_heap *heap);

@@ -28,7 +28,7 @@
 #define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
 #endif
 #ifndef GC_SHADOW_HEAP
-#define GC_SHADOW_HEAP 0 /* 1: the barrier keeps a second copy of old slots; each collection reports stores without it */
+#define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows, at each collection, stores without barrier */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
@@ -70,4 +70,5 @@
 #define GC__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
-GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn, cold));
+GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4), noreturn, cold));

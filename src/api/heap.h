@@ -7,11 +7,11 @@
 #define GC_GENERATIONS 3
 
 /* Why a collection runs. */
-#define GC_REASONS(X)                                        \
-    X(GC_REASON_NURSERY, "nursery budget spent")             \
-    X(GC_REASON_GROWTH, "heap grew past its threshold")      \
-    X(GC_REASON_LIMIT, "heap limit reached")                 \
-    X(GC_REASON_INDUCED, "gc_collect")                       \
+#define GC_REASONS(X)                                   \
+    X(GC_REASON_NURSERY, "nursery budget spent")        \
+    X(GC_REASON_GROWTH, "heap grew past its threshold") \
+    X(GC_REASON_LIMIT, "heap limit reached")            \
+    X(GC_REASON_INDUCED, "gc_collect")                  \
     X(GC_REASON_STRESS, "stress")
 
 typedef enum gc_reason {
@@ -24,13 +24,13 @@ GC_API const char *gc_reason_text(gc_reason reason);
 
 /* One collection, as its start and end hooks see it. */
 typedef struct gc_collection {
-    uint64_t number;            /* 1 for the heap's first */
-    int generation;             /* the oldest condemned generation */
+    uint64_t number; /* 1 for the heap's first */
+    int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
-    uint64_t pause_ns;          /* 0 at the start */
-    size_t promoted_bytes;      /* survivors, moved or not; 0 at the start */
-    size_t moved_bytes;         /* the part of them that was copied; 0 at the start */
+    uint64_t pause_ns;     /* 0 at the start */
+    size_t promoted_bytes; /* survivors, moved or not; 0 at the start */
+    size_t moved_bytes;    /* the part of them that was copied; 0 at the start */
 } gc_collection;
 
 typedef enum gc_stress {
@@ -45,15 +45,15 @@ enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;      /* memory the heap may hold; 0: as much as there is. The least is 8 regions.
+    size_t heap_bytes_max;   /* memory the heap may hold; 0: as much as there is. The least is 8 regions.
                                    An eighth of it is kept for evacuation, unless non_moving. */
-    size_t nursery_bytes;       /* allocation between young collections; 0: from the L2 cache, adapting to survival */
-    unsigned growth_percent;    /* a full collection runs when the old generation has grown by this much; 0: 100 */
-    unsigned pause_goal_us;     /* what an adaptive nursery keeps young pauses under; 0: 5000 */
-    bool non_moving;            /* objects never move; survivors stay in place with holes between them */
-    bool non_generational;      /* the host has no write barriers: every collection is a full one */
-    bool conservative_stack;    /* also scan the native stack and registers of attached threads, pinning what they hold */
-    bool keep_memory;           /* never return free memory to the system before gc_heap_destroy */
+    size_t nursery_bytes;    /* allocation between young collections; 0: from the L2 cache, adapting to survival */
+    unsigned growth_percent; /* a full collection runs when the old generation has grown by this much; 0: 100 */
+    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000 */
+    bool non_moving;         /* objects never move; survivors stay in place with holes between them */
+    bool non_generational;   /* the host has no write barriers: every collection is a full one */
+    bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
+    bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
        gc_visit(visitor, slot, count, flags). Runs with the world stopped; must not allocate or collect. 0: none. */
@@ -65,7 +65,7 @@ typedef struct gc_options {
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
     void (*warning)(void *host, const char *message); /* 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
-    void *host;                 /* handed to all of these */
+    void *host;                                       /* handed to all of these */
 
     unsigned verify;            /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
     bool checkmark;             /* after each trace, check it by a second, simple mark */
@@ -91,25 +91,25 @@ typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
-    uint64_t pauses[GC_PAUSE_BUCKETS];    /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
-    uint64_t allocated_bytes;             /* by mutators since creation */
-    uint64_t promoted_bytes;              /* survivors of all collections, by age */
-    uint64_t moved_bytes;                 /* the part of them that was copied */
-    size_t survived_bytes;                /* by the last collection */
-    size_t condemned_bytes;               /* by the last collection */
-    size_t live_bytes;                    /* objects in use as far as known: exact just after a full collection */
+    uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
+    uint64_t allocated_bytes;                /* by mutators since creation */
+    uint64_t promoted_bytes;                 /* survivors of all collections, by age */
+    uint64_t moved_bytes;                    /* the part of them that was copied */
+    size_t survived_bytes;                   /* by the last collection */
+    size_t condemned_bytes;                  /* by the last collection */
+    size_t live_bytes;                       /* objects in use as far as known: exact just after a full collection */
     size_t generation_bytes[GC_GENERATIONS]; /* the same, for each generation */
-    size_t used_bytes;                    /* of the regions that hold objects, holes included */
-    size_t committed_bytes;               /* regions that the heap holds, free ones included */
+    size_t used_bytes;                       /* of the regions that hold objects, holes included */
+    size_t committed_bytes;                  /* regions that the heap holds, free ones included */
     size_t committed_bytes_peak;
-    size_t large_bytes;                   /* in large objects */
-    size_t external_bytes;                /* gc_add_external_bytes */
-    size_t table_bytes;                   /* card table, mark bits and region table for what is committed */
-    size_t fragmentation_bytes;           /* used_bytes - live_bytes */
-    size_t regions;                       /* that hold objects */
-    size_t nursery_bytes;                 /* the current budget */
+    size_t large_bytes;         /* in large objects */
+    size_t external_bytes;      /* gc_add_external_bytes */
+    size_t table_bytes;         /* card table, mark bits and region table for what is committed */
+    size_t fragmentation_bytes; /* used_bytes - live_bytes */
+    size_t regions;             /* that hold objects */
+    size_t nursery_bytes;       /* the current budget */
     uint64_t mark_stack_overflows;
-    uint64_t evacuation_failures;         /* objects that stayed in place because there was no room for a copy */
+    uint64_t evacuation_failures; /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
 
 /* Fills *stats. Cooperative mode or stopped world; never collects. */

@@ -4,15 +4,15 @@
 #include "config.h"
 
 /* One table makes the enum and the texts. */
-#define GC_RESULTS(X)                                                                                              \
-    X(GC_OK, "success")                                                                                            \
-    X(GC_ERROR_OPTION, "an option is out of range")                                                                \
-    X(GC_ERROR_RESERVE, "address space could not be reserved")                                                     \
-    X(GC_ERROR_MEMORY, "the system has no more memory")                                                            \
-    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")                                                   \
-    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")                                               \
-    X(GC_ERROR_TYPE, "the type is misdeclared")                                                                    \
-    X(GC_ERROR_THREADS, "the heap already has its one mutator thread")                                             \
+#define GC_RESULTS(X)                                                  \
+    X(GC_OK, "success")                                                \
+    X(GC_ERROR_OPTION, "an option is out of range")                    \
+    X(GC_ERROR_RESERVE, "address space could not be reserved")         \
+    X(GC_ERROR_MEMORY, "the system has no more memory")                \
+    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")       \
+    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")   \
+    X(GC_ERROR_TYPE, "the type is misdeclared")                        \
+    X(GC_ERROR_THREADS, "the heap already has its one mutator thread") \
     X(GC_ERROR_MISUSE, "the call is not allowed here")
 
 typedef enum gc_result {

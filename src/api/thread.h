@@ -24,19 +24,19 @@ typedef struct gc_frame {
 /* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
    while that thread is stopped. */
 struct gc_thread {
-    char *allocation;        /* next free byte of the zeroed window */
-    char *allocation_limit;  /* its end; allocation <= allocation_limit */
-    char *raw;               /* the window for contents that are not zeroed */
+    char *allocation;       /* next free byte of the zeroed window */
+    char *allocation_limit; /* its end; allocation <= allocation_limit */
+    char *raw;              /* the window for contents that are not zeroed */
     char *raw_limit;
-    gc_frame *frames;        /* innermost first */
-    uint32_t poll;           /* nonzero: the next safe point must call gc__safepoint_slow */
+    gc_frame *frames; /* innermost first */
+    uint32_t poll;    /* nonzero: the next safe point must call gc__safepoint_slow */
     gc_heap *heap;
     gc_thread *next;
-    char *stack_base;        /* the highest address of the native stack, for conservative scanning */
+    char *stack_base; /* the highest address of the native stack, for conservative scanning */
     uint64_t stress_countdown;
-    char *span_end;          /* the zeroed window can be extended to here */
+    char *span_end; /* the zeroed window can be extended to here */
     char *raw_span_end;
-    char *flushed;           /* allocation and raw when the windows were last made walkable */
+    char *flushed; /* allocation and raw when the windows were last made walkable */
     char *raw_flushed;
     struct gc__region *region; /* of the zeroed window; NULL: none */
     struct gc__region *raw_region;
@@ -62,19 +62,19 @@ static inline void gc_safepoint(gc_thread *thread) {
 /* The same for variables of tagged values. */
 #define GC_ROOT_VALUES(thread, ...) GC__ROOTS(thread, GC_ROOT_VALUE, __VA_ARGS__)
 /* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
-#define GC_ROOT_ARRAY(thread, first, count_, flags_)                                                              \
-    static const gc_frame_site GC__NAME(gc__site) = {#first "[]", __func__, __FILE__, __LINE__,                   \
-                                                     (flags_) | GC__ROOT_CONTIGUOUS};                              \
-    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                     \
-        (thread)->frames, &GC__NAME(gc__site), (thread), (size_t)(count_), (void **)(void *)(first)};              \
+#define GC_ROOT_ARRAY(thread, first, count_, flags_)                                                  \
+    static const gc_frame_site GC__NAME(gc__site) = {#first "[]", __func__, __FILE__, __LINE__,       \
+                                                     (flags_) | GC__ROOT_CONTIGUOUS};                 \
+    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                        \
+        (thread)->frames, &GC__NAME(gc__site), (thread), (size_t)(count_), (void **)(void *)(first)}; \
     (thread)->frames = &GC__NAME(gc__frame)
 
-#define GC__ROOTS(thread_, flags_, ...)                                                                            \
-    void *GC__NAME(gc__slots)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                          \
-    static const gc_frame_site GC__NAME(gc__site) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)};        \
-    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                     \
-        (thread_)->frames, &GC__NAME(gc__site), (thread_),                                                         \
-        sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], GC__NAME(gc__slots)};                          \
+#define GC__ROOTS(thread_, flags_, ...)                                                                                \
+    void *GC__NAME(gc__slots)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                              \
+    static const gc_frame_site GC__NAME(gc__site) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)};            \
+    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                         \
+        (thread_)->frames, &GC__NAME(gc__site), (thread_), sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], \
+        GC__NAME(gc__slots)};                                                                                          \
     (thread_)->frames = &GC__NAME(gc__frame)
 #define GC__ADDRESS(unused, variable) (void *)&(variable),
 #define GC__NAME(prefix) GC__NAME2(prefix, __LINE__)

@@ -29,16 +29,16 @@ typedef struct gc_array {
    a type with references further in needs a trace function. */
 struct gc_type {
     const char *name;
-    uint32_t bytes;           /* the fixed part, header included; elements start here */
-    uint32_t element_bytes;   /* 0: no elements, and no length word */
-    uint64_t refs;            /* words of the fixed part that hold plain pointers to objects, or null */
-    uint64_t values;          /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
-    uint64_t element_refs;    /* the same two masks for each element */
+    uint32_t bytes;         /* the fixed part, header included; elements start here */
+    uint32_t element_bytes; /* 0: no elements, and no length word */
+    uint64_t refs;          /* words of the fixed part that hold plain pointers to objects, or null */
+    uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
+    uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
     void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
                                                          Must not allocate, nor read other heap objects. */
-    const char *fields;           /* the names behind the masks, "next, value"; for reports only; may be NULL */
-    uint16_t field_offsets[16];   /* their offsets in the order of `fields` */
+    const char *fields;         /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    uint16_t field_offsets[16]; /* their offsets in the order of `fields` */
 };
 
 /* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
@@ -54,7 +54,8 @@ GC_API const char *gc_type_check(const gc_type *type);
 /* A type of fixed size without references. */
 #define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
 /* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
-#define GC_TYPE_MIXED(T, refs, values, names) {#T, sizeof(T), 0, refs, values, 0, 0, 0, names}
+#define GC_TYPE_MIXED(T, refs, values, names) \
+    { #T, sizeof(T), 0, refs, values, 0, 0, 0, names }
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
    whose elements are references, tagged values, or neither. No other field of T holds a reference. */
@@ -63,22 +64,25 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
 /* All masks by hand: fixed-part references and values, element references and values. */
 #define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
-    {#T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, names}
+    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, names }
 /* A type whose slots only its trace function knows. */
-#define GC_TYPE_TRACED(T, trace) {#T, sizeof(T), 0, 0, 0, 0, 0, trace, GC_NO_NAMES}
+#define GC_TYPE_TRACED(T, trace) \
+    { #T, sizeof(T), 0, 0, 0, 0, 0, trace, GC_NO_NAMES }
 #define GC_TYPE_ARRAY_TRACED(T, member, trace) \
-    {#T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, GC_NO_NAMES}
+    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, GC_NO_NAMES }
 
 /* The mask of the named fields of T; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
-#define GC_NAMES(T, ...) #__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
-#define GC_NO_NAMES 0, { 0 }
+#define GC_NAMES(T, ...) \
+#__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
+#define GC_NO_NAMES \
+    0, { 0 }
 
 #define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
 #define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),
 #define GC__EACH(m, T, ...) GC__COUNT(__VA_ARGS__)(m, T, __VA_ARGS__)
-#define GC__COUNT(...) \
+#define GC__COUNT(...)                                                                                           \
     GC__PICK(__VA_ARGS__, GC__E16, GC__E15, GC__E14, GC__E13, GC__E12, GC__E11, GC__E10, GC__E9, GC__E8, GC__E7, \
              GC__E6, GC__E5, GC__E4, GC__E3, GC__E2, GC__E1, 0)
 #define GC__PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, x, ...) x

@@ -4,11 +4,11 @@
 #include "pace.h"
 
 /* Implemented by diag/. */
-GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when);
-GC__FN void gc__checkmark(gc_heap *heap, int generation);
-GC__FN void gc__stress_index(gc_heap *heap);
-GC__FN void gc__shadow_check(gc_heap *heap);
-GC__FN void gc__shadow_sync(gc_heap *heap);
+GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when);
+GC__SEAM void gc__checkmark(gc_heap *heap, int generation);
+GC__SEAM void gc__stress_index(gc_heap *heap);
+GC__SEAM void gc__shadow_check(gc_heap *heap);
+GC__SEAM void gc__shadow_sync(gc_heap *heap);
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
@@ -66,9 +66,12 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
-GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    if (heap->collecting) gc__fatal(&heap->options, "a collection was asked for during collection %llu (from a hook, a trace function or "
-                                    "scan_roots), where allocating and collecting is not allowed", (unsigned long long)heap->collection.number);
+GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (heap->collecting)
+        gc__fatal(&heap->options,
+                  "a collection was asked for during collection %llu (from a hook, a trace function or "
+                  "scan_roots), where allocating and collecting is not allowed",
+                  (unsigned long long)heap->collection.number);
     uint64_t start = gc__os_now_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
@@ -99,7 +102,8 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
-    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2", generation);
+    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
+              generation);
     if (generation < 0) generation = 0;
     if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
     if ((mode & GC_COLLECT_OPTIMIZED) && !gc__worth_collecting(heap, generation)) return;

@@ -76,8 +76,10 @@ GC__FN void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
         uintptr_t object = gc__survivor(moving->words[i]);
-        if (object) gc__external_put(&heap->external[gc__region_of(object)->target], object, moving->words[i + 1]);
-        else heap->external_bytes -= moving->words[i + 1];
+        if (object)
+            gc__external_put(&heap->external[gc__region_of(object)->target], object, moving->words[i + 1]);
+        else
+            heap->external_bytes -= moving->words[i + 1];
     }
 }
 
@@ -90,7 +92,8 @@ GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
 GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr_t object, size_t bytes) {
     size_t at = table->capacity ? gc__external_place(table, object) : 0;
     if (!table->capacity || table->keys[at] != object || table->bytes[at] < bytes)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has", bytes);
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has",
+                        bytes);
     table->bytes[at] -= bytes;
     heap->external_bytes -= bytes;
     return GC_OK;
@@ -102,8 +105,10 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     if (fits) heap->generation_bytes[0] += bytes;
     if (fits && heap->generation_bytes[0] < heap->nursery_bytes) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
-    if (fits) gc__collect_for_budget(heap);
-    else gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    if (fits)
+        gc__collect_for_budget(heap);
+    else
+        gc__collect(heap, 2, GC_REASON_LIMIT, false);
     gc_remove_roots(heap, object);
     return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
 }

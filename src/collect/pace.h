@@ -5,8 +5,9 @@
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__FULL_STEP_MIN ((size_t)8 << 20) /* the old generation grows by this much at least between full collections */
-#define GC__GC_SHARE_HIGH 8                 /* percent of the time in young collections above which the nursery grows */
+#define GC__FULL_STEP_MIN \
+    ((size_t)8 << 20)       /* the old generation grows by this much at least between full collections */
+#define GC__GC_SHARE_HIGH 8 /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
@@ -68,8 +69,10 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     uint64_t pause = heap->collection.pause_ns, now = gc__os_now_ns();
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
     uint64_t share = pause * 100 / (now - heap->resumed_ns + 1);
-    if (share > GC__GC_SHARE_HIGH && pause < 4 * goal) heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
-    else if (pause > goal || share < GC__GC_SHARE_HIGH / 4) heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
+    if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
+        heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
+    else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
+        heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
@@ -96,7 +99,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_release(heap, generation);
 }
 
-GC__FN void gc__collect_for_budget(gc_heap *heap) {
+GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
     int generation = gc__pace_generation(heap);
     gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
 }

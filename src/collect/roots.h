@@ -7,9 +7,9 @@
 #include "../heap/allocate.h"
 
 /* Implemented by gc_handles.h. */
-GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
-GC__FN void gc__handles_clear_dead(gc_heap *heap);
-GC__FN void gc__handles_free_all(gc_heap *heap);
+GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
+GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
+GC__SEAM void gc__handles_free_all(gc_heap *heap);
 
 typedef struct gc__root_visitor {
     gc_visitor visitor;
@@ -125,7 +125,8 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 }
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
-    if ((uintptr_t)slots & 7) return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+    if ((uintptr_t)slots & 7)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
     if (!gc__words_reserve(&heap->globals, heap->globals.count + 3))
         return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
     gc__words_push(&heap->globals, (uintptr_t)slots);

@@ -12,8 +12,10 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     heap->held_regions--;
     region->kind = GC__QUARANTINED;
     region->next = NULL;
-    if (heap->quarantine_last) heap->quarantine_last->next = region;
-    else heap->quarantine = region;
+    if (heap->quarantine_last)
+        heap->quarantine_last->next = region;
+    else
+        heap->quarantine = region;
     heap->quarantine_last = region;
     gc__os_access((void *)region->base, GC_REGION_BYTES, false);
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
@@ -47,8 +49,10 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     while (condemned) {
         gc__region *next = condemned->next;
-        if (condemned->kind == GC__LARGE) gc__sweep_large(heap, condemned);
-        else gc__sweep_small(heap, condemned);
+        if (condemned->kind == GC__LARGE)
+            gc__sweep_large(heap, condemned);
+        else
+            gc__sweep_small(heap, condemned);
         condemned = next;
     }
     for (int g = 0; g < GC_GENERATIONS; g++) {

@@ -8,7 +8,7 @@
 
 #include "roots.h"
 
-#define GC__FIFO 16 /* slots between prefetch and use; a power of two */
+#define GC__FIFO 16  /* slots between prefetch and use; a power of two */
 #define GC__CHUNK 32 /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
 #define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
@@ -25,7 +25,8 @@ typedef struct gc__tracer {
 } gc__tracer;
 
 GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
+    if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2))
+        gc_barrier_dirty_card(&gc__tables, slot);
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
@@ -36,14 +37,17 @@ GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
 
 GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
     gc__words *stack = &tracer->heap->mark_stack;
-    if (GC__UNLIKELY(tracer->heap->options.test_small_mark_stack) && stack->count + words > GC__SMALL_MARK_STACK) return false;
+    if (GC__UNLIKELY(tracer->heap->options.test_small_mark_stack) && stack->count + words > GC__SMALL_MARK_STACK)
+        return false;
     return GC__LIKELY(stack->count + words <= stack->capacity) || gc__words_reserve(stack, stack->count + words);
 }
 
 GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
     gc__words *stack = &tracer->heap->mark_stack;
-    if (GC__LIKELY(gc__trace_stack_room(tracer, 1))) stack->words[stack->count++] = object;
-    else gc__trace_overflow(tracer, object);
+    if (GC__LIKELY(gc__trace_stack_room(tracer, 1)))
+        stack->words[stack->count++] = object;
+    else
+        gc__trace_overflow(tracer, object);
 }
 
 /* Copying. */
@@ -175,8 +179,7 @@ GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
 }
 
 GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
-    for (; mask; mask &= mask - 1)
-        gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+    for (; mask; mask &= mask - 1) gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
@@ -196,13 +199,16 @@ GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from,
 GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t first, size_t count) {
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
-        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) gc__enqueue(tracer, slot, value);
+        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
+            gc__enqueue(tracer, slot, value);
         return;
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
         gc__enqueue_mask(tracer, first, type->element_refs, false);
-        if (GC_HAS_VALUES) gc__enqueue_mask(tracer, first, type->element_values, true);
-        else gc__enqueue_mask(tracer, first, type->element_values, false);
+        if (GC_HAS_VALUES)
+            gc__enqueue_mask(tracer, first, type->element_values, true);
+        else
+            gc__enqueue_mask(tracer, first, type->element_values, false);
     }
 }
 
@@ -345,7 +351,8 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
     for (uintptr_t bundle = region->base; bundle < end; bundle += unit) {
         if (!gc__bundle_is_dirty(bundle)) continue;
         if (GC_BUNDLE_SHIFT) gc__tables.bundles[bundle >> GC_BUNDLE_SHIFT] = 0;
-        for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit; card += GC_CARD_BYTES) {
+        for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit;
+             card += GC_CARD_BYTES) {
             gc__card_clear(card);
             gc__trace_card(tracer, region, card, card + GC_CARD_BYTES);
             gc__stack_drain(tracer);

@@ -15,14 +15,16 @@ GC__FN unsigned gc__density(const gc__region *region) {
 
 /* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
-    return heap->options.heap_bytes_max && gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
+    return heap->options.heap_bytes_max &&
+           gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
 }
 
 /* The highest density, in percent, of old regions that are evacuated: the sparsest first, as far as there is room for
    the copies. What is chosen but finds no room stays in place, but then no region comes free, so choose with care. */
 GC__FN unsigned gc__evacuate_up_to(const gc_heap *heap, bool compacting) {
     size_t live[101] = {0}, used = 0, total = 0;
-    for (const gc__region *region = heap->regions[heap->options.non_generational ? 0 : 2]; region; region = region->next) {
+    for (const gc__region *region = heap->regions[heap->options.non_generational ? 0 : 2]; region;
+         region = region->next) {
         if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
         live[gc__density(region)] += region->live_bytes;
         total += region->live_bytes;
@@ -48,7 +50,8 @@ GC__FN uint8_t gc__verdict_for(const gc_heap *heap, const gc__region *region, bo
     if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
-    bool survivors = region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
+    bool survivors =
+        region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
     if (compacting && !survivors) return move;
     unsigned most = survivors ? heap->evacuate_up_to : GC__SURVIVAL_HIGH;
     return gc__predicted_percent(heap, region) > most ? (uint8_t)GC__MARK : move;
@@ -61,7 +64,8 @@ GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uin
     if (region->kind == GC__SMALL) {
         size_t live = region->live_bytes;
         if (region->generation == 0 && verdict == GC__MOVE_MARKED) return 0;
-        if (region->generation == 2 && heap->options.non_moving && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return 0;
+        if (region->generation == 2 && heap->options.non_moving && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE)
+            return 0;
     }
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }

@@ -16,8 +16,10 @@ GC__FN gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
     gc__shadow = (char *)gc__os_map(gc__the_arena.bytes);
     if (gc__shadow) return GC_OK;
-    return gc__fail(GC_ERROR_RESERVE, "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
-                    gc__the_arena.bytes >> 20);
+    return gc__fail(
+        GC_ERROR_RESERVE,
+        "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
+        gc__the_arena.bytes >> 20);
 }
 
 GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
@@ -34,9 +36,10 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
         if (*word == *gc__shadow_of(word) || !ref || !gc__in_arena(ref)) continue;
-        gc__verify_fault((gc__verifier *)visitor, word, ref,
-                         "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
-                         "(or gc_store_value, gc_copy_refs, gc_stored_range)");
+        gc__verify_fault(
+            (gc__verifier *)visitor, word, ref,
+            "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
+            "(or gc_store_value, gc_copy_refs, gc_stored_range)");
     }
 }
 
@@ -60,6 +63,6 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
 }
 
 /* Before a collection: reports the first old slot that was stored to without the barrier. */
-GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
+GC__SEAM void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
-GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
+GC__SEAM void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }

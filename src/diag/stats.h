@@ -7,11 +7,13 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
         gc__thread_flush_windows(thread);
-        open_bytes += (size_t)(thread->allocation_limit - thread->allocation) + (size_t)(thread->raw_limit - thread->raw);
+        open_bytes +=
+            (size_t)(thread->allocation_limit - thread->allocation) + (size_t)(thread->raw_limit - thread->raw);
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
-    stats->generation_bytes[0] = heap->generation_bytes[0] - gc__min(open_bytes, heap->generation_bytes[0]) + heap->kept_bytes;
+    stats->generation_bytes[0] =
+        heap->generation_bytes[0] - gc__min(open_bytes, heap->generation_bytes[0]) + heap->kept_bytes;
     stats->generation_bytes[1] = heap->generation_bytes[1];
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;
@@ -21,8 +23,10 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
         stats->live_bytes += stats->generation_bytes[g];
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             stats->regions += region->span;
-            if (region->kind == GC__LARGE) stats->used_bytes += (gc__object_bytes(region->base) + 4095) & ~(size_t)4095;
-            else stats->used_bytes += region->linear ? region->top - region->base : GC_REGION_BYTES;
+            if (region->kind == GC__LARGE)
+                stats->used_bytes += (gc__object_bytes(region->base) + 4095) & ~(size_t)4095;
+            else
+                stats->used_bytes += region->linear ? region->top - region->base : GC_REGION_BYTES;
         }
     }
     stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
@@ -50,19 +54,23 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     gc_stats s;
     gc_get_stats(heap, &s);
     const double mib = 1048576.0, ms = 1e6;
-    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n", (unsigned long long)s.collections[0],
-            (unsigned long long)s.collections[1], (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);
-    fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms, (double)s.pause_max_ns / ms,
-            (double)gc_stats_pause_percentile(&s, 0.99) / ms);
+    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n",
+            (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
+            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);
+    fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
+            (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
-    fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib, (double)s.moved_bytes / mib);
-    fprintf(file, "last         %.2f of %.2f MiB condemned survived\n", (double)s.survived_bytes / mib, (double)s.condemned_bytes / mib);
-    fprintf(file, "live         %.2f MiB (gen0 %.2f, gen1 %.2f, gen2 %.2f; large objects %.2f)\n", (double)s.live_bytes / mib,
-            (double)s.generation_bytes[0] / mib, (double)s.generation_bytes[1] / mib, (double)s.generation_bytes[2] / mib,
-            (double)s.large_bytes / mib);
-    fprintf(file, "regions      %zu of %zu KiB; used %.2f MiB, holes %.2f MiB\n", s.regions, GC_REGION_BYTES >> 10, (double)s.used_bytes / mib,
-            (double)s.fragmentation_bytes / mib);
-    fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n", (double)s.committed_bytes / mib,
-            (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib, (double)s.external_bytes / mib);
+    fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,
+            (double)s.moved_bytes / mib);
+    fprintf(file, "last         %.2f of %.2f MiB condemned survived\n", (double)s.survived_bytes / mib,
+            (double)s.condemned_bytes / mib);
+    fprintf(file, "live         %.2f MiB (gen0 %.2f, gen1 %.2f, gen2 %.2f; large objects %.2f)\n",
+            (double)s.live_bytes / mib, (double)s.generation_bytes[0] / mib, (double)s.generation_bytes[1] / mib,
+            (double)s.generation_bytes[2] / mib, (double)s.large_bytes / mib);
+    fprintf(file, "regions      %zu of %zu KiB; used %.2f MiB, holes %.2f MiB\n", s.regions, GC_REGION_BYTES >> 10,
+            (double)s.used_bytes / mib, (double)s.fragmentation_bytes / mib);
+    fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n",
+            (double)s.committed_bytes / mib, (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib,
+            (double)s.external_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
 }

@@ -12,7 +12,7 @@ GC__FN bool gc__stack_is_new(gc_heap *heap) {
     return true;
 }
 
-GC__FN void gc__stress_at_allocation(gc_thread *thread) {
+GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
@@ -46,8 +46,8 @@ GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsi
         if (gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE)) != search->stale) continue;
         char field[160];
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
-        fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds it: a store there had no write barrier (gc_store)\n", field,
-                gc__object_name(search->object), (void *)search->object);
+        fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds it: a store there had no write barrier (gc_store)\n",
+                field, gc__object_name(search->object), (void *)search->object);
     }
 }
 
@@ -58,20 +58,24 @@ GC__FN bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
-GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count,
+                               uintptr_t stack_pointer) {
     for (size_t i = 0; i < count; i++)
         if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
         unsigned shown = 0;
-        for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4; at += 8) {
+        for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4;
+             at += 8) {
             if (*(gc_word *)at != object) continue;
-            fprintf(stderr, "gc.h:   the native stack holds it at %p, %zu bytes above the stack pointer\n", (void *)at, (size_t)(at - stack_pointer));
+            fprintf(stderr, "gc.h:   the native stack holds it at %p, %zu bytes above the stack pointer\n", (void *)at,
+                    (size_t)(at - stack_pointer));
             shown++;
         }
         fprintf(stderr, "gc.h:   frames in force, innermost first:\n");
         shown = 0;
         for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
-            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file, frame->site->line, frame->site->names);
+            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
+                    frame->site->line, frame->site->names);
         if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
     }
     gc__holder_search search = {{gc__holder_visit}, 0, object};
@@ -81,21 +85,26 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t 
 }
 
 /* The fault handler: says which object was used after it moved or died. */
-__attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+__attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
+                                                                     size_t count, uintptr_t stack_pointer) {
     if (!gc__in_arena(address)) return false;
     gc__region *region = gc__region_of(address);
     gc_heap *heap = region->heap;
     if (region->kind != GC__QUARANTINED || !heap) return false;
-    for (gc__region *each = heap->quarantine; each; each = each->next) gc__os_access((void *)each->base, GC_REGION_BYTES, true);
+    for (gc__region *each = heap->quarantine; each; each = each->next)
+        gc__os_access((void *)each->base, GC_REGION_BYTES, true);
     uintptr_t object = gc__mark_previous(region->base, address);
     if (!object) return false;
     bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;
     uintptr_t now = gc__follow_forwarding(object);
     fflush(stdout);
-    fprintf(stderr, "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in collection %llu.\n",
+    fprintf(stderr,
+            "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in "
+            "collection %llu.\n",
             now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
             moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
-    fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS (or report it from\n"
+    fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
+                    "(or report it from\n"
                     "gc.h: scan_roots) before the call that may collect:\n");
     gc__report_holders(heap, object, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
@@ -105,6 +114,6 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
 }
 
 /* Before a stress collection: makes every object findable, for the fault handler. */
-GC__FN void gc__stress_index(gc_heap *heap) {
+GC__SEAM void gc__stress_index(gc_heap *heap) {
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }

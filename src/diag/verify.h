@@ -11,7 +11,7 @@ typedef struct gc__verifier {
     uintptr_t holder; /* 0: a root */
     size_t objects;
     const gc_type *last_type; /* found sound */
-    uint8_t *reached;  /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    uint8_t *reached;         /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;
 } gc__verifier;
@@ -51,7 +51,8 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
         snprintf(text, bytes, "%s of `%s` %p (generation %d)", field, gc__object_name(verifier->holder),
                  (void *)verifier->holder, gc__region_of(verifier->holder)->generation);
     } else if (site) {
-        snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function, site->file, site->line);
+        snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function,
+                 site->file, site->line);
     } else {
         snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->root_kind);
     }
@@ -68,14 +69,16 @@ GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uin
 GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
-        return "that object was moved or freed by an earlier collection, and this slot was not updated: the slot was not "
+        return "that object was moved or freed by an earlier collection, and this slot was not updated: the slot was "
+               "not "
                "reported then (a missed root), or the store into it had no write barrier (gc_store)";
     if (region->heap != heap) return "that object belongs to another heap: references must stay within one heap";
     if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
     if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
-        return "no object starts there: it points into an object, or to one that a collection has freed or moved because "
+        return "no object starts there: it points into an object, or to one that a collection has freed or moved "
+               "because "
                "this slot was not reported as a root, or was stored to without the write barrier (gc_store)";
     return NULL;
 }
@@ -88,15 +91,18 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     if (!verifier->holder || gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) <= 2) return;
     if (gc__card_is_dirty((uintptr_t)slot) && gc__bundle_is_dirty((uintptr_t)slot)) return;
     char text[256];
-    snprintf(text, sizeof text, "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
-             "(or gc_store_value, gc_copy_refs, gc_stored_range)", gc__object_name(ref), gc__region_of(ref)->generation);
+    snprintf(text, sizeof text,
+             "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
+             "(or gc_store_value, gc_copy_refs, gc_stored_range)",
+             gc__object_name(ref), gc__region_of(ref)->generation);
     gc__verify_fault(verifier, slot, ref, text);
 }
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
-    for (size_t i = 0; i < count; i++) gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+    for (size_t i = 0; i < count; i++)
+        gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
 
 /* Calls visitor->visit for every slot of the object. */
@@ -130,9 +136,10 @@ GC__FN bool gc__verify_header(void *context, uintptr_t object) {
     if (type == verifier->last_type) return true;
     const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
     if (fault)
-        gc__fatal(&verifier->heap->options, "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
-                  "store beyond the end of the object before it perhaps, or its type is misdeclared", verifier->when,
-                  (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
+        gc__fatal(&verifier->heap->options,
+                  "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
+                  "store beyond the end of the object before it perhaps, or its type is misdeclared",
+                  verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
     verifier->last_type = type;
 #else
     (void)verifier, (void)object;
@@ -149,7 +156,7 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
 }
 
 /* Windows must be closed or flushed. */
-GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
+GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__verify_visit;
@@ -178,13 +185,15 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
     }
     verifier->reached[index >> 3] |= bit;
     verifier->reached_count++;
-    if (!gc__words_push(&verifier->stack, ref)) gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
+    if (!gc__words_push(&verifier->stack, ref))
+        gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
 }
 
 GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     for (size_t i = 0; i < count; i++)
-        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)), (gc_word *)slot + i);
+        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)),
+                            (gc_word *)slot + i);
 }
 
 GC__FN size_t gc__count_marks(const gc_heap *heap) {
@@ -198,7 +207,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
 }
 
 /* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
-GC__FN void gc__checkmark(gc_heap *heap, int generation) {
+GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
     size_t bytes = (gc__the_arena.used + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
@@ -214,14 +223,17 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
         gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
     }
     for (size_t i = 0; i < heap->pins.count; i++) gc__checkmark_reach(&verifier, heap->pins.words[i], NULL);
-    for (size_t i = 0; i < heap->interior.count; i += 3) gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
+    for (size_t i = 0; i < heap->interior.count; i += 3)
+        gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
     while (verifier.stack.count) {
         verifier.holder = verifier.stack.words[--verifier.stack.count];
         gc__object_visit(verifier.holder, &verifier.visitor);
     }
     size_t survivors = gc__count_marks(heap);
     if (generation == 2 && survivors != verifier.reached_count)
-        gc__fatal(&heap->options, "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the collector, please report it",
+        gc__fatal(&heap->options,
+                  "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the "
+                  "collector, please report it",
                   (unsigned long long)heap->collection.number, survivors, verifier.reached_count);
     gc__words_free(&verifier.stack);
     gc__os_unmap(verifier.reached, bytes);

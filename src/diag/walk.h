@@ -40,7 +40,8 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
     return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
 }
 
-GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation), void *context) {
+GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
+                    void *context) {
     gc__walk walk = {visit, context, 0};
     gc__heap_flush(heap);
     for (; walk.generation < GC_GENERATIONS; walk.generation++)

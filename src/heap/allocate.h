@@ -10,9 +10,9 @@
 #define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
 
 /* Implemented by collect/cycle.h. */
-GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
-GC__FN void gc__collect_for_budget(gc_heap *heap);
-GC__FN void gc__stress_at_allocation(gc_thread *thread);
+GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
+GC__SEAM void gc__collect_for_budget(gc_heap *heap);
+GC__SEAM void gc__stress_at_allocation(gc_thread *thread);
 
 /* One of a thread's two windows. */
 typedef struct gc__spot {
@@ -22,8 +22,10 @@ typedef struct gc__spot {
 } gc__spot;
 
 GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
-    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end, &thread->flushed, &thread->region, true};
-    gc__spot raw = {&thread->raw, &thread->raw_limit, &thread->raw_span_end, &thread->raw_flushed, &thread->raw_region, false};
+    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end,
+                     &thread->flushed,    &thread->region,           true};
+    gc__spot raw = {&thread->raw,         &thread->raw_limit,  &thread->raw_span_end,
+                    &thread->raw_flushed, &thread->raw_region, false};
     return zeroed ? spot : raw;
 }
 
@@ -137,7 +139,9 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
     const gc_options *options = &heap->options;
     void *object = NULL;
     for (int attempt = 0; attempt < 3 && !object; attempt++) {
-        if (attempt == 2 && (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))) break;
+        if (attempt == 2 &&
+            (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message)))
+            break;
         gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
         object = gc__allocate_try(thread, bytes, zeroed);
     }
@@ -148,17 +152,21 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     GC_ASSERT(!heap->collecting, "an allocation during a collection (in a hook, a trace function or scan_roots)");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
-        gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)",
-                 bytes, heap->limit_regions * GC_REGION_BYTES);
+        gc__fail(GC_ERROR_TOO_LARGE,
+                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
+                 heap->limit_regions * GC_REGION_BYTES);
         return NULL;
     }
     size_t size = gc__align(bytes);
     gc__spot spot = gc__thread_spot(thread, zeroed);
-    if (heap->options.stress) gc__stress_at_allocation(thread);
-    else if (size <= (size_t)(*spot.limit - *spot.next)) return gc__allocate_try(thread, size, zeroed);
+    if (heap->options.stress)
+        gc__stress_at_allocation(thread);
+    else if (size <= (size_t)(*spot.limit - *spot.next))
+        return gc__allocate_try(thread, size, zeroed);
     gc_safepoint(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
-    if (heap->generation_bytes[0] && heap->generation_bytes[0] + large >= heap->nursery_bytes) gc__collect_for_budget(heap);
+    if (heap->generation_bytes[0] && heap->generation_bytes[0] + large >= heap->nursery_bytes)
+        gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
@@ -175,8 +183,8 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
     size_t bytes;
     if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
         __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
-        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows", type->name ? type->name : "(unnamed)",
-                 length, type->element_bytes);
+        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
+                 type->name ? type->name : "(unnamed)", length, type->element_bytes);
         return NULL;
     }
     void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));

@@ -37,16 +37,20 @@ GC__FN gc_result gc__arena_open(void) {
     size_t ranks = 3 * GC_RANK_ENTRIES;
     uint8_t *tables = (uint8_t *)gc__os_map(ranks);
     if (!tables)
-        return gc__fail(GC_ERROR_RESERVE, "cannot reserve %zu MiB of address space for the rank tables: raise "
-                        "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)", ranks >> 20, GC_REGION_SHIFT);
+        return gc__fail(GC_ERROR_RESERVE,
+                        "cannot reserve %zu MiB of address space for the rank tables: raise "
+                        "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)",
+                        ranks >> 20, GC_REGION_SHIFT);
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         if (!gc__arena_try(bytes)) continue;
         gc__tables.age = tables + GC_RANK_ENTRIES;
         return GC_OK;
     }
     gc__os_unmap(tables, ranks);
-    return gc__fail(GC_ERROR_RESERVE, "cannot reserve address space for even 16 regions (%zu MiB, and their tables): "
-                    "raise `ulimit -v`", GC__ARENA_BYTES_MIN >> 20);
+    return gc__fail(GC_ERROR_RESERVE,
+                    "cannot reserve address space for even 16 regions (%zu MiB, and their tables): "
+                    "raise `ulimit -v`",
+                    GC__ARENA_BYTES_MIN >> 20);
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -76,8 +80,10 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
         if (!region->base) region->base = region->dirty_end = arena->base + (i << GC_REGION_SHIFT);
-        if (!region->accessible && !gc__os_access((void *)region->base, GC_REGION_BYTES, true)) found = false;
-        else region->accessible = true;
+        if (!region->accessible && !gc__os_access((void *)region->base, GC_REGION_BYTES, true))
+            found = false;
+        else
+            region->accessible = true;
     }
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
@@ -90,9 +96,11 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     gc__lock_release(&arena->lock);
     if (found) return &arena->regions[first];
     if (first < arena->count)
-        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span, GC_REGION_BYTES >> 10);
+        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span,
+                 GC_REGION_BYTES >> 10);
     else
-        gc__fail(GC_ERROR_MEMORY, "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",
+        gc__fail(GC_ERROR_MEMORY,
+                 "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",
                  arena->bytes >> 20, span);
     return NULL;
 }

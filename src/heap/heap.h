@@ -31,49 +31,50 @@ typedef struct gc__external {
 
 struct gc_heap {
     gc_options options;
-    gc_heap *next;                      /* arena lock */
+    gc_heap *next; /* arena lock */
     gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free;                   /* last freed first, so that a small nursery stays in cache */
+    gc__region *free; /* last freed first, so that a small nursery stays in cache */
     size_t free_count;
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
-    gc__region *recycled;               /* where mutators search for holes; in regions[0] */
-    size_t hole_missed_bytes;           /* no hole of this size or more was found there */
+    gc__region *recycled;     /* where mutators search for holes; in regions[0] */
+    size_t hole_missed_bytes; /* no hole of this size or more was found there */
     gc__window windows[GC_GENERATIONS];
-    size_t held_regions;                /* in the lists, the free list included; not the quarantine */
+    size_t held_regions; /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
     size_t large_bytes, external_bytes;
-    size_t generation_bytes[GC_GENERATIONS]; /* survivors in it; for generation 0: allocated since the last collection */
-    size_t kept_bytes;                  /* survivors in generation 0: recycled and pinned regions */
+    size_t
+        generation_bytes[GC_GENERATIONS]; /* survivors in it; for generation 0: allocated since the last collection */
+    size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
     gc__external external[GC_GENERATIONS];
-    gc__words external_moving;          /* during a collection: object, bytes */
+    gc__words external_moving; /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;               /* budget of generation 0 */
-    size_t full_threshold;              /* bytes in generation 2 that start a full collection */
+    size_t nursery_bytes;  /* budget of generation 0 */
+    size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
-    unsigned survival[GC_GENERATIONS];  /* percent, averaged over the last collections that condemned it */
-    uint64_t allocated_at_full;         /* stats.allocated_bytes at the end of the last full collection */
-    uint64_t resumed_ns;                /* when the last collection ended */
+    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
+    uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
+    uint64_t resumed_ns;               /* when the last collection ended */
 
     /* The collection that runs. */
     bool collecting;
-    unsigned evacuate_up_to;            /* percent: old regions with no more than this live are moved out of */
+    unsigned evacuate_up_to; /* percent: old regions with no more than this live are moved out of */
     gc_collection collection;
-    gc__words roots;                    /* slot | flag bits 1: value */
-    gc__words interior;                 /* triples: slot | value, offset, object */
-    gc__words pins;                     /* objects */
+    gc__words roots;    /* slot | flag bits 1: value */
+    gc__words interior; /* triples: slot | value, offset, object */
+    gc__words pins;     /* objects */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    const char *root_kind;              /* while roots are visited: what reports them */
+    const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
 
-    gc__words globals;                  /* gc__root_range, as words */
+    gc__words globals; /* gc__root_range, as words */
     struct gc__handle_block *handle_blocks;
     struct gc__handle *handle_free;
     gc_stats stats;
-    gc__words stacks_seen;              /* GC_STRESS_STACK: hashes */
+    gc__words stacks_seen; /* GC_STRESS_STACK: hashes */
 };
 
 GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
@@ -161,9 +162,11 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
 
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
     if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
-    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
-             "heap_bytes_max, or drop references", gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10,
-             heap->options.heap_bytes_max >> 20, span * (GC_REGION_BYTES >> 10));
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
+             "heap_bytes_max, or drop references",
+             gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10, heap->options.heap_bytes_max >> 20,
+             span * (GC_REGION_BYTES >> 10));
     return false;
 }
 

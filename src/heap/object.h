@@ -54,7 +54,8 @@ GC_API const char *gc_type_check(const gc_type *type) {
     if (type->bytes == 0) return "its size is 0";
     if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
     if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
-    if (!type->element_bytes && (type->element_refs | type->element_values)) return "it has element masks but no elements";
+    if (!type->element_bytes && (type->element_refs | type->element_values))
+        return "it has element masks but no elements";
     const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
     if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
     if (fault) return fault;

@@ -21,7 +21,7 @@ enum {
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {
-    gc_heap *heap;           /* arena lock */
+    gc_heap *heap; /* arena lock */
     uintptr_t base;
     uintptr_t top;           /* objects of a linear region lie in [base, top) */
     uintptr_t dirty_end;     /* memory from here to the region's end is zero */
@@ -34,25 +34,25 @@ typedef struct gc__region {
     uint32_t rest_index;     /* of a GC__LARGE_REST: regions back to the first */
     uint8_t kind;            /* arena lock when it turns from or to GC__FREE */
     uint8_t generation;
-    uint8_t target;          /* during a collection: the generation its survivors will be in */
+    uint8_t target; /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
     bool linear;
-    bool formatted;          /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
-    bool overflowed;         /* holds marked objects that did not fit on the mark stack */
-    bool pinned;             /* during a collection: holds objects that must stay */
-    bool accessible;         /* arena lock */
+    bool formatted;  /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
+    bool overflowed; /* holds marked objects that did not fit on the mark stack */
+    bool pinned;     /* during a collection: holds objects that must stay */
+    bool accessible; /* arena lock */
 } gc__region;
 
 typedef struct gc__arena {
     gc__lock lock;
-    uintptr_t base;          /* this and the next three: written once */
+    uintptr_t base; /* this and the next three: written once */
     size_t bytes;
-    size_t count;            /* of regions */
+    size_t count; /* of regions */
     gc__region *regions;
-    uint64_t *marks;         /* bit (address - base) / 8 */
-    uint8_t *cards;          /* the tables, unbiased */
+    uint64_t *marks; /* bit (address - base) / 8 */
+    uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used;             /* regions below this have been in use: lock */
+    size_t used; /* regions below this have been in use: lock */
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};

@@ -10,7 +10,8 @@
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
-GC__FN void gc__fatal(const gc_options *options, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn, cold));
+GC__FN void gc__fatal(const gc_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3), noreturn, cold));
 GC__FN gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
@@ -40,8 +41,10 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
 }
 
 GC__FN void gc__warn(const gc_options *options, const char *message) {
-    if (options->warning) options->warning(options->host, message);
-    else fprintf(stderr, "gc.h: warning: %s\n", message);
+    if (options->warning)
+        options->warning(options->host, message);
+    else
+        fprintf(stderr, "gc.h: warning: %s\n", message);
 }
 
 GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) {

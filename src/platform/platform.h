@@ -4,6 +4,7 @@
 #include "../api/collect.h"
 
 #define GC__FN static __attribute__((unused))
+#define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
 

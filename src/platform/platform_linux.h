@@ -13,7 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#ifndef MAP_ANONYMOUS
+#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
@@ -83,7 +83,8 @@ GC__FN char *gc__os_stack_base(void) {
 struct gc__lock {
     pthread_mutex_t mutex;
 };
-#define GC__LOCK_INITIALIZER {PTHREAD_MUTEX_INITIALIZER}
+#define GC__LOCK_INITIALIZER \
+    { PTHREAD_MUTEX_INITIALIZER }
 GC__FN void gc__lock_take(gc__lock *lock) { pthread_mutex_lock(&lock->mutex); }
 GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
 
@@ -92,11 +93,15 @@ __attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(v
 #if defined(__x86_64__)
     __asm__ volatile("movq %%rbx, 0(%0)\n\tmovq %%rbp, 8(%0)\n\tmovq %%r12, 16(%0)\n\t"
                      "movq %%r13, 24(%0)\n\tmovq %%r14, 32(%0)\n\tmovq %%r15, 40(%0)"
-                     : : "r"(registers) : "memory");
+                     :
+                     : "r"(registers)
+                     : "memory");
 #elif defined(__aarch64__)
     __asm__ volatile("stp x19, x20, [%0]\n\tstp x21, x22, [%0, #16]\n\tstp x23, x24, [%0, #32]\n\t"
                      "stp x25, x26, [%0, #48]\n\tstp x27, x28, [%0, #64]\n\tstr x29, [%0, #80]"
-                     : : "r"(registers) : "memory");
+                     :
+                     : "r"(registers)
+                     : "memory");
 #else
 #error "gc.h: this CPU has no register spilling yet: write the callee-saved registers to `registers` here"
 #endif
@@ -104,7 +109,7 @@ __attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(v
     __asm__ volatile("" : : "r"(registers) : "memory");
 }
 
-static gc__fault_handler gc__os_fault;      /* written once, under the arena's lock */
+static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
 GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {

@@ -14,15 +14,21 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!stress || !*stress) return GC_OK;
     char *end;
     unsigned long every = strtoul(stress, &end, 10);
-    if (strcmp(stress, "allocation") == 0) options->stress = GC_STRESS_ALLOCATION;
-    else if (strcmp(stress, "safepoint") == 0) options->stress = GC_STRESS_SAFEPOINT;
-    else if (strcmp(stress, "stack") == 0) options->stress = GC_STRESS_STACK;
+    if (strcmp(stress, "allocation") == 0)
+        options->stress = GC_STRESS_ALLOCATION;
+    else if (strcmp(stress, "safepoint") == 0)
+        options->stress = GC_STRESS_SAFEPOINT;
+    else if (strcmp(stress, "stack") == 0)
+        options->stress = GC_STRESS_STACK;
     else if (*end == 0 && every <= 0xFFFFFFFF) {
         options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
         options->stress_interval = (unsigned)every;
     } else {
-        return gc__fail(GC_ERROR_OPTION, "environment GC_STRESS=%s: it must be allocation, safepoint, stack, or a number N to collect at "
-                        "every Nth allocation", stress);
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "environment GC_STRESS=%s: it must be allocation, safepoint, stack, or a number N to collect at "
+            "every Nth allocation",
+            stress);
     }
     return GC_OK;
 }
@@ -30,12 +36,17 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 GC__FN gc_result gc__options_check(gc_options *options) {
     size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
     if (options->heap_bytes_max && options->heap_bytes_max < least)
-        return gc__fail(GC_ERROR_OPTION, "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
-                        "smaller GC_REGION_SHIFT", options->heap_bytes_max, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+            "smaller GC_REGION_SHIFT",
+            options->heap_bytes_max, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
     if ((unsigned)options->stress > GC_STRESS_STACK)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
     if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
-        return gc__fail(GC_ERROR_OPTION, "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER", options->verify);
+        return gc__fail(GC_ERROR_OPTION,
+                        "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
+                        options->verify);
     if (options->stress_interval == 0) options->stress_interval = 100;
     return GC_OK;
 }
@@ -52,7 +63,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_release(&gc__the_arena.lock);
     gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
     if (!heap) {
-        if (opened == GC_OK) gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        if (opened == GC_OK)
+            gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
         return NULL;
     }
     heap->options = options;
@@ -92,7 +104,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__heap_free_regions(heap);
     gc__handles_free_all(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
-    gc__words *lists[] = {&heap->roots, &heap->interior, &heap->pins, &heap->mark_stack, &heap->globals, &heap->stacks_seen, &heap->external_moving};
+    gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
+                          &heap->globals, &heap->stacks_seen, &heap->external_moving};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     free(heap);
 }

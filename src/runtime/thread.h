@@ -5,7 +5,8 @@
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     if (heap->threads) {
-        gc__fail(GC_ERROR_THREADS, "gc_thread_attach: the heap already has a thread; detach it first, or give each thread a heap");
+        gc__fail(GC_ERROR_THREADS,
+                 "gc_thread_attach: the heap already has a thread; detach it first, or give each thread a heap");
         return NULL;
     }
     gc_thread *thread = (gc_thread *)calloc(1, sizeof *thread);
@@ -23,8 +24,8 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 
 GC_API void gc_thread_detach(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left", thread->frames->site->names,
-              thread->frames->site->file, thread->frames->site->line);
+    GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
+              thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
     GC_ASSERT(!heap->collecting, "gc_thread_detach: called during a collection");
     gc__thread_close_windows(thread);
     gc_thread **link = &heap->threads;
