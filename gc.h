@@ -102,7 +102,7 @@
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
 GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4), noreturn, cold));
+    __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
 /* What can fail, and the texts. */
 
 
@@ -635,6 +635,7 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN uint64_t gc__os_now_ns(void);
+GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The highest address of the calling thread's stack. */
 GC__FN char *gc__os_stack_base(void);
 
@@ -719,11 +720,13 @@ GC__FN size_t gc__os_l2_bytes(void) {
     return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
 }
 
-GC__FN uint64_t gc__os_now_ns(void) {
+GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
+GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 GC__FN char *gc__os_stack_base(void) {
     pthread_attr_t attributes;
@@ -831,6 +834,7 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN uint64_t gc__os_now_ns(void);
+GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The highest address of the calling thread's stack. */
 GC__FN char *gc__os_stack_base(void);
 
@@ -862,7 +866,7 @@ static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
 GC__FN void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((format(printf, 2, 3), noreturn, cold));
+    __attribute__((format(printf, 2, 3), __noreturn__, __cold__));
 GC__FN gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
@@ -1400,11 +1404,14 @@ struct gc_heap {
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
-    uint64_t resumed_ns;               /* when the last collection ended */
+    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
+    uint64_t resumed_cpu_ns;           /* and when the last one ended */
 
     /* The collection that runs. */
     bool collecting;
-    unsigned evacuate_up_to; /* percent: old regions with no more than this live are moved out of */
+    int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
+    int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
+    size_t evacuate_partly_bytes; /* fit into this */
     gc_collection collection;
     gc__words roots;    /* slot | flag bits 1: value */
     gc__words interior; /* triples: slot | value, offset, object */
@@ -1760,19 +1767,26 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     return object;
 }
 
-/* What is tried when a limit was met: ever harder collections, then the host's hook. */
-GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
+/* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
+GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    const gc_options *options = &heap->options;
-    void *object = NULL;
-    for (int attempt = 0; attempt < 3 && !object; attempt++) {
-        if (attempt == 2 &&
-            (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message)))
-            break;
-        gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
-        object = gc__allocate_try(thread, bytes, zeroed);
+    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    for (;;) {
+        void *object = gc__allocate_try(thread, bytes, zeroed);
+        if (object) return object;
+        size_t left = gc__regions_left(heap);
+        gc__collect(heap, 2, GC_REASON_LIMIT, true);
+        if (gc__regions_left(heap) <= left) return gc__allocate_try(thread, bytes, zeroed);
     }
-    return object;
+}
+
+/* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
+GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
+    const gc_options *options = &thread->heap->options;
+    void *object = gc__allocate_collecting(thread, bytes, zeroed);
+    if (object || !options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))
+        return object;
+    return gc__allocate_collecting(thread, bytes, zeroed);
 }
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
@@ -1850,7 +1864,8 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
-   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object}; pins: objects. */
+   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
+   pins: objects. */
 
 
 /* Implemented by gc_handles.h. */
@@ -2164,6 +2179,7 @@ GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
         return;
     }
     __builtin_prefetch((const void *)ref, 1);
+    __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
@@ -2381,59 +2397,85 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* The highest density, in percent, of old regions that are evacuated: the sparsest first, as far as there is room for
-   the copies. What is chosen but finds no room stays in place, but then no region comes free, so choose with care. */
-GC__FN unsigned gc__evacuate_up_to(const gc_heap *heap, bool compacting) {
-    size_t live[101] = {0}, used = 0, total = 0;
-    for (const gc__region *region = heap->regions[heap->options.non_generational ? 0 : 2]; region;
-         region = region->next) {
-        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
-        live[gc__density(region)] += region->live_bytes;
-        total += region->live_bytes;
-        used += GC_REGION_BYTES;
-    }
-    unsigned most = compacting ? 100 : gc__is_tight(heap) || used > 2 * total ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    size_t young = (heap->generation_bytes[0] + heap->generation_bytes[1]) / 100 * heap->survival[0];
-    size_t room = gc__regions_left(heap) * (GC_REGION_BYTES / 10 * 9), copies = young < room ? young : room;
-    for (unsigned percent = 0; percent <= most; percent++) {
-        copies += live[percent];
-        if (copies > room) return percent ? percent - 1 : 0;
-    }
-    return most;
-}
-
 /* The share of the region's memory that is expected to survive. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     if (region->linear && !region->formatted) return heap->survival[0];
     return region->generation == 1 ? gc__density(region) * heap->survival[1] / 100 : gc__density(region);
 }
 
-GC__FN uint8_t gc__verdict_for(const gc_heap *heap, const gc__region *region, bool compacting) {
+/* Whether the region's objects have survived a collection, so that its density is known. */
+GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
+    return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
+}
+
+GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
+    size_t used = region->linear ? region->top - region->base : GC_REGION_BYTES;
+    return used / 100 * gc__predicted_percent(heap, region);
+}
+
+/* Lowers what is evacuated to copies that fit under the limit, the sparsest regions first; of those at the last
+   percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
+   would come free. */
+GC__FN void gc__fit_evacuation(gc_heap *heap) {
+    size_t live[101] = {0}, room = gc__regions_left(heap) * (GC_REGION_BYTES / 10 * 9);
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__SMALL)
+                live[gc__predicted_percent(heap, region)] += gc__predicted_bytes(heap, region);
+    int percent = 0;
+    for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
+    heap->evacuate_partly = percent;
+    heap->evacuate_partly_bytes = room;
+    if (heap->evacuate_old >= percent) heap->evacuate_old = percent - 1;
+    if (heap->evacuate_young >= percent) heap->evacuate_young = percent - 1;
+}
+
+/* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
+GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
+    size_t live = 0, used = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) {
+        if (region->kind != GC__SMALL) continue;
+        live += region->live_bytes;
+        used += GC_REGION_BYTES;
+    }
+    bool tight = gc__is_tight(heap);
+    heap->evacuate_old = compacting ? 100 : tight || used > 2 * live ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    heap->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
+    heap->evacuate_partly_bytes = 0;
+    if (generation == 2 && heap->options.heap_bytes_max) gc__fit_evacuation(heap);
+}
+
+GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
-    bool survivors =
-        region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
-    if (compacting && !survivors) return move;
-    unsigned most = survivors ? heap->evacuate_up_to : GC__SURVIVAL_HIGH;
-    return gc__predicted_percent(heap, region) > most ? (uint8_t)GC__MARK : move;
+    int percent = (int)gc__predicted_percent(heap, region);
+    if (percent <= (gc__is_survivor(heap, region) ? heap->evacuate_old : heap->evacuate_young)) return move;
+    size_t bytes = gc__predicted_bytes(heap, region);
+    if (percent != heap->evacuate_partly || percent > GC__DENSITY_TIGHT || bytes > heap->evacuate_partly_bytes)
+        return GC__MARK;
+    heap->evacuate_partly_bytes -= bytes;
+    return move;
 }
 
-/* The generation that the region itself will be in if it stays. Survivors grow a generation older; but a young region
-   that only pins hold back, and a sparse one that cannot move, become generation 0, whose holes mutators allocate in. */
+/* Whether mutators should allocate in the holes of a region that stays: a young one that only pins hold back, and in a
+   heap that cannot evacuate, a sparse one, or any if memory is short. */
+GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
+    if (region->kind != GC__SMALL) return false;
+    if (!heap->options.non_moving) return region->generation == 0 && verdict == GC__MOVE_MARKED;
+    if (heap->collection.reason == GC_REASON_LIMIT) return true;
+    return region->generation == 2 && gc__density(region) < GC__DENSITY_RECYCLE;
+}
+
+/* The generation that the region itself will be in if it stays. Survivors grow a generation older, except in recycled
+   regions: those are generation 0. */
 GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
-    if (heap->options.non_generational) return 0;
-    if (region->kind == GC__SMALL) {
-        size_t live = region->live_bytes;
-        if (region->generation == 0 && verdict == GC__MOVE_MARKED) return 0;
-        if (region->generation == 2 && heap->options.non_moving && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE)
-            return 0;
-    }
+    if (heap->options.non_generational || gc__is_recycled(heap, region, verdict)) return 0;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
-GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region, bool compacting) {
-    uint8_t verdict = gc__verdict_for(heap, region, compacting);
+GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
+    uint8_t verdict = gc__verdict_for(heap, region);
     region->target = gc__target_for(heap, region, verdict);
     region->condemned = heap->collection.number;
     region->overflowed = false;
@@ -2448,7 +2490,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region, bool compactin
    collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
-    heap->evacuate_up_to = generation == 2 ? gc__evacuate_up_to(heap, compacting) : 0;
+    gc__plan_evacuation(heap, generation, compacting);
     for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
@@ -2457,7 +2499,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
         heap->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
         while (region) {
             gc__region *next = region->next;
-            gc__region_condemn(heap, region, compacting);
+            gc__region_condemn(heap, region);
             region->next = condemned;
             condemned = region;
             region = next;
@@ -2684,11 +2726,11 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], regions = 0;
-    if (gc__old_bytes(heap) + young >= heap->full_threshold) return 2;
+    if (gc__old_bytes(heap) >= heap->full_threshold) return 2;
     uint64_t allocated = heap->stats.allocated_bytes - heap->allocated_at_full;
     if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
-    size_t budget = 4 * heap->nursery_bytes;
+    size_t budget = 2 * heap->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
@@ -2713,7 +2755,7 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
 
 /* While collections take a notable share of the time and objects survive, double the nursery: each survivor is then
    looked at less often, and dirty cards too. Halve it towards the cache's size where pauses exceed the goal or where
-   little survives anyway. */
+   little survives anyway. In CPU time, so that what else the machine does has no influence. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -2722,10 +2764,10 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     }
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN), most = GC__NURSERY_MAX;
-    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 16), GC__NURSERY_MIN);
-    uint64_t pause = heap->collection.pause_ns, now = gc__os_now_ns();
+    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
-    uint64_t share = pause * 100 / (now - heap->resumed_ns + 1);
+    uint64_t share = pause * 100 / (now - heap->resumed_cpu_ns + 1);
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
         heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
@@ -2833,6 +2875,7 @@ GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool 
                   "scan_roots), where allocating and collecting is not allowed",
                   (unsigned long long)heap->collection.number);
     uint64_t start = gc__os_now_ns();
+    heap->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
     if (heap->options.stress) gc__stress_index(heap);
@@ -2850,7 +2893,7 @@ GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool 
     }
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
-    heap->resumed_ns = gc__os_now_ns();
+    heap->resumed_cpu_ns = gc__os_cpu_ns();
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
@@ -3529,8 +3572,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN);
     if (options.heap_bytes_max && !options.nursery_bytes)
-        heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 16), GC__NURSERY_MIN);
-    heap->resumed_ns = gc__os_now_ns();
+        heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->full_threshold = gc__threshold_for(heap, 0);
     heap->survival[0] = 20;
     heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */

@@ -6,6 +6,7 @@
    compares heap and model every N operations, to find the operation after which they differ. --forget-barrier=K makes
    the K-th store that needs its write barrier without it, --forget-root=K does not report slot K of scan_roots. */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -55,13 +56,17 @@ static bool option(const char *argument) {
            number_option(argument, "--forget-root", &run.forget_root);
 }
 
-/* AddressSanitizer says more by its own handler. */
+/* Faults end with the command that replays them; AddressSanitizer says more by its own handler. */
+#ifdef __SANITIZE_ADDRESS__
+static void catch_faults(void) {}
+#else
+static void on_signal(int number) { stop(strsignal(number)); }
+
 static void catch_faults(void) {
-#ifndef __SANITIZE_ADDRESS__
     static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], on_signal);
-#endif
 }
+#endif
 
 static void usage(void) {
     fprintf(stderr, "usage: %s [--mode=MODE] [--seed=S] [--ops=N] [--check=N] [--forget-barrier=K] [--forget-root=K]\nmodes: all", run.program);

@@ -9,6 +9,13 @@ typedef struct checker {
     size_t objects, bytes, external, large; /* reached from strong roots */
 } checker;
 
+/* What a header says it is; the word may be anything. */
+static const char *header_name(const void *header) {
+    for (size_t i = 0; i < KINDS; i++)
+        if (header == &kinds[i].type) return kinds[i].name;
+    return "(no object)";
+}
+
 /* Whether the object at `address` is the node's. Cheap: header, length and id. */
 static void node_check(const world *w, uint32_t index, const char *address, const char *from, size_t slot) {
     const node *n = w->model.nodes[index];
@@ -17,7 +24,7 @@ static void node_check(const world *w, uint32_t index, const char *address, cons
     const gc_array *array = (const gc_array *)(const void *)address;
     if (array->header.type != &k->type)
         wrong("%s slot %zu: the object %p (id %llu) is a `%s`, expected a `%s`", from, slot, (const void *)address,
-              (unsigned long long)n->serial, gc_object_type_name(address), k->name);
+              (unsigned long long)n->serial, header_name(array->header.type), k->name);
     if (k->type.element_bytes && array->length != n->length)
         wrong("%s slot %zu: the `%s` %p (id %llu) has length %zu, expected %zu", from, slot, k->name, (const void *)address,
               (unsigned long long)n->serial, array->length, n->length);

@@ -149,16 +149,16 @@ static void options_adaptive(world *w, gc_options *o) {
 }
 
 static const mode modes[] = {
-    {"moving", options_moving, 1, 1000, 100},
-    {"non_moving", options_non_moving, 1, 1000, 100},
-    {"non_generational", options_non_generational, 1, 1000, 100},
-    {"both", options_both, 1, 1000, 100},
+    {"moving", options_moving, 1, 600, 100},
+    {"non_moving", options_non_moving, 1, 600, 100},
+    {"non_generational", options_non_generational, 1, 600, 100},
+    {"both", options_both, 1, 600, 100},
     {"small_nursery", options_small_nursery, 1, 2000, 100},
     {"stress", options_stress, 1, 1000, 20},
     {"stress_all", options_stress_all, 1, 1000, 2},
-    {"mark_stack", options_mark_stack, 1, 1000, 100},
+    {"mark_stack", options_mark_stack, 1, 600, 100},
     {"limit", options_limit, 1, 1000, 30},
-    {"two_heaps", options_moving, 2, 1000, 100},
+    {"two_heaps", options_moving, 2, 600, 100},
     {"adaptive", options_adaptive, 1, 5000, 60},
 };
 #define MODES (sizeof modes / sizeof *modes)
@@ -207,7 +207,7 @@ static void run_mode(const mode *m, size_t number) {
     static world worlds[2];
     unsigned long long count = run.ops * m->share / 100, end = run.op + count, collections = 0;
     current_mode = m;
-    prng random = {mix(run.seed + 77)};
+    prng random = {mix(run.seed + 77 * (size_t)(m - modes))};
     size_t lives = 0;
     while (run.op < end) {
         size_t length = 50000 + below(&random, 200000);

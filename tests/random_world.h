@@ -1,7 +1,6 @@
 /* A world: a heap, its model, and the roots that both share. */
 #pragma once
 
-#include <signal.h>
 #include <stdarg.h>
 
 #include "random_model.h"
@@ -91,8 +90,6 @@ __attribute__((format(printf, 1, 2), noreturn)) static void wrong(const char *fo
     stop(text);
     abort();
 }
-
-static void on_signal(int number) { stop(strsignal(number)); }
 
 static void on_fatal(void *host, const char *message) {
     (void)host;

@@ -80,7 +80,7 @@ says 'raise of any object' 1 'p.scm:1: error: uncaught object (a . 1)' '(raise (
 says 'wrong number of arguments' 1 'p.scm:2: error: f: expected 2 arguments, got 1' '(define (f a b) a)
 (f 1)'
 says 'not a procedure' 1 'p.scm:1: error: not a procedure: "f"' '("f" 1)'
-says 'index out of range' 1 'p.scm:1: error: vector-ref: index 3 is out of range 0 to 2' '(vector-ref (vector 1 2) 3)'
+says 'index out of range' 1 'p.scm:1: error: vector-ref: index 3 is out of range for length 2' '(vector-ref (vector 1 2) 3)'
 says 'division by zero' 1 'p.scm:1: error: modulo: division by zero' '(modulo 5 0)'
 says 'unclosed list' 1 'p.scm:2: error: unexpected end of file: the ( is not closed' '1
 (define (f)

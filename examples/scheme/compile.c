@@ -70,8 +70,8 @@ static void use(machine *m, variable *v, function *f) {
 }
 
 static bool is_jump(const node *n) {
-    return n->kind == NODE_CALL && n->list.operator->kind == NODE_LOCAL && n->list.operator->local.variable->loop &&
-           !n->list.operator->local.variable->loop->escapes;
+    return n->kind == NODE_CALL && n->list.callee->kind == NODE_LOCAL && n->list.callee->local.variable->loop &&
+           !n->list.callee->local.variable->loop->escapes;
 }
 
 static bool is_boxed(const variable *v) { return v->boxed || (v->captured && v->assigned); }
@@ -118,31 +118,44 @@ static void analyse(machine *m, node *n, function *f) {
     switch (n->kind) {
     case NODE_IMMEDIATE:
     case NODE_LITERAL:
-    case NODE_GLOBAL: break;
+    case NODE_GLOBAL:
+        break;
     case NODE_LOCAL:
         use(m, n->local.variable, f);
         n->local.checked = n->local.variable->pending && n->local.variable->owner == f;
         break;
-    case NODE_SET_LOCAL: use(m, n->set.variable, f); /* fall through */
+    case NODE_SET_LOCAL:
+        use(m, n->set.variable, f); /* fall through */
     case NODE_SET_GLOBAL:
-    case NODE_DEFINE: analyse(m, n->set.value, f); break;
-    case NODE_IF: analyse(m, n->branch.then, f); /* fall through */
+    case NODE_DEFINE:
+        analyse(m, n->set.value, f);
+        break;
+    case NODE_IF:
+        analyse(m, n->branch.then, f); /* fall through */
     case NODE_OR:
         analyse(m, n->branch.test, f);
         analyse(m, n->branch.otherwise, f);
         break;
     case NODE_CALL:
-        if (!is_jump(n)) analyse(m, n->list.operator, f); /* fall through */
+        if (!is_jump(n)) analyse(m, n->list.callee, f); /* fall through */
     case NODE_SEQUENCE:
-    case NODE_OPERATION: analyse_all(m, n->list.items, n->list.count, f); break;
-    case NODE_LAMBDA: analyse_function(m, n->function, f); break;
+    case NODE_OPERATION:
+        analyse_all(m, n->list.items, n->list.count, f);
+        break;
+    case NODE_LAMBDA:
+        analyse_function(m, n->function, f);
+        break;
     case NODE_LET:
         for (uint32_t i = 0; i < n->let.count; i++) n->let.variables[i]->owner = f;
         analyse_all(m, n->let.values, n->let.count, f);
         analyse(m, n->let.body, f);
         break;
-    case NODE_LETREC: analyse_letrec(m, n, f); break;
-    case NODE_LOOP: analyse_loop(m, n, f); break;
+    case NODE_LETREC:
+        analyse_letrec(m, n, f);
+        break;
+    case NODE_LOOP:
+        analyse_loop(m, n, f);
+        break;
     }
 }
 
@@ -203,14 +216,18 @@ static int32_t capture_index(const emitter *e, const variable *v) {
 
 static void emit_variable(emitter *e, variable *v, bool checked) {
     bool own = v->owner == e->function;
-    if (own) op(e, is_boxed(v) ? OP_LOCAL_BOX : checked ? OP_LOCAL_CHECKED : OP_LOCAL, v->slot, 1);
-    else op(e, is_boxed(v) ? OP_CAPTURE_BOX : OP_CAPTURE, capture_index(e, v), 1);
+    if (own)
+        op(e, is_boxed(v) ? OP_LOCAL_BOX : checked ? OP_LOCAL_CHECKED : OP_LOCAL, v->slot, 1);
+    else
+        op(e, is_boxed(v) ? OP_CAPTURE_BOX : OP_CAPTURE, capture_index(e, v), 1);
 }
 
 /* Stores the top of the stack and pops it. */
 static void emit_store(emitter *e, variable *v) {
-    if (v->owner != e->function) op(e, OP_SET_CAPTURE_BOX, capture_index(e, v), -1);
-    else op(e, is_boxed(v) ? OP_SET_LOCAL_BOX : OP_SET_LOCAL, v->slot, -1);
+    if (v->owner != e->function)
+        op(e, OP_SET_CAPTURE_BOX, capture_index(e, v), -1);
+    else
+        op(e, is_boxed(v) ? OP_SET_LOCAL_BOX : OP_SET_LOCAL, v->slot, -1);
 }
 
 static void emit_none(emitter *e) { op(e, OP_IMMEDIATE, (int32_t)NONE, 1); }
@@ -237,8 +254,10 @@ static void emit_lambda(emitter *e, function *f) {
     word(e, f->captures_count);
     for (uint32_t i = 0; i < f->captures_count; i++) {
         variable *v = f->captures[i]; /* boxes are captured as boxes */
-        if (v->owner == e->function) word(e, instruction(OP_LOCAL, v->slot));
-        else word(e, instruction(OP_CAPTURE, capture_index(e, v)));
+        if (v->owner == e->function)
+            word(e, instruction(OP_LOCAL, v->slot));
+        else
+            word(e, instruction(OP_CAPTURE, capture_index(e, v)));
     }
 }
 
@@ -268,8 +287,10 @@ static void emit_letrec(emitter *e, node *n, bool tail) {
         uint32_t first = i, end = run_end(n, i);
         do {
             emit(e, n->let.values[i], false);
-            if (n->let.variables[i]) emit_store(e, n->let.variables[i]);
-            else op(e, OP_POP, 0, -1);
+            if (n->let.variables[i])
+                emit_store(e, n->let.variables[i]);
+            else
+                op(e, OP_POP, 0, -1);
         } while (++i < end);
         emit_patches(e, n, first, end);
     }
@@ -304,7 +325,7 @@ static void emit_loop(emitter *e, node *n, bool tail) {
 }
 
 static void emit_jump(emitter *e, node *n) {
-    loop *l = n->list.operator->local.variable->loop;
+    loop *l = n->list.callee->local.variable->loop;
     for (uint32_t i = 0; i < n->list.count; i++) emit(e, n->list.items[i], false);
     op(e, OP_LOOP, l->base, 1 - (int32_t)n->list.count);
     word(e, n->list.count);
@@ -327,21 +348,32 @@ static exits *exit_add(emitter *e, exits *list, uint32_t at) {
 static int fused_jump(const node *n) {
     if (n->kind != NODE_OPERATION) return -1;
     switch (n->list.opcode) {
-    case OP_IS_PAIR: return OP_JUMP_UNLESS_PAIR;
-    case OP_IS_NULL: return OP_JUMP_UNLESS_NULL;
-    case OP_EQ: return OP_JUMP_UNLESS_EQ;
-    case OP_LESS: return OP_JUMP_UNLESS_LESS;
-    case OP_GREATER: return OP_JUMP_UNLESS_GREATER;
-    case OP_LESS_EQUAL: return OP_JUMP_UNLESS_LESS_EQUAL;
-    case OP_GREATER_EQUAL: return OP_JUMP_UNLESS_GREATER_EQUAL;
-    case OP_NUMBER_EQUAL: return OP_JUMP_UNLESS_NUMBER_EQUAL;
-    case OP_NOT: return OP_JUMP_IF_TRUE;
-    default: return -1;
+    case OP_IS_PAIR:
+        return OP_JUMP_UNLESS_PAIR;
+    case OP_IS_NULL:
+        return OP_JUMP_UNLESS_NULL;
+    case OP_EQ:
+        return OP_JUMP_UNLESS_EQ;
+    case OP_LESS:
+        return OP_JUMP_UNLESS_LESS;
+    case OP_GREATER:
+        return OP_JUMP_UNLESS_GREATER;
+    case OP_LESS_EQUAL:
+        return OP_JUMP_UNLESS_LESS_EQUAL;
+    case OP_GREATER_EQUAL:
+        return OP_JUMP_UNLESS_GREATER_EQUAL;
+    case OP_NUMBER_EQUAL:
+        return OP_JUMP_UNLESS_NUMBER_EQUAL;
+    case OP_NOT:
+        return OP_JUMP_IF_TRUE;
+    default:
+        return -1;
     }
 }
 
 static exits *emit_test(emitter *e, node *n, exits *list) {
-    if (n->kind == NODE_IF && n->branch.otherwise->kind == NODE_IMMEDIATE && n->branch.otherwise->immediate == FALSE_VALUE)
+    if (n->kind == NODE_IF && n->branch.otherwise->kind == NODE_IMMEDIATE &&
+        n->branch.otherwise->immediate == FALSE_VALUE)
         return emit_test(e, n->branch.then, emit_test(e, n->branch.test, list));
     int opcode = fused_jump(n);
     if (opcode < 0) {
@@ -380,9 +412,9 @@ static void emit_or(emitter *e, node *n, bool tail) {
 static void emit_call(emitter *e, node *n, bool tail) {
     uint32_t count = n->list.count;
     for (uint32_t i = 0; i < count; i++) emit(e, n->list.items[i], false);
-    node *operator = n->list.operator;
-    bool global = operator->kind == NODE_GLOBAL;
-    if (!global) emit(e, operator, false);
+    node *callee = n->list.callee;
+    bool global = callee->kind == NODE_GLOBAL;
+    if (!global) emit(e, callee, false);
     e->line = n->line;
     if (count > 4000 || e->code->parameters > 1000)
         error_throw_at(e->m, e->code->file, n->line, "a call has too many arguments");
@@ -391,12 +423,10 @@ static void emit_call(emitter *e, node *n, bool tail) {
     deepen(e, FRAME_SLOTS); /* room for the callee's frame */
     e->depth -= FRAME_SLOTS;
     op(e, opcode, operand, (global ? 1 : 0) - (int32_t)count);
-    if (global) word(e, operator->index);
+    if (global) word(e, callee->index);
 }
 
-static bool is_small_fixnum(const node *n) {
-    return n->kind == NODE_IMMEDIATE && is_fixnum(n->immediate);
-}
+static bool is_small_fixnum(const node *n) { return n->kind == NODE_IMMEDIATE && is_fixnum(n->immediate); }
 
 static void emit_operation(emitter *e, node *n) {
     node **items = n->list.items;
@@ -425,25 +455,42 @@ static void emit_sequence(emitter *e, node *n, bool tail) {
 static void emit_set(emitter *e, node *n) {
     emit(e, n->set.value, false);
     e->line = n->line;
-    if (n->kind == NODE_SET_LOCAL) emit_store(e, n->set.variable);
-    else op(e, n->kind == NODE_DEFINE ? OP_DEFINE : OP_SET_GLOBAL, (int32_t)n->set.global, -1);
+    if (n->kind == NODE_SET_LOCAL)
+        emit_store(e, n->set.variable);
+    else
+        op(e, n->kind == NODE_DEFINE ? OP_DEFINE : OP_SET_GLOBAL, (int32_t)n->set.global, -1);
     emit_none(e);
 }
 
 /* Kinds that pass a tail position on to their parts. They return by themselves. */
 static bool emit_compound(emitter *e, node *n, bool tail) {
     switch (n->kind) {
-    case NODE_IF: emit_if(e, n, tail); return true;
-    case NODE_OR: emit_or(e, n, tail); return true;
-    case NODE_SEQUENCE: emit_sequence(e, n, tail); return true;
-    case NODE_LET: emit_let(e, n, tail); return true;
-    case NODE_LETREC: emit_letrec(e, n, tail); return true;
-    case NODE_LOOP: emit_loop(e, n, tail); return true;
-    case NODE_CALL:
-        if (is_jump(n)) emit_jump(e, n);
-        else emit_call(e, n, tail);
+    case NODE_IF:
+        emit_if(e, n, tail);
         return true;
-    default: return false;
+    case NODE_OR:
+        emit_or(e, n, tail);
+        return true;
+    case NODE_SEQUENCE:
+        emit_sequence(e, n, tail);
+        return true;
+    case NODE_LET:
+        emit_let(e, n, tail);
+        return true;
+    case NODE_LETREC:
+        emit_letrec(e, n, tail);
+        return true;
+    case NODE_LOOP:
+        emit_loop(e, n, tail);
+        return true;
+    case NODE_CALL:
+        if (is_jump(n))
+            emit_jump(e, n);
+        else
+            emit_call(e, n, tail);
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -453,13 +500,27 @@ static void emit(emitter *e, node *n, bool tail) {
     e->line = n->line;
     if (!emit_compound(e, n, tail)) {
         switch (n->kind) {
-        case NODE_IMMEDIATE: op(e, OP_IMMEDIATE, (int32_t)(intptr_t)n->immediate, 1); break;
-        case NODE_LITERAL: op(e, OP_LITERAL, (int32_t)n->index, 1); break;
-        case NODE_LOCAL: emit_variable(e, n->local.variable, n->local.checked); break;
-        case NODE_GLOBAL: op(e, OP_GLOBAL, (int32_t)n->index, 1); break;
-        case NODE_LAMBDA: emit_lambda(e, n->function); break;
-        case NODE_OPERATION: emit_operation(e, n); break;
-        default: emit_set(e, n); break;
+        case NODE_IMMEDIATE:
+            op(e, OP_IMMEDIATE, (int32_t)(intptr_t)n->immediate, 1);
+            break;
+        case NODE_LITERAL:
+            op(e, OP_LITERAL, (int32_t)n->index, 1);
+            break;
+        case NODE_LOCAL:
+            emit_variable(e, n->local.variable, n->local.checked);
+            break;
+        case NODE_GLOBAL:
+            op(e, OP_GLOBAL, (int32_t)n->index, 1);
+            break;
+        case NODE_LAMBDA:
+            emit_lambda(e, n->function);
+            break;
+        case NODE_OPERATION:
+            emit_operation(e, n);
+            break;
+        default:
+            emit_set(e, n);
+            break;
         }
         if (tail) emit_return(e);
     }

@@ -6,6 +6,7 @@
 #include "scheme.h"
 
 /* Instructions are 32-bit words, the opcode in the low 8 bits, a signed operand above. */
+/* clang-format off */
 #define OPCODES(X) \
     X(IMMEDIATE) X(LITERAL) X(LOCAL) X(LOCAL_CHECKED) X(LOCAL_BOX) X(CAPTURE) X(CAPTURE_BOX) X(GLOBAL) \
     X(SET_LOCAL) X(SET_LOCAL_BOX) X(SET_CAPTURE_BOX) X(SET_GLOBAL) X(DEFINE) X(BOX_LOCAL) X(POP) X(SLIDE) \
@@ -16,13 +17,14 @@
     X(SET_CDR) X(ADD) X(SUBTRACT) X(MULTIPLY) X(ADD_IMMEDIATE) X(QUOTIENT) X(REMAINDER) X(NUMBER_EQUAL) \
     X(LESS) X(GREATER) X(LESS_EQUAL) X(GREATER_EQUAL) X(EQ) X(EQV) X(NOT) X(IS_NULL) X(IS_PAIR) X(VECTOR_REF) \
     X(VECTOR_SET) X(STRING_REF) X(RECORD_REF) X(RECORD_SET)
+/* clang-format on */
 
 enum {
     OP_HALT, /* returns from vm_resume; no compiled procedure contains it */
 #define OPCODE_NAME(name) OP_##name,
     OPCODES(OPCODE_NAME)
 #undef OPCODE_NAME
-    OPCODE_COUNT
+        OPCODE_COUNT
 };
 
 static inline uint32_t instruction(int opcode, int32_t operand) { return (uint32_t)operand << 8 | (uint32_t)opcode; }
@@ -35,7 +37,7 @@ struct code {
     uint32_t length;
     uint32_t parameters; /* the rest parameter included */
     bool rest;
-    uint32_t slots;  /* the most that it pushes above its frame */
+    uint32_t slots; /* the most that it pushes above its frame */
     uint32_t file;
     uint32_t name;   /* symbol id, or NO_NAME */
     code **children; /* operands of OP_CLOSURE */
@@ -57,7 +59,7 @@ typedef struct variable {
     bool run;     /* while analysing: belongs to the group of lambdas being created together */
     int32_t slot; /* relative to fp */
     function *owner;
-    loop *loop;   /* it names a named let, or NULL */
+    loop *loop; /* it names a named let, or NULL */
 } variable;
 
 /* A named let. It becomes a jump, not a closure, if its name is only ever called, from tail positions of its body. */
@@ -84,8 +86,22 @@ struct function {
 };
 
 enum node_kind {
-    NODE_IMMEDIATE, NODE_LITERAL, NODE_LOCAL, NODE_GLOBAL, NODE_SET_LOCAL, NODE_SET_GLOBAL, NODE_DEFINE, NODE_IF,
-    NODE_OR, NODE_SEQUENCE, NODE_LAMBDA, NODE_CALL, NODE_OPERATION, NODE_LET, NODE_LETREC, NODE_LOOP
+    NODE_IMMEDIATE,
+    NODE_LITERAL,
+    NODE_LOCAL,
+    NODE_GLOBAL,
+    NODE_SET_LOCAL,
+    NODE_SET_GLOBAL,
+    NODE_DEFINE,
+    NODE_IF,
+    NODE_OR,
+    NODE_SEQUENCE,
+    NODE_LAMBDA,
+    NODE_CALL,
+    NODE_OPERATION,
+    NODE_LET,
+    NODE_LETREC,
+    NODE_LOOP
 };
 
 struct node {
@@ -93,14 +109,38 @@ struct node {
     uint32_t line;
     union {
         value immediate;
-        uint32_t index;                                 /* LITERAL; GLOBAL */
-        struct { variable *variable; bool checked; } local;
-        struct { variable *variable; uint32_t global; node *value; } set; /* SET_LOCAL, SET_GLOBAL, DEFINE */
-        struct { node *test, *then, *otherwise; } branch; /* IF; OR is test, otherwise */
-        struct { node **items; uint32_t count; int opcode; node *operator; } list; /* SEQUENCE, CALL, OPERATION */
-        function *function;                             /* LAMBDA */
-        struct { variable **variables; node **values; uint32_t count; node *body; } let; /* LET, LETREC */
-        struct { loop *loop; function *function; node **values; uint32_t count; } loop;  /* LOOP */
+        uint32_t index; /* LITERAL; GLOBAL */
+        struct {
+            variable *variable;
+            bool checked;
+        } local;
+        struct {
+            variable *variable;
+            uint32_t global;
+            node *value;
+        } set; /* SET_LOCAL, SET_GLOBAL, DEFINE */
+        struct {
+            node *test, *then, *otherwise;
+        } branch; /* IF; OR is test, otherwise */
+        struct {
+            node **items;
+            uint32_t count;
+            int opcode;
+            node *callee;
+        } list;             /* SEQUENCE, CALL, OPERATION */
+        function *function; /* LAMBDA */
+        struct {
+            variable **variables;
+            node **values;
+            uint32_t count;
+            node *body;
+        } let; /* LET, LETREC */
+        struct {
+            loop *loop;
+            function *function;
+            node **values;
+            uint32_t count;
+        } loop; /* LOOP */
     };
 };
 
@@ -117,10 +157,10 @@ typedef struct environment {
 typedef struct expander {
     machine *m;
     uint32_t file;
-    loop *loops;         /* those whose bodies are being expanded, innermost first */
+    loop *loops; /* those whose bodies are being expanded, innermost first */
     uint32_t loops_depth;
-    uint32_t loop_uses;  /* so far: a clock */
-    uintptr_t stack;     /* about where the native stack was when it began */
+    uint32_t loop_uses; /* so far: a clock */
+    uintptr_t stack;    /* about where the native stack was when it began */
 } expander;
 
 typedef struct scope {
@@ -131,6 +171,7 @@ typedef struct scope {
 } scope;
 
 /* The symbols that the expander knows, which have these ids. */
+/* clang-format off */
 #define FORMS(X) \
     X(QUOTE, "quote", quote, 2, 2) X(IF, "if", if, 3, 4) X(DEFINE, "define", define, 2, 0) \
     X(SET, "set!", set, 3, 3) X(LAMBDA, "lambda", lambda, 3, 0) X(BEGIN, "begin", begin, 1, 0) \
@@ -142,16 +183,28 @@ typedef struct scope {
     X(LET_VALUES, "let-values", let_values, 3, 0) X(LET_STAR_VALUES, "let*-values", let_values, 3, 0) \
     X(DELAY, "delay", delay, 2, 2) X(RECORD_TYPE, "define-record-type", record_type, 3, 0) \
     X(DEFINE_SYNTAX, "define-syntax", define_syntax, 1, 0) X(ESCAPE_NEW, "%escape-new", escape_new, 1, 1)
+/* clang-format on */
 enum {
 #define FORM_ID(id, name, function, min, max) FORM_##id,
     FORMS(FORM_ID)
 #undef FORM_ID
-    FORM_COUNT,
-    KEYWORD_ELSE = FORM_COUNT, KEYWORD_ARROW, KEYWORD_UNQUOTE, KEYWORD_UNQUOTE_SPLICING, KEYWORD_APPEND,
-    KEYWORD_LIST_TO_VECTOR, KEYWORD_GUARD, KEYWORD_RAISE_CONTINUABLE, KEYWORD_CALL_WITH_VALUES, KEYWORD_MAKE_PROMISE,
-    KEYWORD_MAKE_RECORD_TYPE, KEYWORD_MAKE_RECORD, KEYWORD_IS_RECORD,
+        FORM_COUNT,
+    KEYWORD_ELSE = FORM_COUNT,
+    KEYWORD_ARROW,
+    KEYWORD_UNQUOTE,
+    KEYWORD_UNQUOTE_SPLICING,
+    KEYWORD_APPEND,
+    KEYWORD_LIST_TO_VECTOR,
+    KEYWORD_GUARD,
+    KEYWORD_RAISE_CONTINUABLE,
+    KEYWORD_CALL_WITH_VALUES,
+    KEYWORD_MAKE_PROMISE,
+    KEYWORD_MAKE_RECORD_TYPE,
+    KEYWORD_MAKE_RECORD,
+    KEYWORD_IS_RECORD,
     OPERATION_FIRST, /* then those of expand.c's table, of which others need to know two */
-    KEYWORD_RECORD_REF = OPERATION_FIRST, KEYWORD_RECORD_SET
+    KEYWORD_RECORD_REF = OPERATION_FIRST,
+    KEYWORD_RECORD_SET
 };
 #define FORM_DECLARE(id, name, function, min, max) node *expand_##function(expander *x, value form, scope s);
 FORMS(FORM_DECLARE)
@@ -165,14 +218,14 @@ node *expand_body(expander *x, value forms, scope s);
 node *expand_function(expander *x, value parameters, value body, scope s, uint32_t name);
 node *expand_constant(expander *x, value v, scope s);
 bool expand_is_keyword(value v, uint32_t id, scope s); /* the symbol with that id, not bound to a variable here */
-void expand_check_depth(expander *x, scope s); /* to be called by what recurses along a form */
+void expand_check_depth(expander *x, scope s);         /* to be called by what recurses along a form */
 _Noreturn void expand_fail(expander *x, scope s, const char *form, const char *problem);
 value expand_record_definitions(expander *x, value form, scope s);
 node *expand_local(expander *x, variable *v, scope s);
 
 node *node_new(expander *x, enum node_kind kind, scope s);
 node *node_if(expander *x, node *test, node *then, node *otherwise, scope s);
-node *node_call(expander *x, node *operator, uint32_t count, scope s); /* its items are still to be filled in */
+node *node_call(expander *x, node *callee, uint32_t count, scope s); /* its items are still to be filled in */
 node *node_call_global(expander *x, uint32_t id, uint32_t count, scope s);
 node *node_operation(expander *x, int opcode, node *a, node *b, scope s);
 node *node_let(expander *x, variable *v, node *value, node *body, scope s);

@@ -34,12 +34,12 @@ static value control_values_list(machine *m, value *a, uint32_t count) {
 }
 
 /* Registers of the machine that the prelude keeps: handlers and winds. */
-#define REGISTER(name)                                                                                       \
+#define REGISTER(name)                                                                                            \
     static value control_##name(machine *m, value *a, uint32_t count) { return (void)a, (void)count, m->r.name; } \
-    static value control_set_##name(machine *m, value *a, uint32_t count) {                                  \
-        (void)count;                                                                                         \
-        m->r.name = a[0];                                                                                    \
-        return NONE;                                                                                         \
+    static value control_set_##name(machine *m, value *a, uint32_t count) {                                       \
+        (void)count;                                                                                              \
+        m->r.name = a[0];                                                                                         \
+        return NONE;                                                                                              \
     }
 REGISTER(handlers)
 REGISTER(winds)
@@ -113,9 +113,7 @@ static value control_compile(machine *m, value *a, uint32_t count) {
     return compile_datum(m, a[0], port_of(a[1])->file_id, port_of(a[1])->line);
 }
 
-static value control_command_line(machine *m, value *a, uint32_t count) {
-    return (void)a, (void)count, m->r.arguments;
-}
+static value control_command_line(machine *m, value *a, uint32_t count) { return (void)a, (void)count, m->r.arguments; }
 
 static value control_seconds(machine *m, value *a, uint32_t count) {
     (void)a, (void)count;
@@ -130,29 +128,28 @@ static value control_collect(machine *m, value *a, uint32_t count) {
     return NONE;
 }
 
-void control_init(machine *m) {
-    static const primitive_info infos[] = {
-        {"apply", control_apply, 2, -1},
-        {"values", control_values, 0, -1},
-        {"%values->list", control_values_list, 1, 1},
-        {"%handlers", control_handlers, 0, 0},
-        {"%set-handlers!", control_set_handlers, 1, 1},
-        {"%winds", control_winds, 0, 0},
-        {"%set-winds!", control_set_winds, 1, 1},
-        {"%escape-end", control_escape_end, 1, 1},
-        {"%escape-check", control_escape_check, 1, 1},
-        {"error", control_error, 1, -1},
-        {"raise", control_raise, 1, 1},
-        {"error-object?", control_is_condition, 1, 1},
-        {"error-object-message", control_message, 1, 1},
-        {"error-object-irritants", control_irritants, 1, 1},
-        {"error-object-where", control_where, 1, 1},
-        {"%abort", control_abort, 1, 1},
-        {"exit", control_exit, 0, 1},
-        {"%compile", control_compile, 1, 2},
-        {"command-line", control_command_line, 0, 0},
-        {"current-seconds", control_seconds, 0, 0},
-        {"gc", control_collect, 0, 1},
-    };
-    machine_define(m, infos, sizeof infos / sizeof *infos);
-}
+static const primitive_info primitives[] = {
+    {"apply", control_apply, 2, -1},
+    {"values", control_values, 0, -1},
+    {"%values->list", control_values_list, 1, 1},
+    {"%handlers", control_handlers, 0, 0},
+    {"%set-handlers!", control_set_handlers, 1, 1},
+    {"%winds", control_winds, 0, 0},
+    {"%set-winds!", control_set_winds, 1, 1},
+    {"%escape-end", control_escape_end, 1, 1},
+    {"%escape-check", control_escape_check, 1, 1},
+    {"error", control_error, 1, -1},
+    {"raise", control_raise, 1, 1},
+    {"error-object?", control_is_condition, 1, 1},
+    {"error-object-message", control_message, 1, 1},
+    {"error-object-irritants", control_irritants, 1, 1},
+    {"error-object-where", control_where, 1, 1},
+    {"%abort", control_abort, 1, 1},
+    {"exit", control_exit, 0, 1},
+    {"%compile", control_compile, 1, 2},
+    {"command-line", control_command_line, 0, 0},
+    {"current-seconds", control_seconds, 0, 0},
+    {"gc", control_collect, 0, 1},
+};
+
+void control_init(machine *m) { machine_define(m, primitives, sizeof primitives / sizeof *primitives); }

@@ -62,7 +62,7 @@ void error_argument(machine *m, const char *who, uint32_t index, const char *exp
 }
 
 void error_range(machine *m, const char *who, intptr_t index, size_t length) {
-    error_throw(m, "%s: index %td is out of range 0 to %zu", who, index, length);
+    error_throw(m, "%s: index %td is out of range for length %zu", who, index, length);
 }
 
 void error_memory(machine *m) {

@@ -16,14 +16,32 @@ static const struct operation {
     uint32_t arguments;
     bool folds; /* (+ a b c) is (+ (+ a b) c) */
 } operations[] = {
-    {"%record-ref", OP_RECORD_REF, 3, 0}, {"%record-set!", OP_RECORD_SET, 4, 0},
-    {"car", OP_CAR, 1, 0}, {"cdr", OP_CDR, 1, 0}, {"cadr", OP_CADR, 1, 0}, {"cons", OP_CONS, 2, 0},
-    {"set-car!", OP_SET_CAR, 2, 0}, {"set-cdr!", OP_SET_CDR, 2, 0}, {"+", OP_ADD, 2, 1}, {"-", OP_SUBTRACT, 2, 1},
-    {"*", OP_MULTIPLY, 2, 1}, {"quotient", OP_QUOTIENT, 2, 0}, {"remainder", OP_REMAINDER, 2, 0},
-    {"=", OP_NUMBER_EQUAL, 2, 0}, {"<", OP_LESS, 2, 0}, {">", OP_GREATER, 2, 0}, {"<=", OP_LESS_EQUAL, 2, 0},
-    {">=", OP_GREATER_EQUAL, 2, 0}, {"eq?", OP_EQ, 2, 0}, {"eqv?", OP_EQV, 2, 0}, {"not", OP_NOT, 1, 0},
-    {"null?", OP_IS_NULL, 1, 0}, {"pair?", OP_IS_PAIR, 1, 0}, {"vector-ref", OP_VECTOR_REF, 2, 0},
-    {"vector-set!", OP_VECTOR_SET, 3, 0}, {"string-ref", OP_STRING_REF, 2, 0},
+    {"%record-ref", OP_RECORD_REF, 3, 0},
+    {"%record-set!", OP_RECORD_SET, 4, 0},
+    {"car", OP_CAR, 1, 0},
+    {"cdr", OP_CDR, 1, 0},
+    {"cadr", OP_CADR, 1, 0},
+    {"cons", OP_CONS, 2, 0},
+    {"set-car!", OP_SET_CAR, 2, 0},
+    {"set-cdr!", OP_SET_CDR, 2, 0},
+    {"+", OP_ADD, 2, 1},
+    {"-", OP_SUBTRACT, 2, 1},
+    {"*", OP_MULTIPLY, 2, 1},
+    {"quotient", OP_QUOTIENT, 2, 0},
+    {"remainder", OP_REMAINDER, 2, 0},
+    {"=", OP_NUMBER_EQUAL, 2, 0},
+    {"<", OP_LESS, 2, 0},
+    {">", OP_GREATER, 2, 0},
+    {"<=", OP_LESS_EQUAL, 2, 0},
+    {">=", OP_GREATER_EQUAL, 2, 0},
+    {"eq?", OP_EQ, 2, 0},
+    {"eqv?", OP_EQV, 2, 0},
+    {"not", OP_NOT, 1, 0},
+    {"null?", OP_IS_NULL, 1, 0},
+    {"pair?", OP_IS_PAIR, 1, 0},
+    {"vector-ref", OP_VECTOR_REF, 2, 0},
+    {"vector-set!", OP_VECTOR_SET, 3, 0},
+    {"string-ref", OP_STRING_REF, 2, 0},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations, FOLD_MAX = 16 };
 _Static_assert(OPERATIONS <= 64, "machine.redefined has a bit for each");
@@ -39,9 +57,19 @@ static const struct form {
 };
 
 void expand_init(machine *m) {
-    static const char *const keywords[] = {
-        "else", "=>", "unquote", "unquote-splicing", "%append", "%list->vector", "%guard", "raise-continuable",
-        "call-with-values", "make-promise", "%make-record-type", "%make-record", "%record?"};
+    static const char *const keywords[] = {"else",
+                                           "=>",
+                                           "unquote",
+                                           "unquote-splicing",
+                                           "%append",
+                                           "%list->vector",
+                                           "%guard",
+                                           "raise-continuable",
+                                           "call-with-values",
+                                           "make-promise",
+                                           "%make-record-type",
+                                           "%make-record",
+                                           "%record?"};
     for (size_t i = 0; i < FORM_COUNT; i++) intern_text(m, forms[i].name);
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) intern_text(m, keywords[i]);
     for (size_t i = 0; i < OPERATIONS; i++) intern_text(m, operations[i].name);
@@ -96,9 +124,9 @@ static node *node_list(expander *x, enum node_kind kind, uint32_t count, scope s
     return n;
 }
 
-node *node_call(expander *x, node *operator, uint32_t count, scope s) {
+node *node_call(expander *x, node *callee, uint32_t count, scope s) {
     node *n = node_list(x, NODE_CALL, count, s);
-    n->list.operator = operator;
+    n->list.callee = callee;
     return n;
 }
 
@@ -225,10 +253,10 @@ static node *expand_call(expander *x, value form, scope s) {
     node *call = node_call(x, NULL, count, s);
     if (v && v->loop && v->loop->depth >= s.jump_depth && count == v->loop->arguments) {
         loop_use(x, v->loop); /* it may become a jump */
-        call->list.operator = node_new(x, NODE_LOCAL, s);
-        call->list.operator->local.variable = v;
+        call->list.callee = node_new(x, NODE_LOCAL, s);
+        call->list.callee->local.variable = v;
     } else {
-        call->list.operator = expand(x, head, scope_inner(x, s));
+        call->list.callee = expand(x, head, scope_inner(x, s));
     }
     expand_arguments(x, cdr(form), call->list.items, s);
     return call;
@@ -315,8 +343,10 @@ node *expand_set(expander *x, value form, scope s) {
     node *n = node_new(x, v ? NODE_SET_LOCAL : NODE_SET_GLOBAL, s);
     n->set.variable = v;
     n->set.global = id;
-    if (v) v->assigned = true;
-    else redefine(x, id);
+    if (v)
+        v->assigned = true;
+    else
+        redefine(x, id);
     if (v && v->loop) expand_local(x, v, s);
     n->set.value = expand(x, car(cddr(form)), scope_inner(x, s));
     return n;
@@ -355,10 +385,12 @@ static void push_body(expander *x, value forms, scope s) {
     for (; is_pair(forms); forms = cdr(forms)) {
         value form = car(forms);
         bool proper = is_pair(form) && is_list(form);
-        if (proper && expand_is_keyword(car(form), FORM_BEGIN, s)) push_body(x, cdr(form), s);
+        if (proper && expand_is_keyword(car(form), FORM_BEGIN, s))
+            push_body(x, cdr(form), s);
         else if (proper && expand_is_keyword(car(form), FORM_RECORD_TYPE, s))
             push_body(x, cdr(expand_record_definitions(x, form, s)), s);
-        else machine_push(x->m, form);
+        else
+            machine_push(x->m, form);
     }
 }
 
@@ -398,8 +430,10 @@ node *expand_body(expander *x, value forms, scope s) {
     for (uint32_t i = 0; i < count; i++)
         if (is_definition(items[i], s)) defined = i + 1;
     node *n;
-    if (defined) n = expand_definitions(x, items, count, defined, s);
-    else if (count == 1) n = expand(x, items[0], s);
+    if (defined)
+        n = expand_definitions(x, items, count, defined, s);
+    else if (count == 1)
+        n = expand(x, items[0], s);
     else {
         n = node_list(x, NODE_SEQUENCE, count, s);
         for (uint32_t i = 0; i < count; i++)
@@ -462,7 +496,7 @@ node *loop_close(expander *x, loop *l, function *f, node **values, scope s) {
         if (o->used_at > l->opened_at) o->escapes = true;
     node *lambda = node_new(x, NODE_LAMBDA, s), *call = node_call(x, node_new(x, NODE_LOCAL, s), n->loop.count, s);
     lambda->function = f;
-    call->list.operator->local.variable = l->name;
+    call->list.callee->local.variable = l->name;
     call->list.items = values;
     node *letrec = node_let(x, l->name, lambda, call, s);
     letrec->kind = NODE_LETREC;

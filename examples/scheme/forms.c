@@ -109,13 +109,14 @@ node *expand_case(expander *x, value form, scope s) {
 /* The next values of a do loop's variables, as a call of the loop. */
 static node *expand_steps(expander *x, value bindings, loop *l, function *f, scope s) {
     GC_ROOT_VALUES(x->m->gc, bindings);
-    node *operator = node_new(x, NODE_LOCAL, s);
-    operator->local.variable = l->name;
+    node *callee = node_new(x, NODE_LOCAL, s);
+    callee->local.variable = l->name;
     loop_use(x, l);
-    node *call = node_call(x, operator, f->parameters_count, s);
+    node *call = node_call(x, callee, f->parameters_count, s);
     for (uint32_t i = 0; i < f->parameters_count; i++, bindings = cdr(bindings)) {
         value step = cddr(car(bindings));
-        call->list.items[i] = step == NIL ? expand_local(x, f->parameters[i], s) : expand(x, car(step), scope_inner(x, s));
+        call->list.items[i] =
+            step == NIL ? expand_local(x, f->parameters[i], s) : expand(x, car(step), scope_inner(x, s));
     }
     return call;
 }
@@ -189,12 +190,18 @@ static node *expand_template(expander *x, value v, int level, scope s) {
     if (!has_unquote(x, v, s)) return expand_constant(x, v, s);
     GC_ROOT_VALUES(x->m->gc, v);
     node *n;
-    if (is_kind(v, KIND_VECTOR)) n = expand_vector_template(x, v, level, s);
-    else if (!is_pair(v)) n = expand_constant(x, v, s);
-    else if (is_tagged(v, KEYWORD_UNQUOTE, s) && level == 1) n = expand(x, cadr(v), s);
-    else if (is_tagged(v, KEYWORD_UNQUOTE, s)) n = expand_nested_template(x, v, level - 1, s);
-    else if (is_tagged(v, FORM_QUASIQUOTE, s)) n = expand_nested_template(x, v, level + 1, s);
-    else if (is_tagged(v, KEYWORD_UNQUOTE_SPLICING, s) && level > 1) n = expand_nested_template(x, v, level - 1, s);
+    if (is_kind(v, KIND_VECTOR))
+        n = expand_vector_template(x, v, level, s);
+    else if (!is_pair(v))
+        n = expand_constant(x, v, s);
+    else if (is_tagged(v, KEYWORD_UNQUOTE, s) && level == 1)
+        n = expand(x, cadr(v), s);
+    else if (is_tagged(v, KEYWORD_UNQUOTE, s))
+        n = expand_nested_template(x, v, level - 1, s);
+    else if (is_tagged(v, FORM_QUASIQUOTE, s))
+        n = expand_nested_template(x, v, level + 1, s);
+    else if (is_tagged(v, KEYWORD_UNQUOTE_SPLICING, s) && level > 1)
+        n = expand_nested_template(x, v, level - 1, s);
     else if (is_tagged(car(v), KEYWORD_UNQUOTE_SPLICING, s) && level == 1) {
         n = node_call_global(x, KEYWORD_APPEND, 2, s);
         n->list.items[0] = expand(x, cadr(car(v)), s);
@@ -379,7 +386,8 @@ static void push_predicate(machine *m, value *parts) {
 
 static void check_record(expander *x, value form, scope s) {
     const char *name = "define-record-type";
-    if (list_length(form) < 4) expand_fail(x, s, name, "it must be (define-record-type name constructor predicate field ...)");
+    if (list_length(form) < 4)
+        expand_fail(x, s, name, "it must be (define-record-type name constructor predicate field ...)");
     if (!is_kind(cadr(form), KIND_SYMBOL)) expand_fail(x, s, name, "the name must be a symbol");
     value constructor = car(cddr(form));
     if (constructor != FALSE_VALUE && (!is_pair(constructor) || !is_list(constructor)))
@@ -416,6 +424,7 @@ value expand_record_definitions(expander *x, value form, scope s) {
 }
 
 node *expand_record_type(expander *x, value form, scope s) {
-    if (!s.top) expand_fail(x, s, "define-record-type", "a definition must be at the start of a body or at the top level");
+    if (!s.top)
+        expand_fail(x, s, "define-record-type", "a definition must be at the start of a body or at the top level");
     return expand_sequence(x, cdr(expand_record_definitions(x, form, s)), s);
 }

@@ -1,10 +1,10 @@
 /* list.c - primitives on pairs, lists, vectors and records, and the predicates of kinds. */
 #include "scheme.h"
 
-#define PREDICATE(function, condition)                                   \
-    static value function(machine *m, value *a, uint32_t count) {        \
-        (void)m, (void)count;                                            \
-        return boolean(condition);                                       \
+#define PREDICATE(function, condition)                            \
+    static value function(machine *m, value *a, uint32_t count) { \
+        (void)m, (void)count;                                     \
+        return boolean(condition);                                \
     }
 PREDICATE(list_is_pair, is_pair(a[0]))
 PREDICATE(list_is_null, a[0] == NIL)
@@ -43,12 +43,14 @@ static value path(machine *m, const char *who, value *a) {
     }
     return v;
 }
-#define PATH(name)                                                                                                   \
+#define PATH(name) \
     static value list_##name(machine *m, value *a, uint32_t count) { return (void)count, path(m, #name, a); }
+/* clang-format off */
 PATH(car) PATH(cdr) PATH(caar) PATH(cadr) PATH(cdar) PATH(cddr) PATH(caaar) PATH(caadr) PATH(cadar) PATH(caddr)
 PATH(cdaar) PATH(cdadr) PATH(cddar) PATH(cdddr) PATH(cadddr) PATH(cddddr)
+    /* clang-format on */
 
-static value list_set_car(machine *m, value *a, uint32_t count) {
+    static value list_set_car(machine *m, value *a, uint32_t count) {
     (void)count, want_pair(m, "set-car!", a);
     set_field(m, &pair_of(a[0])->car, a[1]);
     return NONE;
@@ -139,23 +141,23 @@ static value list_ref(machine *m, value *a, uint32_t count) {
     return car(v);
 }
 
-#define MEMBER(function, name, same)                                                  \
-    static value function(machine *m, value *a, uint32_t count) {                     \
-        (void)count;                                                                  \
-        value v = a[1];                                                               \
-        for (; is_pair(v); v = cdr(v))                                                \
-            if (same(a[0], car(v))) return v;                                         \
-        if (v != NIL) error_argument(m, name, 1, "a list", a[1]);                     \
-        return FALSE_VALUE;                                                           \
+#define MEMBER(function, name, same)                              \
+    static value function(machine *m, value *a, uint32_t count) { \
+        (void)count;                                              \
+        value v = a[1];                                           \
+        for (; is_pair(v); v = cdr(v))                            \
+            if (same(a[0], car(v))) return v;                     \
+        if (v != NIL) error_argument(m, name, 1, "a list", a[1]); \
+        return FALSE_VALUE;                                       \
     }
-#define ASSOCIATION(function, name, same)                                             \
-    static value function(machine *m, value *a, uint32_t count) {                     \
-        (void)count;                                                                  \
-        value v = a[1];                                                               \
-        for (; is_pair(v) && is_pair(car(v)); v = cdr(v))                             \
-            if (same(a[0], car(car(v)))) return car(v);                               \
-        if (v != NIL) error_argument(m, name, 1, "a list of pairs", a[1]);            \
-        return FALSE_VALUE;                                                           \
+#define ASSOCIATION(function, name, same)                                  \
+    static value function(machine *m, value *a, uint32_t count) {          \
+        (void)count;                                                       \
+        value v = a[1];                                                    \
+        for (; is_pair(v) && is_pair(car(v)); v = cdr(v))                  \
+            if (same(a[0], car(car(v)))) return car(v);                    \
+        if (v != NIL) error_argument(m, name, 1, "a list of pairs", a[1]); \
+        return FALSE_VALUE;                                                \
     }
 #define SAME(a, b) ((a) == (b))
 MEMBER(list_memq, "memq", SAME)
@@ -288,31 +290,70 @@ static value list_make_record(machine *m, value *a, uint32_t count) {
     return value_of(r);
 }
 
-void list_init(machine *m) {
-    static const primitive_info infos[] = {
-        {"pair?", list_is_pair, 1, 1}, {"null?", list_is_null, 1, 1}, {"list?", list_is_list, 1, 1},
-        {"symbol?", list_is_symbol, 1, 1}, {"string?", list_is_string, 1, 1}, {"char?", list_is_char, 1, 1},
-        {"boolean?", list_is_boolean, 1, 1}, {"vector?", list_is_vector, 1, 1}, {"eof-object?", list_is_eof, 1, 1},
-        {"procedure?", list_is_procedure, 1, 1}, {"not", list_not, 1, 1}, {"eq?", list_eq, 2, 2},
-        {"eqv?", list_eqv, 2, 2}, {"equal?", list_equal, 2, 2}, {"cons", list_cons, 2, 2}, {"car", list_car, 1, 1},
-        {"cdr", list_cdr, 1, 1}, {"caar", list_caar, 1, 1}, {"cadr", list_cadr, 1, 1}, {"cdar", list_cdar, 1, 1},
-        {"cddr", list_cddr, 1, 1}, {"caaar", list_caaar, 1, 1}, {"caadr", list_caadr, 1, 1},
-        {"cadar", list_cadar, 1, 1}, {"caddr", list_caddr, 1, 1}, {"cdaar", list_cdaar, 1, 1},
-        {"cdadr", list_cdadr, 1, 1}, {"cddar", list_cddar, 1, 1}, {"cdddr", list_cdddr, 1, 1},
-        {"cadddr", list_cadddr, 1, 1}, {"cddddr", list_cddddr, 1, 1}, {"set-car!", list_set_car, 2, 2},
-        {"set-cdr!", list_set_cdr, 2, 2}, {"list", list_list, 0, -1}, {"length", list_length_of, 1, 1},
-        {"append", list_append, 0, -1}, {"%append", list_append, 0, -1}, {"reverse", list_reverse, 1, 1},
-        {"reverse!", list_reverse_in_place, 1, 1}, {"list-tail", list_tail, 2, 2}, {"list-ref", list_ref, 2, 2},
-        {"memq", list_memq, 2, 2}, {"memv", list_memv, 2, 2}, {"%member", list_member, 2, 2},
-        {"assq", list_assq, 2, 2}, {"assv", list_assv, 2, 2}, {"%assoc", list_assoc, 2, 2},
-        {"make-vector", list_make_vector, 1, 2}, {"vector", list_vector, 0, -1},
-        {"vector-length", list_vector_length, 1, 1}, {"vector-ref", list_vector_ref, 2, 2},
-        {"vector-set!", list_vector_set, 3, 3}, {"vector-fill!", list_vector_fill, 2, 4},
-        {"vector-copy", list_vector_copy, 1, 3}, {"subvector", list_vector_copy, 3, 3},
-        {"vector-copy!", list_vector_copy_in, 3, 5}, {"vector-append", list_vector_append, 0, -1},
-        {"vector->list", list_vector_to_list, 1, 3}, {"list->vector", list_to_vector, 1, 1},
-        {"%list->vector", list_to_vector, 1, 1}, {"%make-record-type", list_make_record_type, 2, 2},
-        {"%make-record", list_make_record, 1, -1}, {"%record?", list_is_record, 2, 2},
-    };
-    machine_define(m, infos, sizeof infos / sizeof *infos);
-}
+static const primitive_info primitives[] = {
+    {"pair?", list_is_pair, 1, 1},
+    {"null?", list_is_null, 1, 1},
+    {"list?", list_is_list, 1, 1},
+    {"symbol?", list_is_symbol, 1, 1},
+    {"string?", list_is_string, 1, 1},
+    {"char?", list_is_char, 1, 1},
+    {"boolean?", list_is_boolean, 1, 1},
+    {"vector?", list_is_vector, 1, 1},
+    {"eof-object?", list_is_eof, 1, 1},
+    {"procedure?", list_is_procedure, 1, 1},
+    {"not", list_not, 1, 1},
+    {"eq?", list_eq, 2, 2},
+    {"eqv?", list_eqv, 2, 2},
+    {"equal?", list_equal, 2, 2},
+    {"cons", list_cons, 2, 2},
+    {"car", list_car, 1, 1},
+    {"cdr", list_cdr, 1, 1},
+    {"caar", list_caar, 1, 1},
+    {"cadr", list_cadr, 1, 1},
+    {"cdar", list_cdar, 1, 1},
+    {"cddr", list_cddr, 1, 1},
+    {"caaar", list_caaar, 1, 1},
+    {"caadr", list_caadr, 1, 1},
+    {"cadar", list_cadar, 1, 1},
+    {"caddr", list_caddr, 1, 1},
+    {"cdaar", list_cdaar, 1, 1},
+    {"cdadr", list_cdadr, 1, 1},
+    {"cddar", list_cddar, 1, 1},
+    {"cdddr", list_cdddr, 1, 1},
+    {"cadddr", list_cadddr, 1, 1},
+    {"cddddr", list_cddddr, 1, 1},
+    {"set-car!", list_set_car, 2, 2},
+    {"set-cdr!", list_set_cdr, 2, 2},
+    {"list", list_list, 0, -1},
+    {"length", list_length_of, 1, 1},
+    {"append", list_append, 0, -1},
+    {"%append", list_append, 0, -1},
+    {"reverse", list_reverse, 1, 1},
+    {"reverse!", list_reverse_in_place, 1, 1},
+    {"list-tail", list_tail, 2, 2},
+    {"list-ref", list_ref, 2, 2},
+    {"memq", list_memq, 2, 2},
+    {"memv", list_memv, 2, 2},
+    {"%member", list_member, 2, 2},
+    {"assq", list_assq, 2, 2},
+    {"assv", list_assv, 2, 2},
+    {"%assoc", list_assoc, 2, 2},
+    {"make-vector", list_make_vector, 1, 2},
+    {"vector", list_vector, 0, -1},
+    {"vector-length", list_vector_length, 1, 1},
+    {"vector-ref", list_vector_ref, 2, 2},
+    {"vector-set!", list_vector_set, 3, 3},
+    {"vector-fill!", list_vector_fill, 2, 4},
+    {"vector-copy", list_vector_copy, 1, 3},
+    {"subvector", list_vector_copy, 3, 3},
+    {"vector-copy!", list_vector_copy_in, 3, 5},
+    {"vector-append", list_vector_append, 0, -1},
+    {"vector->list", list_vector_to_list, 1, 3},
+    {"list->vector", list_to_vector, 1, 1},
+    {"%list->vector", list_to_vector, 1, 1},
+    {"%make-record-type", list_make_record_type, 2, 2},
+    {"%make-record", list_make_record, 1, -1},
+    {"%record?", list_is_record, 2, 2},
+};
+
+void list_init(machine *m) { machine_define(m, primitives, sizeof primitives / sizeof *primitives); }

@@ -63,7 +63,8 @@ static void run_loop(machine *m) {
     m->interactive = isatty(0);
     for (bool ended = false; !ended;) {
         value result = NONE;
-        if (!error_protect(m, run_form, &ended, &result)) skip_line(port_of(m->r.input));
+        if (!error_protect(m, run_form, &ended, &result))
+            skip_line(port_of(m->r.input));
         else if (result != NONE) {
             m->token.length = 0;
             print_value(&m->token, result, true);
@@ -76,9 +77,12 @@ static void run_loop(machine *m) {
 static size_t parse_bytes(const char *text) {
     char *end;
     double number = strtod(text, &end);
-    if (*end == 'K' || *end == 'k') number *= 1 << 10, end++;
-    else if (*end == 'M' || *end == 'm') number *= 1 << 20, end++;
-    else if (*end == 'G' || *end == 'g') number *= 1 << 30, end++;
+    if (*end == 'K' || *end == 'k')
+        number *= 1 << 10, end++;
+    else if (*end == 'M' || *end == 'm')
+        number *= 1 << 20, end++;
+    else if (*end == 'G' || *end == 'g')
+        number *= 1 << 30, end++;
     if (*end || end == text || !(number >= 0 && number < 1e15)) {
         fprintf(stderr, "scheme: not a size in bytes: %s (K, M and G may follow a number)\n", text);
         exit(64);
@@ -90,9 +94,12 @@ static size_t parse_bytes(const char *text) {
 static int parse_options(int argc, char **argv, gc_options *options, bool *stats) {
     int i = 1;
     for (; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
-        if (!strncmp(argv[i], "--heap-max=", 11)) options->heap_bytes_max = parse_bytes(argv[i] + 11);
-        else if (!strncmp(argv[i], "--nursery=", 10)) options->nursery_bytes = parse_bytes(argv[i] + 10);
-        else if (!strcmp(argv[i], "--stats")) *stats = true;
+        if (!strncmp(argv[i], "--heap-max=", 11))
+            options->heap_bytes_max = parse_bytes(argv[i] + 11);
+        else if (!strncmp(argv[i], "--nursery=", 10))
+            options->nursery_bytes = parse_bytes(argv[i] + 10);
+        else if (!strcmp(argv[i], "--stats"))
+            *stats = true;
         else {
             fputs("usage: scheme [--heap-max=BYTES] [--nursery=BYTES] [--stats] [FILE ARGUMENT...]\n", stderr);
             exit(strcmp(argv[i], "--help") ? 64 : 0);
@@ -117,7 +124,8 @@ int main(int argc, char **argv) {
     machine_init(&m, &options);
     m.r.arguments = set_arguments(&m, argv + first, argc - first);
     int status = 0;
-    if (first == argc) run_loop(&m);
+    if (first == argc)
+        run_loop(&m);
     else {
         value ignored;
         status = error_protect(&m, run_file, argv[first], &ignored) ? 0 : 1;

@@ -11,7 +11,8 @@ bool is_number(value v) { return is_fixnum(v) || is_kind(v, KIND_FLONUM); }
 double number_double(value v) { return is_fixnum(v) ? (double)fixnum_of(v) : flonum_of(v)->number; }
 
 value number_integer(machine *m, double d) {
-    return d >= (double)FIXNUM_MIN && d < -(double)FIXNUM_MIN && d == floor(d) ? fixnum((intptr_t)d) : make_flonum(m, d);
+    return d >= (double)FIXNUM_MIN && d < -(double)FIXNUM_MIN && d == floor(d) ? fixnum((intptr_t)d)
+                                                                               : make_flonum(m, d);
 }
 
 static value from_wide(machine *m, __int128 n) {
@@ -107,7 +108,10 @@ size_t number_format(value v, int radix, char buffer[80]) {
 }
 
 static int digit_of(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : c >= 'A' && c <= 'Z' ? c - 'A' + 10 : 99;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 10
+           : c >= 'A' && c <= 'Z' ? c - 'A' + 10
+                                  : 99;
 }
 
 /* An integer; false if there is anything but a sign and digits. One too large for a fixnum becomes a flonum. */
@@ -133,12 +137,14 @@ static bool is_decimal(const char *bytes, size_t length) {
     bool digit = false;
     for (size_t i = 0; i < length; i++) {
         char c = bytes[i];
-        if (c >= '0' && c <= '9') digit = true;
+        if (c >= '0' && c <= '9')
+            digit = true;
         else if (c == 'e' || c == 'E') {
             if (!digit || i + 1 == length) return false;
         } else if (c == '+' || c == '-') {
             if (i != 0 && bytes[i - 1] != 'e' && bytes[i - 1] != 'E') return false;
-        } else if (c != '.') return false;
+        } else if (c != '.')
+            return false;
     }
     return digit;
 }
@@ -149,8 +155,10 @@ bool number_parse(machine *m, const char *bytes, size_t length, int radix, value
     if (parse_integer(m, bytes, length, radix, result)) return true;
     if (radix != 10) return false;
     double d;
-    if (length == 6 && !memcmp(bytes + 1, "inf.0", 5) && (*bytes == '+' || *bytes == '-')) d = *bytes == '-' ? -INFINITY : INFINITY;
-    else if (length == 6 && (!memcmp(bytes, "+nan.0", 6) || !memcmp(bytes, "-nan.0", 6))) d = NAN;
+    if (length == 6 && !memcmp(bytes + 1, "inf.0", 5) && (*bytes == '+' || *bytes == '-'))
+        d = *bytes == '-' ? -INFINITY : INFINITY;
+    else if (length == 6 && (!memcmp(bytes, "+nan.0", 6) || !memcmp(bytes, "-nan.0", 6)))
+        d = NAN;
     else {
         if (!is_decimal(bytes, length)) return false;
         memcpy(copy, bytes, length);
@@ -164,7 +172,8 @@ bool number_parse(machine *m, const char *bytes, size_t length, int radix, value
 
 /* Primitives. */
 
-static value fold(machine *m, value *arguments, uint32_t count, value (*combine)(machine *, value, value), value first) {
+static value fold(machine *m, value *arguments, uint32_t count, value (*combine)(machine *, value, value),
+                  value first) {
     value result = first; /* fresh numbers only: nothing older is held across combine */
     for (uint32_t i = 0; i < count; i++) result = combine(m, result, arguments[i]);
     return result;
@@ -188,15 +197,15 @@ static value number_ratio(machine *m, value *arguments, uint32_t count) {
     return fold(m, arguments + 1, count - 1, divide, arguments[0]);
 }
 
-#define CHAIN(function, name, condition)                                                 \
-    static value function(machine *m, value *arguments, uint32_t count) {                \
-        bool holds = true;                                                               \
-        if (count == 1) operand(m, name, 0, arguments[0]);                               \
-        for (uint32_t i = 0; i + 1 < count; i++) {                                       \
-            int order = number_compare(m, name, arguments[i], arguments[i + 1]);         \
-            holds = holds && (condition);                                                \
-        }                                                                                \
-        return boolean(holds);                                                           \
+#define CHAIN(function, name, condition)                                         \
+    static value function(machine *m, value *arguments, uint32_t count) {        \
+        bool holds = true;                                                       \
+        if (count == 1) operand(m, name, 0, arguments[0]);                       \
+        for (uint32_t i = 0; i + 1 < count; i++) {                               \
+            int order = number_compare(m, name, arguments[i], arguments[i + 1]); \
+            holds = holds && (condition);                                        \
+        }                                                                        \
+        return boolean(holds);                                                   \
     }
 CHAIN(number_equal, "=", order == 0)
 CHAIN(number_less, "<", order == -1)
@@ -228,7 +237,9 @@ static value extreme(machine *m, const char *who, value *arguments, uint32_t cou
     return inexact ? make_flonum(m, number_double(arguments[best])) : arguments[best];
 }
 static value number_max(machine *m, value *arguments, uint32_t count) { return extreme(m, "max", arguments, count, 1); }
-static value number_min(machine *m, value *arguments, uint32_t count) { return extreme(m, "min", arguments, count, -1); }
+static value number_min(machine *m, value *arguments, uint32_t count) {
+    return extreme(m, "min", arguments, count, -1);
+}
 
 static value number_is_number(machine *m, value *a, uint32_t count) {
     (void)m, (void)count;
@@ -269,21 +280,21 @@ static value number_to_inexact(machine *m, value *a, uint32_t count) {
 }
 
 /* Functions that leave integers alone. */
-#define ROUNDING(function, name, c_function)                                      \
-    static value function(machine *m, value *a, uint32_t count) {                 \
-        (void)count;                                                              \
-        double d = operand(m, name, 0, a[0]);                                     \
-        return is_fixnum(a[0]) ? a[0] : make_flonum(m, c_function(d));            \
+#define ROUNDING(function, name, c_function)                           \
+    static value function(machine *m, value *a, uint32_t count) {      \
+        (void)count;                                                   \
+        double d = operand(m, name, 0, a[0]);                          \
+        return is_fixnum(a[0]) ? a[0] : make_flonum(m, c_function(d)); \
     }
 ROUNDING(number_floor, "floor", floor)
 ROUNDING(number_ceiling, "ceiling", ceil)
 ROUNDING(number_round, "round", nearbyint)
 ROUNDING(number_truncate, "truncate", trunc)
 
-#define REAL_FUNCTION(function, name, c_function)                                 \
-    static value function(machine *m, value *a, uint32_t count) {                 \
-        (void)count;                                                              \
-        return make_flonum(m, c_function(operand(m, name, 0, a[0])));             \
+#define REAL_FUNCTION(function, name, c_function)                     \
+    static value function(machine *m, value *a, uint32_t count) {     \
+        (void)count;                                                  \
+        return make_flonum(m, c_function(operand(m, name, 0, a[0]))); \
     }
 REAL_FUNCTION(number_exp, "exp", exp)
 REAL_FUNCTION(number_sin, "sin", sin)
@@ -304,7 +315,8 @@ static value number_atan(machine *m, value *a, uint32_t count) {
 static value number_sqrt(machine *m, value *a, uint32_t count) {
     (void)count;
     double root = sqrt(operand(m, "sqrt", 0, a[0]));
-    return is_fixnum(a[0]) && root * root == (double)fixnum_of(a[0]) && root < 0x1p31 ? number_integer(m, root) : make_flonum(m, root);
+    return is_fixnum(a[0]) && root * root == (double)fixnum_of(a[0]) && root < 0x1p31 ? number_integer(m, root)
+                                                                                      : make_flonum(m, root);
 }
 
 static value number_exact_integer_sqrt(machine *m, value *a, uint32_t count) {
@@ -353,10 +365,10 @@ static value number_from_string(machine *m, value *a, uint32_t count) {
 }
 
 /* Bit operations on fixnums. */
-#define BITWISE(function, name, operation)                                                    \
-    static value function(machine *m, value *a, uint32_t count) {                             \
-        (void)count;                                                                          \
-        return fixnum(want_fixnum(m, name, a, 0) operation want_fixnum(m, name, a, 1));        \
+#define BITWISE(function, name, operation)                                              \
+    static value function(machine *m, value *a, uint32_t count) {                       \
+        (void)count;                                                                    \
+        return fixnum(want_fixnum(m, name, a, 0) operation want_fixnum(m, name, a, 1)); \
     }
 BITWISE(number_and, "bitwise-and", &)
 BITWISE(number_or, "bitwise-or", |)
@@ -366,30 +378,60 @@ static value number_shift(machine *m, value *a, uint32_t count) {
     (void)count;
     intptr_t n = want_fixnum(m, "arithmetic-shift", a, 0), by = want_fixnum(m, "arithmetic-shift", a, 1);
     if (by <= 0) return fixnum(n >> (by < -62 ? 62 : -by));
-    return by > 64 ? make_flonum(m, ldexp((double)n, by > 5000 ? 5000 : (int)by)) : from_wide(m, (__int128)n * ((__int128)1 << by));
+    return by > 64 ? make_flonum(m, ldexp((double)n, by > 5000 ? 5000 : (int)by))
+                   : from_wide(m, (__int128)n * ((__int128)1 << by));
 }
 
-void number_init(machine *m) {
-    static const primitive_info infos[] = {
-        {"+", number_sum, 0, -1}, {"*", number_product, 0, -1}, {"-", number_difference, 1, -1},
-        {"/", number_ratio, 1, -1}, {"=", number_equal, 1, -1}, {"<", number_less, 1, -1},
-        {">", number_greater, 1, -1}, {"<=", number_less_equal, 1, -1}, {">=", number_greater_equal, 1, -1},
-        {"quotient", number_quotient_of, 2, 2}, {"remainder", number_remainder_of, 2, 2},
-        {"modulo", number_modulo, 2, 2}, {"truncate-quotient", number_quotient_of, 2, 2},
-        {"truncate-remainder", number_remainder_of, 2, 2}, {"floor-remainder", number_modulo, 2, 2},
-        {"max", number_max, 1, -1}, {"min", number_min, 1, -1}, {"number?", number_is_number, 1, 1},
-        {"real?", number_is_number, 1, 1}, {"integer?", number_is_integer, 1, 1}, {"exact?", number_is_exact, 1, 1},
-        {"inexact?", number_is_inexact, 1, 1}, {"exact-integer?", number_is_exact_integer, 1, 1},
-        {"nan?", number_is_nan, 1, 1}, {"exact", number_to_exact, 1, 1}, {"inexact->exact", number_to_exact, 1, 1},
-        {"inexact", number_to_inexact, 1, 1}, {"exact->inexact", number_to_inexact, 1, 1},
-        {"floor", number_floor, 1, 1}, {"ceiling", number_ceiling, 1, 1}, {"round", number_round, 1, 1},
-        {"truncate", number_truncate, 1, 1}, {"exp", number_exp, 1, 1}, {"log", number_log, 1, 2},
-        {"sin", number_sin, 1, 1}, {"cos", number_cos, 1, 1}, {"tan", number_tan, 1, 1}, {"asin", number_asin, 1, 1},
-        {"acos", number_acos, 1, 1}, {"atan", number_atan, 1, 2}, {"sqrt", number_sqrt, 1, 1},
-        {"isqrt", number_exact_integer_sqrt, 1, 1}, {"expt", number_expt, 2, 2},
-        {"number->string", number_to_string, 1, 2}, {"string->number", number_from_string, 1, 2},
-        {"bitwise-and", number_and, 2, 2}, {"bitwise-or", number_or, 2, 2}, {"bitwise-xor", number_xor, 2, 2},
-        {"arithmetic-shift", number_shift, 2, 2},
-    };
-    machine_define(m, infos, sizeof infos / sizeof *infos);
-}
+static const primitive_info primitives[] = {
+    {"+", number_sum, 0, -1},
+    {"*", number_product, 0, -1},
+    {"-", number_difference, 1, -1},
+    {"/", number_ratio, 1, -1},
+    {"=", number_equal, 1, -1},
+    {"<", number_less, 1, -1},
+    {">", number_greater, 1, -1},
+    {"<=", number_less_equal, 1, -1},
+    {">=", number_greater_equal, 1, -1},
+    {"quotient", number_quotient_of, 2, 2},
+    {"remainder", number_remainder_of, 2, 2},
+    {"modulo", number_modulo, 2, 2},
+    {"truncate-quotient", number_quotient_of, 2, 2},
+    {"truncate-remainder", number_remainder_of, 2, 2},
+    {"floor-remainder", number_modulo, 2, 2},
+    {"max", number_max, 1, -1},
+    {"min", number_min, 1, -1},
+    {"number?", number_is_number, 1, 1},
+    {"real?", number_is_number, 1, 1},
+    {"integer?", number_is_integer, 1, 1},
+    {"exact?", number_is_exact, 1, 1},
+    {"inexact?", number_is_inexact, 1, 1},
+    {"exact-integer?", number_is_exact_integer, 1, 1},
+    {"nan?", number_is_nan, 1, 1},
+    {"exact", number_to_exact, 1, 1},
+    {"inexact->exact", number_to_exact, 1, 1},
+    {"inexact", number_to_inexact, 1, 1},
+    {"exact->inexact", number_to_inexact, 1, 1},
+    {"floor", number_floor, 1, 1},
+    {"ceiling", number_ceiling, 1, 1},
+    {"round", number_round, 1, 1},
+    {"truncate", number_truncate, 1, 1},
+    {"exp", number_exp, 1, 1},
+    {"log", number_log, 1, 2},
+    {"sin", number_sin, 1, 1},
+    {"cos", number_cos, 1, 1},
+    {"tan", number_tan, 1, 1},
+    {"asin", number_asin, 1, 1},
+    {"acos", number_acos, 1, 1},
+    {"atan", number_atan, 1, 2},
+    {"sqrt", number_sqrt, 1, 1},
+    {"isqrt", number_exact_integer_sqrt, 1, 1},
+    {"expt", number_expt, 2, 2},
+    {"number->string", number_to_string, 1, 2},
+    {"string->number", number_from_string, 1, 2},
+    {"bitwise-and", number_and, 2, 2},
+    {"bitwise-or", number_or, 2, 2},
+    {"bitwise-xor", number_xor, 2, 2},
+    {"arithmetic-shift", number_shift, 2, 2},
+};
+
+void number_init(machine *m) { machine_define(m, primitives, sizeof primitives / sizeof *primitives); }

@@ -79,7 +79,8 @@ static size_t symbol_slot(value index, const char *bytes, size_t length, uint64_
     size_t mask = slots->array.length - 1, i = hash & mask;
     for (; slots->items[i] != fixnum(0); i = (i + 1) & mask) {
         symbol *s = symbol_of(slots->items[i]);
-        if (s->hash == hash && string_length(s->name) == length && !memcmp(string_of(s->name)->bytes, bytes, length)) break;
+        if (s->hash == hash && string_length(s->name) == length && !memcmp(string_of(s->name)->bytes, bytes, length))
+            break;
     }
     return i;
 }

@@ -261,28 +261,27 @@ static value port_file_exists(machine *m, value *arguments, uint32_t count) {
     return boolean(access(path, F_OK) == 0);
 }
 
-void port_init(machine *m) {
-    static const primitive_info infos[] = {
-        {"display", port_display, 1, 2},
-        {"write", port_write_datum, 1, 2},
-        {"newline", port_newline, 0, 1},
-        {"write-char", port_write_char, 1, 2},
-        {"write-string", port_write_string, 1, 2},
-        {"open-input-file", port_open_input, 1, 1},
-        {"open-input-string", port_open_input_string, 1, 1},
-        {"open-output-string", port_open_output_string, 0, 0},
-        {"get-output-string", port_get_output_string, 1, 1},
-        {"read-char", port_read_char, 0, 1},
-        {"peek-char", port_peek_char, 0, 1},
-        {"read-line", port_read_line, 0, 1},
-        {"read-string", port_read_string, 1, 2},
-        {"read", port_read, 0, 1},
-        {"%read-source", port_read_source, 1, 1},
-        {"close-port", port_close, 1, 1},
-        {"%set-output!", port_set_output, 1, 1},
-        {"current-output-port", port_output, 0, 0},
-        {"current-input-port", port_input, 0, 0},
-        {"file-exists?", port_file_exists, 1, 1},
-    };
-    machine_define(m, infos, sizeof infos / sizeof *infos);
-}
+static const primitive_info primitives[] = {
+    {"display", port_display, 1, 2},
+    {"write", port_write_datum, 1, 2},
+    {"newline", port_newline, 0, 1},
+    {"write-char", port_write_char, 1, 2},
+    {"write-string", port_write_string, 1, 2},
+    {"open-input-file", port_open_input, 1, 1},
+    {"open-input-string", port_open_input_string, 1, 1},
+    {"open-output-string", port_open_output_string, 0, 0},
+    {"get-output-string", port_get_output_string, 1, 1},
+    {"read-char", port_read_char, 0, 1},
+    {"peek-char", port_peek_char, 0, 1},
+    {"read-line", port_read_line, 0, 1},
+    {"read-string", port_read_string, 1, 2},
+    {"read", port_read, 0, 1},
+    {"%read-source", port_read_source, 1, 1},
+    {"close-port", port_close, 1, 1},
+    {"%set-output!", port_set_output, 1, 1},
+    {"current-output-port", port_output, 0, 0},
+    {"current-input-port", port_input, 0, 0},
+    {"file-exists?", port_file_exists, 1, 1},
+};
+
+void port_init(machine *m) { machine_define(m, primitives, sizeof primitives / sizeof *primitives); }

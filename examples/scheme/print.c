@@ -42,8 +42,11 @@ size_t print_character_bytes(uint32_t c, char *out) {
 }
 
 static void print_character(printer *p, uint32_t c) {
-    static const struct { uint32_t c; const char *name; } names[] = {
-        {' ', "space"}, {'\n', "newline"}, {'\t', "tab"}, {'\r', "return"}, {0, "null"}, {127, "delete"}, {27, "escape"}};
+    static const struct {
+        uint32_t c;
+        const char *name;
+    } names[] = {{' ', "space"}, {'\n', "newline"}, {'\t', "tab"}, {'\r', "return"},
+                 {0, "null"},    {127, "delete"},   {27, "escape"}};
     if (p->write) {
         put(p, "#\\");
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -64,9 +67,12 @@ static void print_string(printer *p, const string *s) {
     put(p, "\"");
     for (size_t i = 0; i < s->array.length; i++) {
         char c = s->bytes[i];
-        if (c == '\n') put(p, "\\n");
-        else if (c == '\t') put(p, "\\t");
-        else if (c == '\r') put(p, "\\r");
+        if (c == '\n')
+            put(p, "\\n");
+        else if (c == '\t')
+            put(p, "\\t");
+        else if (c == '\r')
+            put(p, "\\r");
         else {
             if (c == '"' || c == '\\') put(p, "\\");
             text_add(p->text, &c, 1);
@@ -102,7 +108,8 @@ static void print_list(printer *p, value v, int depth) {
         if (!is_pair(v) || v == slow || is_over(p)) break;
         put(p, " ");
     }
-    if (is_pair(v)) put(p, " ...");
+    if (is_pair(v))
+        put(p, " ...");
     else if (v != NIL) {
         put(p, " . ");
         print_to(p, v, depth + 1);
@@ -160,31 +167,55 @@ static void print_object(printer *p, value v, int depth) {
     char number[80];
     switch (kind_of(v)) {
     case KIND_PAIR:
-    case KIND_SOURCE_PAIR: print_list(p, v, depth); break;
-    case KIND_FLONUM: text_add(p->text, number, number_format(v, 10, number)); break;
-    case KIND_STRING: print_string(p, string_of(v)); break;
-    case KIND_SYMBOL: text_add(p->text, string_of(symbol_of(v)->name)->bytes, string_length(symbol_of(v)->name)); break;
+    case KIND_SOURCE_PAIR:
+        print_list(p, v, depth);
+        break;
+    case KIND_FLONUM:
+        text_add(p->text, number, number_format(v, 10, number));
+        break;
+    case KIND_STRING:
+        print_string(p, string_of(v));
+        break;
+    case KIND_SYMBOL:
+        text_add(p->text, string_of(symbol_of(v)->name)->bytes, string_length(symbol_of(v)->name));
+        break;
     case KIND_VECTOR:
         put(p, "#(");
         print_items(p, vector_of(v)->items, vector_length(v), depth);
         put(p, ")");
         break;
-    case KIND_CLOSURE: put(p, "#<procedure>"); break;
+    case KIND_CLOSURE:
+        put(p, "#<procedure>");
+        break;
     case KIND_PRIMITIVE:
         put(p, "#<procedure ");
         put(p, ((primitive *)object_of(v))->info->name);
         put(p, ">");
         break;
-    case KIND_ESCAPE: put(p, "#<continuation>"); break;
-    case KIND_TABLE: put(p, "#<hash-table>"); break;
-    case KIND_RECORD: print_record(p, record_of(v), depth); break;
-    case KIND_RECORD_TYPE: print_named(p, "record-type", ((record_type *)object_of(v))->name); break;
-    case KIND_CONDITION: print_condition(p, object_of(v), depth); break;
-    case KIND_PORT: print_named(p, "port", port_of(v)->name); break;
+    case KIND_ESCAPE:
+        put(p, "#<continuation>");
+        break;
+    case KIND_TABLE:
+        put(p, "#<hash-table>");
+        break;
+    case KIND_RECORD:
+        print_record(p, record_of(v), depth);
+        break;
+    case KIND_RECORD_TYPE:
+        print_named(p, "record-type", ((record_type *)object_of(v))->name);
+        break;
+    case KIND_CONDITION:
+        print_condition(p, object_of(v), depth);
+        break;
+    case KIND_PORT:
+        print_named(p, "port", port_of(v)->name);
+        break;
     case KIND_VALUES:
         print_items(p, &((values *)object_of(v))->list, 1, depth);
         break;
-    default: put(p, "#<object>"); break;
+    default:
+        put(p, "#<object>");
+        break;
     }
 }
 
@@ -193,14 +224,22 @@ static void print_to(printer *p, value v, int depth) {
     if (depth > DEPTH_MAX || is_over(p)) {
         p->deep += depth > DEPTH_MAX;
         put(p, "...");
-    } else if (is_fixnum(v)) text_add(p->text, number, number_format(v, 10, number));
-    else if (is_character(v)) print_character(p, character_of(v));
-    else if (is_object(v)) print_object(p, v, depth);
-    else if (v == TRUE_VALUE) put(p, "#t");
-    else if (v == FALSE_VALUE) put(p, "#f");
-    else if (v == NIL) put(p, "()");
-    else if (v == END_OF_FILE) put(p, "#<eof>");
-    else put(p, "#<none>");
+    } else if (is_fixnum(v))
+        text_add(p->text, number, number_format(v, 10, number));
+    else if (is_character(v))
+        print_character(p, character_of(v));
+    else if (is_object(v))
+        print_object(p, v, depth);
+    else if (v == TRUE_VALUE)
+        put(p, "#t");
+    else if (v == FALSE_VALUE)
+        put(p, "#f");
+    else if (v == NIL)
+        put(p, "()");
+    else if (v == END_OF_FILE)
+        put(p, "#<eof>");
+    else
+        put(p, "#<none>");
 }
 
 void print_value(text *t, value v, bool write) {

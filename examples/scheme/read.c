@@ -32,8 +32,10 @@ static void skip_block_comment(reader *r) {
     for (int nesting = 1, c, before = 0; nesting > 0; before = c) {
         c = next(r);
         if (c < 0) error_throw_at(r->m, port_of(r->port)->file_id, start, "the comment #| is not closed");
-        if (before == '#' && c == '|') nesting++, c = 0;
-        else if (before == '|' && c == '#') nesting--, c = 0;
+        if (before == '#' && c == '|')
+            nesting++, c = 0;
+        else if (before == '|' && c == '#')
+            nesting--, c = 0;
     }
 }
 
@@ -41,10 +43,12 @@ static void skip_block_comment(reader *r) {
 static int skip(reader *r) {
     for (;;) {
         int c = peek(r);
-        if (is_blank(c)) next(r);
+        if (is_blank(c))
+            next(r);
         else if (c == ';')
             while (c >= 0 && c != '\n') c = next(r);
-        else return c;
+        else
+            return c;
     }
 }
 
@@ -138,7 +142,10 @@ static value read_vector(reader *r) {
 }
 
 static int hex_digit(int c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 static void read_hex_escape(reader *r) {
@@ -152,11 +159,14 @@ static void read_hex_escape(reader *r) {
 }
 
 static void read_escape(reader *r, int c) {
-    if (c == 'x') read_hex_escape(r);
+    if (c == 'x')
+        read_hex_escape(r);
     else if (c == '\n')
         while (peek(r) == ' ' || peek(r) == '\t') next(r);
-    else if (c < 0) fail(r, "unexpected end of file in a string");
-    else token_add(r, c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == 'a' ? 7 : c == '0' ? 0 : c);
+    else if (c < 0)
+        fail(r, "unexpected end of file in a string");
+    else
+        token_add(r, c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == 'a' ? 7 : c == '0' ? 0 : c);
 }
 
 /* A string or |symbol| up to `close`, into the token. */
@@ -165,9 +175,12 @@ static void read_delimited(reader *r, int close) {
     r->m->token.length = 0;
     for (int c; (c = next(r)) != close;) {
         if (c < 0)
-            error_throw_at(r->m, port_of(r->port)->file_id, start, "unexpected end of file: the %c is not closed", close);
-        if (c == '\\') read_escape(r, next(r));
-        else token_add(r, c);
+            error_throw_at(r->m, port_of(r->port)->file_id, start, "unexpected end of file: the %c is not closed",
+                           close);
+        if (c == '\\')
+            read_escape(r, next(r));
+        else
+            token_add(r, c);
     }
 }
 
@@ -182,9 +195,11 @@ static uint32_t utf8_decode(const text *t) {
 }
 
 static value read_character(reader *r) {
-    static const struct { const char *name; uint32_t c; } names[] = {
-        {"space", ' '}, {"newline", '\n'}, {"tab", '\t'}, {"return", '\r'}, {"null", 0}, {"nul", 0}, {"linefeed", '\n'},
-        {"delete", 127}, {"escape", 27}, {"backspace", 8}, {"alarm", 7}};
+    static const struct {
+        const char *name;
+        uint32_t c;
+    } names[] = {{"space", ' '},     {"newline", '\n'}, {"tab", '\t'},  {"return", '\r'}, {"null", 0}, {"nul", 0},
+                 {"linefeed", '\n'}, {"delete", 127},   {"escape", 27}, {"backspace", 8}, {"alarm", 7}};
     text *token = &r->m->token;
     token->length = 0;
     if (peek(r) < 0) fail(r, "unexpected end of file after #\\");
@@ -240,13 +255,19 @@ static value read_atom(reader *r) {
 /* One datum; END_OF_FILE; UNDEFINED for a comment that looks like a datum; DELETED for a lone dot. */
 static value read_item_at(reader *r, int c) {
     switch (c) {
-    case -1: return END_OF_FILE;
-    case '(': return next(r), read_list(r, ')');
-    case '[': return next(r), read_list(r, ']');
+    case -1:
+        return END_OF_FILE;
+    case '(':
+        return next(r), read_list(r, ')');
+    case '[':
+        return next(r), read_list(r, ']');
     case ')':
-    case ']': next(r), fail(r, "unexpected )");
-    case '\'': return next(r), read_quoted(r, "quote");
-    case '`': return next(r), read_quoted(r, "quasiquote");
+    case ']':
+        next(r), fail(r, "unexpected )");
+    case '\'':
+        return next(r), read_quoted(r, "quote");
+    case '`':
+        return next(r), read_quoted(r, "quasiquote");
     case ',':
         next(r);
         if (peek(r) != '@') return read_quoted(r, "unquote");
@@ -257,8 +278,10 @@ static value read_item_at(reader *r, int c) {
     case '|':
         next(r), read_delimited(r, '|');
         return intern(r->m, r->m->token.bytes ? r->m->token.bytes : "", r->m->token.length);
-    case '#': return next(r), read_hash(r);
-    default: return read_atom(r);
+    case '#':
+        return next(r), read_hash(r);
+    default:
+        return read_atom(r);
     }
 }
 

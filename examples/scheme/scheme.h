@@ -12,8 +12,8 @@
 
 /* A value is one word: xx..00 fixnum (so that zeroed memory reads as 0), xx..01 reference to an object, xx..10 immediate.
    gc.h must learn this before it is included. */
-#define GC_VALUE_IS_REF(word) (((word) & 1) != 0)
-#define GC_VALUE_TO_REF(word) ((word) - 1)
+#define GC_VALUE_IS_REF(word) (((word)&1) != 0)
+#define GC_VALUE_TO_REF(word) ((word)-1)
 #define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) + 1)
 
 #include "gc.h"
@@ -33,26 +33,48 @@ static inline bool are_fixnums(value a, value b) { return ((a | b) & 3) == 0; }
 
 /* Immediates: the third and fourth bit tell constants (00) from characters (01). */
 #define CONSTANT(n) ((value)(n) << 4 | 2)
-enum { CONSTANT_FALSE, CONSTANT_TRUE, CONSTANT_NIL, CONSTANT_NONE, CONSTANT_EOF, CONSTANT_UNDEFINED, CONSTANT_DELETED,
-       CONSTANT_CALL_AGAIN };
+enum {
+    CONSTANT_FALSE,
+    CONSTANT_TRUE,
+    CONSTANT_NIL,
+    CONSTANT_NONE,
+    CONSTANT_EOF,
+    CONSTANT_UNDEFINED,
+    CONSTANT_DELETED,
+    CONSTANT_CALL_AGAIN
+};
 #define FALSE_VALUE CONSTANT(CONSTANT_FALSE)
 #define TRUE_VALUE CONSTANT(CONSTANT_TRUE)
 #define NIL CONSTANT(CONSTANT_NIL)
-#define NONE CONSTANT(CONSTANT_NONE)           /* the value of what has no value */
+#define NONE CONSTANT(CONSTANT_NONE) /* the value of what has no value */
 #define END_OF_FILE CONSTANT(CONSTANT_EOF)
-#define UNDEFINED CONSTANT(CONSTANT_UNDEFINED) /* a variable before its definition; never seen by programs */
-#define DELETED CONSTANT(CONSTANT_DELETED)     /* the key of a removed table entry; never seen by programs */
+#define UNDEFINED CONSTANT(CONSTANT_UNDEFINED)   /* a variable before its definition; never seen by programs */
+#define DELETED CONSTANT(CONSTANT_DELETED)       /* the key of a removed table entry; never seen by programs */
 #define CALL_AGAIN CONSTANT(CONSTANT_CALL_AGAIN) /* a primitive's answer: make the call that is now on the stack */
 static inline value boolean(bool b) { return b ? TRUE_VALUE : FALSE_VALUE; }
-static inline bool is_true(value v) { return v != FALSE_VALUE; }
 static inline value character(uint32_t c) { return (value)c << 4 | 6; }
 static inline bool is_character(value v) { return (v & 15) == 6; }
 static inline uint32_t character_of(value v) { return (uint32_t)(v >> 4); }
 
 /* Objects. Their kinds index `types`; the two kinds of pairs are neighbours so that one comparison finds both. */
 enum {
-    KIND_PAIR, KIND_SOURCE_PAIR, KIND_FLONUM, KIND_STRING, KIND_SYMBOL, KIND_VECTOR, KIND_CLOSURE, KIND_PRIMITIVE,
-    KIND_ESCAPE, KIND_BOX, KIND_TABLE, KIND_RECORD, KIND_RECORD_TYPE, KIND_CONDITION, KIND_PORT, KIND_VALUES, KINDS
+    KIND_PAIR,
+    KIND_SOURCE_PAIR,
+    KIND_FLONUM,
+    KIND_STRING,
+    KIND_SYMBOL,
+    KIND_VECTOR,
+    KIND_CLOSURE,
+    KIND_PRIMITIVE,
+    KIND_ESCAPE,
+    KIND_BOX,
+    KIND_TABLE,
+    KIND_RECORD,
+    KIND_RECORD_TYPE,
+    KIND_CONDITION,
+    KIND_PORT,
+    KIND_VALUES,
+    KINDS
 };
 extern const gc_type types[KINDS];
 
@@ -179,7 +201,8 @@ static inline bool is_kind(value v, int kind) {
     return is_object(v) && ((gc_object *)object_of(v))->type == &types[kind];
 }
 static inline bool is_pair(value v) {
-    return is_object(v) && (uintptr_t)((gc_object *)object_of(v))->type - (uintptr_t)&types[KIND_PAIR] <= sizeof types[0];
+    return is_object(v) &&
+           (uintptr_t)((gc_object *)object_of(v))->type - (uintptr_t)&types[KIND_PAIR] <= sizeof types[0];
 }
 static inline int kind_of(value v) { return (int)(((gc_object *)object_of(v))->type - types); }
 
@@ -205,17 +228,17 @@ typedef struct text { /* a growing buffer in malloc'ed memory */
 
 /* The machine's registers that are roots, beside the stack. */
 typedef struct registers {
-    value literals; /* vector: the constants of all code */
-    value globals;  /* vector: global variables by symbol id */
-    value symbols;  /* vector: symbols by id */
-    value symbol_index; /* vector: symbols by hash */
-    value handlers; /* list of exception handlers, innermost first */
-    value winds;    /* list of dynamic-wind's (before . after), innermost first */
-    value escapes;  /* the innermost escape, or NIL */
-    value thrown;   /* on its way from a primitive to its handler */
+    value literals;         /* vector: the constants of all code */
+    value globals;          /* vector: global variables by symbol id */
+    value symbols;          /* vector: symbols by id */
+    value symbol_index;     /* vector: symbols by hash */
+    value handlers;         /* list of exception handlers, innermost first */
+    value winds;            /* list of the after thunks of dynamic-winds, innermost first */
+    value escapes;          /* the innermost escape, or NIL */
+    value thrown;           /* on its way from a primitive to its handler */
     value memory_exhausted; /* a condition, made beforehand */
-    value reserve;  /* memory to handle its exhaustion with: see machine_reserve */
-    value output;   /* port: current output */
+    value reserve;          /* memory to handle its exhaustion with: see machine_unwound */
+    value output;           /* port: current output */
     value input;
     value arguments; /* the command line */
 } registers;
@@ -233,13 +256,13 @@ struct machine {
     uint64_t collections; /* so far; a table hashed by address is stale when this has changed */
     jmp_buf recover;
     uint32_t call_count; /* with CALL_AGAIN: how many arguments the call to be made has */
-    bool running; /* errors go to Scheme handlers, not straight to the user */
+    bool running;        /* errors go to Scheme handlers, not straight to the user */
     bool interactive;
     char **files; /* names of source files by id; 0 is the prelude */
     uint32_t files_count;
     struct arena *arena;
-    code *codes; /* all of them, newest first */
-    text token; /* scratch of the reader and of printing */
+    code *codes;        /* all of them, newest first */
+    text token;         /* scratch of the reader and of printing */
     uint64_t redefined; /* bit i: the global of operation i no longer is what its instruction does; see expand.c */
     uint64_t start_ns;
     bool stats;
@@ -309,17 +332,18 @@ void machine_define(machine *m, const primitive_info *infos, size_t count);
 value *machine_global(machine *m, uint32_t id);
 
 /* vm.c */
-value vm_call(machine *m, uint32_t count); /* the procedure is on top of the stack, its arguments below */
+value vm_call(machine *m, uint32_t count);   /* the procedure is on top of the stack, its arguments below */
 value vm_resume(machine *m, uint32_t count); /* the same call, made by the frame that m->pc and m->fp tell */
 
 /* read.c */
-value read_datum(machine *m, value port, bool located); /* END_OF_FILE at the end; located: pairs remember their lines */
+value read_datum(machine *m, value port,
+                 bool located); /* END_OF_FILE at the end; located: pairs remember their lines */
 
 /* print.c. None of these allocates on the heap. */
 void text_add(text *t, const char *bytes, size_t length);
 void text_free(text *t);
 void print_value(text *t, value v, bool write);
-size_t print_character_bytes(uint32_t c, char *out); /* at most 4 */
+size_t print_character_bytes(uint32_t c, char *out);   /* at most 4 */
 void print_brief(char *buffer, size_t bytes, value v); /* as write does, cut short to fit */
 
 /* port.c */
@@ -337,7 +361,7 @@ value compile_datum(machine *m, value datum, uint32_t file, uint32_t line);
 
 /* number.c */
 bool is_number(value v);
-double number_double(value v); /* of a number */
+double number_double(value v);              /* of a number */
 value number_integer(machine *m, double d); /* fixnum if it fits, else flonum */
 value number_add(machine *m, value a, value b);
 value number_subtract(machine *m, value a, value b);
@@ -353,7 +377,8 @@ static inline intptr_t want_fixnum(machine *m, const char *who, value *arguments
     if (!is_fixnum(arguments[index])) error_argument(m, who, index, "an exact integer", arguments[index]);
     return fixnum_of(arguments[index]);
 }
-static inline void want_kind(machine *m, const char *who, value *arguments, uint32_t index, int kind, const char *name) {
+static inline void want_kind(machine *m, const char *who, value *arguments, uint32_t index, int kind,
+                             const char *name) {
     if (!is_kind(arguments[index], kind)) error_argument(m, who, index, name, arguments[index]);
 }
 static inline void want_string(machine *m, const char *who, value *arguments, uint32_t index) {
@@ -369,7 +394,8 @@ static inline size_t want_index(machine *m, const char *who, value *arguments, u
 typedef struct span {
     size_t start, end;
 } span;
-static inline span want_span(machine *m, const char *who, value *arguments, uint32_t count, uint32_t index, size_t length) {
+static inline span want_span(machine *m, const char *who, value *arguments, uint32_t count, uint32_t index,
+                             size_t length) {
     span s = {0, length};
     if (count > index + 1) s.end = want_index(m, who, arguments, index + 1, length);
     if (count > index) s.start = want_index(m, who, arguments, index, s.end);

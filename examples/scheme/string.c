@@ -85,15 +85,15 @@ static int compare(value a, value b) {
     return order ? order : (x > y) - (x < y);
 }
 
-#define STRING_ORDER(function, name, condition)                                   \
-    static value function(machine *m, value *a, uint32_t count) {                 \
-        bool holds = true;                                                        \
-        for (uint32_t i = 0; i < count; i++) want_string(m, name, a, i);          \
-        for (uint32_t i = 0; i + 1 < count; i++) {                                \
-            int order = compare(a[i], a[i + 1]);                                  \
-            holds = holds && (condition);                                         \
-        }                                                                         \
-        return boolean(holds);                                                    \
+#define STRING_ORDER(function, name, condition)                          \
+    static value function(machine *m, value *a, uint32_t count) {        \
+        bool holds = true;                                               \
+        for (uint32_t i = 0; i < count; i++) want_string(m, name, a, i); \
+        for (uint32_t i = 0; i + 1 < count; i++) {                       \
+            int order = compare(a[i], a[i + 1]);                         \
+            holds = holds && (condition);                                \
+        }                                                                \
+        return boolean(holds);                                           \
     }
 STRING_ORDER(string_equal, "string=?", order == 0)
 STRING_ORDER(string_less, "string<?", order < 0)
@@ -110,7 +110,9 @@ static value map_bytes(machine *m, const char *who, value *a, int (*change)(int)
     }
     return s;
 }
-static value string_upcase(machine *m, value *a, uint32_t n) { return (void)n, map_bytes(m, "string-upcase", a, toupper); }
+static value string_upcase(machine *m, value *a, uint32_t n) {
+    return (void)n, map_bytes(m, "string-upcase", a, toupper);
+}
 static value string_downcase(machine *m, value *a, uint32_t n) {
     return (void)n, map_bytes(m, "string-downcase", a, tolower);
 }
@@ -171,12 +173,12 @@ static value string_gensym(machine *m, value *a, uint32_t count) {
 
 /* Characters. */
 
-#define CHARACTER_ORDER(function, name, operator)                                                     \
-    static value function(machine *m, value *a, uint32_t count) {                                     \
-        bool holds = true;                                                                            \
-        for (uint32_t i = 0; i < count; i++) want_character(m, name, a, i);                           \
-        for (uint32_t i = 0; i + 1 < count; i++) holds = holds && a[i] operator a[i + 1];             \
-        return boolean(holds);                                                                        \
+#define CHARACTER_ORDER(function, name, relation)                                         \
+    static value function(machine *m, value *a, uint32_t count) {                         \
+        bool holds = true;                                                                \
+        for (uint32_t i = 0; i < count; i++) want_character(m, name, a, i);               \
+        for (uint32_t i = 0; i + 1 < count; i++) holds = holds && a[i] relation a[i + 1]; \
+        return boolean(holds);                                                            \
     }
 CHARACTER_ORDER(char_equal, "char=?", ==)
 CHARACTER_ORDER(char_less, "char<?", <)
@@ -184,11 +186,11 @@ CHARACTER_ORDER(char_greater, "char>?", >)
 CHARACTER_ORDER(char_less_equal, "char<=?", <=)
 CHARACTER_ORDER(char_greater_equal, "char>=?", >=)
 
-#define CHARACTER_CLASS(function, name, condition)                                \
-    static value function(machine *m, value *a, uint32_t count) {                 \
-        (void)count;                                                              \
-        uint32_t c = want_character(m, name, a, 0);                               \
-        return boolean(c < 128 && condition((int)c));                             \
+#define CHARACTER_CLASS(function, name, condition)                \
+    static value function(machine *m, value *a, uint32_t count) { \
+        (void)count;                                              \
+        uint32_t c = want_character(m, name, a, 0);               \
+        return boolean(c < 128 && condition((int)c));             \
     }
 CHARACTER_CLASS(char_is_alphabetic, "char-alphabetic?", isalpha)
 CHARACTER_CLASS(char_is_numeric, "char-numeric?", isdigit)
@@ -212,7 +214,9 @@ static value char_to_integer(machine *m, value *a, uint32_t count) {
 }
 static value char_from_integer(machine *m, value *a, uint32_t count) {
     (void)count;
-    return character((uint32_t)want_index(m, "integer->char", a, 0, 0x10ffff));
+    intptr_t code = want_fixnum(m, "integer->char", a, 0);
+    if (code < 0 || code > 0x10ffff) error_argument(m, "integer->char", 0, "a character code", a[0]);
+    return character((uint32_t)code);
 }
 static value char_digit(machine *m, value *a, uint32_t count) {
     (void)count;
@@ -220,23 +224,43 @@ static value char_digit(machine *m, value *a, uint32_t count) {
     return c >= '0' && c <= '9' ? fixnum((intptr_t)c - '0') : FALSE_VALUE;
 }
 
-void string_init(machine *m) {
-    static const primitive_info infos[] = {
-        {"substring", string_copy, 1, 3}, {"string-copy", string_copy, 1, 3}, {"make-string", string_make, 1, 2},
-        {"string", string_string, 0, -1}, {"string-length", string_length_of, 1, 1}, {"string-ref", string_ref, 2, 2},
-        {"string-set!", string_set, 3, 3}, {"string-append", string_append, 0, -1}, {"string=?", string_equal, 1, -1},
-        {"string<?", string_less, 1, -1}, {"string>?", string_greater, 1, -1}, {"string<=?", string_less_equal, 1, -1},
-        {"string>=?", string_greater_equal, 1, -1}, {"string-upcase", string_upcase, 1, 1},
-        {"string-downcase", string_downcase, 1, 1}, {"string->list", string_to_list, 1, 3},
-        {"list->string", string_from_list, 1, 1}, {"string-search", string_search, 2, 3},
-        {"string->symbol", string_to_symbol, 1, 1}, {"symbol->string", string_from_symbol, 1, 1},
-        {"gensym", string_gensym, 0, 0}, {"char=?", char_equal, 1, -1}, {"char<?", char_less, 1, -1},
-        {"char>?", char_greater, 1, -1}, {"char<=?", char_less_equal, 1, -1}, {"char>=?", char_greater_equal, 1, -1},
-        {"char-alphabetic?", char_is_alphabetic, 1, 1}, {"char-numeric?", char_is_numeric, 1, 1},
-        {"char-whitespace?", char_is_whitespace, 1, 1}, {"char-upper-case?", char_is_upper, 1, 1},
-        {"char-lower-case?", char_is_lower, 1, 1}, {"char-upcase", char_upcase, 1, 1},
-        {"char-downcase", char_downcase, 1, 1}, {"char->integer", char_to_integer, 1, 1},
-        {"integer->char", char_from_integer, 1, 1}, {"digit-value", char_digit, 1, 1},
-    };
-    machine_define(m, infos, sizeof infos / sizeof *infos);
-}
+static const primitive_info primitives[] = {
+    {"substring", string_copy, 1, 3},
+    {"string-copy", string_copy, 1, 3},
+    {"make-string", string_make, 1, 2},
+    {"string", string_string, 0, -1},
+    {"string-length", string_length_of, 1, 1},
+    {"string-ref", string_ref, 2, 2},
+    {"string-set!", string_set, 3, 3},
+    {"string-append", string_append, 0, -1},
+    {"string=?", string_equal, 1, -1},
+    {"string<?", string_less, 1, -1},
+    {"string>?", string_greater, 1, -1},
+    {"string<=?", string_less_equal, 1, -1},
+    {"string>=?", string_greater_equal, 1, -1},
+    {"string-upcase", string_upcase, 1, 1},
+    {"string-downcase", string_downcase, 1, 1},
+    {"string->list", string_to_list, 1, 3},
+    {"list->string", string_from_list, 1, 1},
+    {"string-search", string_search, 2, 3},
+    {"string->symbol", string_to_symbol, 1, 1},
+    {"symbol->string", string_from_symbol, 1, 1},
+    {"gensym", string_gensym, 0, 0},
+    {"char=?", char_equal, 1, -1},
+    {"char<?", char_less, 1, -1},
+    {"char>?", char_greater, 1, -1},
+    {"char<=?", char_less_equal, 1, -1},
+    {"char>=?", char_greater_equal, 1, -1},
+    {"char-alphabetic?", char_is_alphabetic, 1, 1},
+    {"char-numeric?", char_is_numeric, 1, 1},
+    {"char-whitespace?", char_is_whitespace, 1, 1},
+    {"char-upper-case?", char_is_upper, 1, 1},
+    {"char-lower-case?", char_is_lower, 1, 1},
+    {"char-upcase", char_upcase, 1, 1},
+    {"char-downcase", char_downcase, 1, 1},
+    {"char->integer", char_to_integer, 1, 1},
+    {"integer->char", char_from_integer, 1, 1},
+    {"digit-value", char_digit, 1, 1},
+};
+
+void string_init(machine *m) { machine_define(m, primitives, sizeof primitives / sizeof *primitives); }

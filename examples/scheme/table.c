@@ -23,8 +23,10 @@ static uint64_t hash(value v, bool by_content, int depth, bool *by_address) {
     uint64_t h = (uint64_t)kind_of(v);
     size_t i = 0;
     switch (kind_of(v)) {
-    case KIND_SYMBOL: return symbol_of(v)->hash;
-    case KIND_FLONUM: return memcpy(&h, &flonum_of(v)->number, sizeof h), mix(h);
+    case KIND_SYMBOL:
+        return symbol_of(v)->hash;
+    case KIND_FLONUM:
+        return memcpy(&h, &flonum_of(v)->number, sizeof h), mix(h);
     case KIND_STRING:
         if (by_content) return hash_bytes(string_of(v)->bytes, string_length(v));
         break;
@@ -39,7 +41,8 @@ static uint64_t hash(value v, bool by_content, int depth, bool *by_address) {
         for (; i < vector_length(v) && i < HASH_ITEMS_MAX; i++)
             h = mix(h * 31 + (depth ? hash(vector_of(v)->items[i], true, depth - 1, by_address) : 1));
         return h;
-    default: break;
+    default:
+        break;
     }
     *by_address = true;
     return mix(v);
@@ -49,7 +52,9 @@ static table *table_of(value v) { return object_of(v); }
 static size_t capacity_of(const table *t) { return vector_length(t->entries) / 2; }
 static value *entry(const table *t, size_t i) { return &vector_of(t->entries)->items[2 * i]; }
 
-static bool is_same(const table *t, value a, value b) { return a == b || (t->by_content ? is_equal(a, b) : is_eqv(a, b)); }
+static bool is_same(const table *t, value a, value b) {
+    return a == b || (t->by_content ? is_equal(a, b) : is_eqv(a, b));
+}
 
 /* The entry of the key, or else the free one where it would go. *by_address is set if that depends on the address. */
 static value *find(const table *t, value key, bool *by_address) {
@@ -58,8 +63,10 @@ static value *find(const table *t, value key, bool *by_address) {
     for (size_t i = hash(key, t->by_content, HASH_DEPTH_MAX, by_address) & mask;; i = (i + 1) & mask) {
         value *e = entry(t, i);
         if (e[0] == UNDEFINED) return free ? free : e;
-        if (e[0] == DELETED) free = free ? free : e;
-        else if (is_same(t, e[0], key)) return e;
+        if (e[0] == DELETED)
+            free = free ? free : e;
+        else if (is_same(t, e[0], key))
+            return e;
     }
 }
 
@@ -122,7 +129,9 @@ static value make_table(machine *m, bool by_content) {
 static value table_make(machine *m, value *a, uint32_t count) { return (void)a, (void)count, make_table(m, true); }
 static value table_make_eqv(machine *m, value *a, uint32_t count) { return (void)a, (void)count, make_table(m, false); }
 
-static value table_is(machine *m, value *a, uint32_t count) { return (void)m, (void)count, boolean(is_kind(a[0], KIND_TABLE)); }
+static value table_is(machine *m, value *a, uint32_t count) {
+    return (void)m, (void)count, boolean(is_kind(a[0], KIND_TABLE));
+}
 
 static value table_ref(machine *m, value *a, uint32_t count) {
     value v = want_table(m, "hash-table-ref/default", a);
@@ -203,21 +212,20 @@ static value table_to_alist(machine *m, value *a, uint32_t count) {
     return list;
 }
 
-void table_init(machine *m) {
-    static const primitive_info infos[] = {
-        {"make-hash-table", table_make, 0, 0},
-        {"make-equal-hash-table", table_make, 0, 0},
-        {"make-eq-hash-table", table_make_eqv, 0, 0},
-        {"make-eqv-hash-table", table_make_eqv, 0, 0},
-        {"hash-table?", table_is, 1, 1},
-        {"hash-table-ref/default", table_ref, 2, 3},
-        {"hash-table-contains?", table_has, 2, 2},
-        {"hash-table-set!", table_set, 3, 3},
-        {"hash-table-delete!", table_delete, 2, 2},
-        {"hash-table-count", table_count, 1, 1},
-        {"hash-table-size", table_count, 1, 1},
-        {"hash-table-clear!", table_clear, 1, 1},
-        {"hash-table->alist", table_to_alist, 1, 1},
-    };
-    machine_define(m, infos, sizeof infos / sizeof *infos);
-}
+static const primitive_info primitives[] = {
+    {"make-hash-table", table_make, 0, 0},
+    {"make-equal-hash-table", table_make, 0, 0},
+    {"make-eq-hash-table", table_make_eqv, 0, 0},
+    {"make-eqv-hash-table", table_make_eqv, 0, 0},
+    {"hash-table?", table_is, 1, 1},
+    {"hash-table-ref/default", table_ref, 2, 3},
+    {"hash-table-contains?", table_has, 2, 2},
+    {"hash-table-set!", table_set, 3, 3},
+    {"hash-table-delete!", table_delete, 2, 2},
+    {"hash-table-count", table_count, 1, 1},
+    {"hash-table-size", table_count, 1, 1},
+    {"hash-table-clear!", table_clear, 1, 1},
+    {"hash-table->alist", table_to_alist, 1, 1},
+};
+
+void table_init(machine *m) { machine_define(m, primitives, sizeof primitives / sizeof *primitives); }

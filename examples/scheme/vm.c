@@ -98,8 +98,10 @@ INLINE void op_JUMP_IF_FALSE(machine *m, state *s, int32_t n) { (void)m, jump_if
 INLINE void op_JUMP_IF_TRUE(machine *m, state *s, int32_t n) { (void)m, jump_if(s, *--s->sp != FALSE_VALUE, n); }
 INLINE void op_JUMP_OR_POP(machine *m, state *s, int32_t n) {
     (void)m;
-    if (s->sp[-1] != FALSE_VALUE) s->pc += n;
-    else s->sp--;
+    if (s->sp[-1] != FALSE_VALUE)
+        s->pc += n;
+    else
+        s->sp--;
 }
 INLINE void op_JUMP_UNLESS_PAIR(machine *m, state *s, int32_t n) { (void)m, jump_if(s, !is_pair(*--s->sp), n); }
 INLINE void op_JUMP_UNLESS_NULL(machine *m, state *s, int32_t n) { (void)m, jump_if(s, *--s->sp != NIL, n); }
@@ -117,17 +119,17 @@ INLINE int compare(machine *m, state *s, const char *who) {
     return number_compare(m, who, a, b);
 }
 
-#define COMPARISON(NAME, name, condition)                                 \
-    INLINE void op_##NAME(machine *m, state *s, int32_t n) {              \
-        (void)n;                                                          \
-        int order = compare(m, s, name);                                  \
-        s->sp--;                                                          \
-        s->sp[-1] = boolean(condition);                                   \
-    }                                                                     \
-    INLINE void op_JUMP_UNLESS_##NAME(machine *m, state *s, int32_t n) {  \
-        int order = compare(m, s, name);                                  \
-        s->sp -= 2;                                                       \
-        jump_if(s, !(condition), n);                                      \
+#define COMPARISON(NAME, name, condition)                                \
+    INLINE void op_##NAME(machine *m, state *s, int32_t n) {             \
+        (void)n;                                                         \
+        int order = compare(m, s, name);                                 \
+        s->sp--;                                                         \
+        s->sp[-1] = boolean(condition);                                  \
+    }                                                                    \
+    INLINE void op_JUMP_UNLESS_##NAME(machine *m, state *s, int32_t n) { \
+        int order = compare(m, s, name);                                 \
+        s->sp -= 2;                                                      \
+        jump_if(s, !(condition), n);                                     \
     }
 COMPARISON(NUMBER_EQUAL, "=", order == 0)
 COMPARISON(LESS, "<", order == -1)
@@ -167,8 +169,10 @@ INLINE void op_PATCH(machine *m, state *s, int32_t n) {
 }
 
 static void name_text(machine *m, uint32_t id, char *buffer, size_t bytes) {
-    if (id == NO_NAME) snprintf(buffer, bytes, "procedure");
-    else print_brief(buffer, bytes, vector_of(m->r.symbols)->items[id]);
+    if (id == NO_NAME)
+        snprintf(buffer, bytes, "procedure");
+    else
+        print_brief(buffer, bytes, vector_of(m->r.symbols)->items[id]);
 }
 
 COLD _Noreturn void fail_arity(machine *m, const char *name, int minimum, bool more, uint32_t count) {
@@ -438,8 +442,10 @@ INLINE void op_ADD(machine *m, state *s, int32_t n) {
     (void)n;
     value a = s->sp[-2], b = s->sp[-1];
     intptr_t sum;
-    if (LIKELY(are_fixnums(a, b) && !__builtin_add_overflow((intptr_t)a, (intptr_t)b, &sum))) s->sp[-2] = (value)sum;
-    else save(m, s), s->sp[-2] = number_add(m, a, b);
+    if (LIKELY(are_fixnums(a, b) && !__builtin_add_overflow((intptr_t)a, (intptr_t)b, &sum)))
+        s->sp[-2] = (value)sum;
+    else
+        save(m, s), s->sp[-2] = number_add(m, a, b);
     s->sp--;
 }
 INLINE void op_SUBTRACT(machine *m, state *s, int32_t n) {
@@ -448,7 +454,8 @@ INLINE void op_SUBTRACT(machine *m, state *s, int32_t n) {
     intptr_t difference;
     if (LIKELY(are_fixnums(a, b) && !__builtin_sub_overflow((intptr_t)a, (intptr_t)b, &difference)))
         s->sp[-2] = (value)difference;
-    else save(m, s), s->sp[-2] = number_subtract(m, a, b);
+    else
+        save(m, s), s->sp[-2] = number_subtract(m, a, b);
     s->sp--;
 }
 INLINE void op_MULTIPLY(machine *m, state *s, int32_t n) {
@@ -457,27 +464,34 @@ INLINE void op_MULTIPLY(machine *m, state *s, int32_t n) {
     intptr_t product;
     if (LIKELY(are_fixnums(a, b) && !__builtin_mul_overflow((intptr_t)a, fixnum_of(b), &product)))
         s->sp[-2] = (value)product;
-    else save(m, s), s->sp[-2] = number_multiply(m, a, b);
+    else
+        save(m, s), s->sp[-2] = number_multiply(m, a, b);
     s->sp--;
 }
 INLINE void op_ADD_IMMEDIATE(machine *m, state *s, int32_t n) {
     value a = s->sp[-1];
     intptr_t sum;
-    if (LIKELY(is_fixnum(a) && !__builtin_add_overflow((intptr_t)a, (intptr_t)n * 4, &sum))) s->sp[-1] = (value)sum;
-    else save(m, s), s->sp[-1] = number_add(m, a, fixnum(n));
+    if (LIKELY(is_fixnum(a) && !__builtin_add_overflow((intptr_t)a, (intptr_t)n * 4, &sum)))
+        s->sp[-1] = (value)sum;
+    else
+        save(m, s), s->sp[-1] = number_add(m, a, fixnum(n));
 }
 INLINE void op_QUOTIENT(machine *m, state *s, int32_t n) {
     (void)n;
     value a = s->sp[-2], b = s->sp[-1];
-    if (LIKELY(are_fixnums(a, b) && (intptr_t)b > 0)) s->sp[-2] = fixnum((intptr_t)a / (intptr_t)b);
-    else save(m, s), s->sp[-2] = number_quotient(m, a, b);
+    if (LIKELY(are_fixnums(a, b) && (intptr_t)b > 0))
+        s->sp[-2] = fixnum((intptr_t)a / (intptr_t)b);
+    else
+        save(m, s), s->sp[-2] = number_quotient(m, a, b);
     s->sp--;
 }
 INLINE void op_REMAINDER(machine *m, state *s, int32_t n) {
     (void)n;
     value a = s->sp[-2], b = s->sp[-1];
-    if (LIKELY(are_fixnums(a, b) && (intptr_t)b > 0)) s->sp[-2] = (value)((intptr_t)a % (intptr_t)b);
-    else save(m, s), s->sp[-2] = number_remainder(m, a, b);
+    if (LIKELY(are_fixnums(a, b) && (intptr_t)b > 0))
+        s->sp[-2] = (value)((intptr_t)a % (intptr_t)b);
+    else
+        save(m, s), s->sp[-2] = number_remainder(m, a, b);
     s->sp--;
 }
 
@@ -486,12 +500,17 @@ static value run(machine *m, state start) {
     for (;;) {
         uint32_t word = *s.pc++;
         switch (word & 0xff) {
-#define OPCODE_CASE(name) \
-    case OP_##name: op_##name(m, &s, operand_of(word)); break;
+#define OPCODE_CASE(name)                   \
+    case OP_##name:                         \
+        op_##name(m, &s, operand_of(word)); \
+        break;
             OPCODES(OPCODE_CASE)
 #undef OPCODE_CASE
-        case OP_HALT: m->sp = s.sp - 1; return *m->sp;
-        default: __builtin_unreachable();
+        case OP_HALT:
+            m->sp = s.sp - 1;
+            return *m->sp;
+        default:
+            __builtin_unreachable();
         }
     }
 }

@@ -71,4 +71,4 @@
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
 GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4), noreturn, cold));
+    __attribute__((format(printf, 3, 4), __noreturn__, __cold__));

@@ -73,6 +73,7 @@ GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool 
                   "scan_roots), where allocating and collecting is not allowed",
                   (unsigned long long)heap->collection.number);
     uint64_t start = gc__os_now_ns();
+    heap->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
     if (heap->options.stress) gc__stress_index(heap);
@@ -90,7 +91,7 @@ GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool 
     }
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
-    heap->resumed_ns = gc__os_now_ns();
+    heap->resumed_cpu_ns = gc__os_cpu_ns();
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 

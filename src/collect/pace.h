@@ -27,11 +27,11 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], regions = 0;
-    if (gc__old_bytes(heap) + young >= heap->full_threshold) return 2;
+    if (gc__old_bytes(heap) >= heap->full_threshold) return 2;
     uint64_t allocated = heap->stats.allocated_bytes - heap->allocated_at_full;
     if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
-    size_t budget = 4 * heap->nursery_bytes;
+    size_t budget = 2 * heap->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
@@ -56,7 +56,7 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
 
 /* While collections take a notable share of the time and objects survive, double the nursery: each survivor is then
    looked at less often, and dirty cards too. Halve it towards the cache's size where pauses exceed the goal or where
-   little survives anyway. */
+   little survives anyway. In CPU time, so that what else the machine does has no influence. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -65,10 +65,10 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     }
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN), most = GC__NURSERY_MAX;
-    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 16), GC__NURSERY_MIN);
-    uint64_t pause = heap->collection.pause_ns, now = gc__os_now_ns();
+    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
-    uint64_t share = pause * 100 / (now - heap->resumed_ns + 1);
+    uint64_t share = pause * 100 / (now - heap->resumed_cpu_ns + 1);
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
         heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)

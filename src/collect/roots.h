@@ -1,7 +1,8 @@
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
-   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object}; pins: objects. */
+   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
+   pins: objects. */
 #pragma once
 
 #include "../heap/allocate.h"

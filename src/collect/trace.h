@@ -171,6 +171,7 @@ GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
         return;
     }
     __builtin_prefetch((const void *)ref, 1);
+    __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;

@@ -19,59 +19,85 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* The highest density, in percent, of old regions that are evacuated: the sparsest first, as far as there is room for
-   the copies. What is chosen but finds no room stays in place, but then no region comes free, so choose with care. */
-GC__FN unsigned gc__evacuate_up_to(const gc_heap *heap, bool compacting) {
-    size_t live[101] = {0}, used = 0, total = 0;
-    for (const gc__region *region = heap->regions[heap->options.non_generational ? 0 : 2]; region;
-         region = region->next) {
-        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
-        live[gc__density(region)] += region->live_bytes;
-        total += region->live_bytes;
-        used += GC_REGION_BYTES;
-    }
-    unsigned most = compacting ? 100 : gc__is_tight(heap) || used > 2 * total ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    size_t young = (heap->generation_bytes[0] + heap->generation_bytes[1]) / 100 * heap->survival[0];
-    size_t room = gc__regions_left(heap) * (GC_REGION_BYTES / 10 * 9), copies = young < room ? young : room;
-    for (unsigned percent = 0; percent <= most; percent++) {
-        copies += live[percent];
-        if (copies > room) return percent ? percent - 1 : 0;
-    }
-    return most;
-}
-
 /* The share of the region's memory that is expected to survive. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     if (region->linear && !region->formatted) return heap->survival[0];
     return region->generation == 1 ? gc__density(region) * heap->survival[1] / 100 : gc__density(region);
 }
 
-GC__FN uint8_t gc__verdict_for(const gc_heap *heap, const gc__region *region, bool compacting) {
+/* Whether the region's objects have survived a collection, so that its density is known. */
+GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
+    return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
+}
+
+GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
+    size_t used = region->linear ? region->top - region->base : GC_REGION_BYTES;
+    return used / 100 * gc__predicted_percent(heap, region);
+}
+
+/* Lowers what is evacuated to copies that fit under the limit, the sparsest regions first; of those at the last
+   percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
+   would come free. */
+GC__FN void gc__fit_evacuation(gc_heap *heap) {
+    size_t live[101] = {0}, room = gc__regions_left(heap) * (GC_REGION_BYTES / 10 * 9);
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__SMALL)
+                live[gc__predicted_percent(heap, region)] += gc__predicted_bytes(heap, region);
+    int percent = 0;
+    for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
+    heap->evacuate_partly = percent;
+    heap->evacuate_partly_bytes = room;
+    if (heap->evacuate_old >= percent) heap->evacuate_old = percent - 1;
+    if (heap->evacuate_young >= percent) heap->evacuate_young = percent - 1;
+}
+
+/* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
+GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
+    size_t live = 0, used = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) {
+        if (region->kind != GC__SMALL) continue;
+        live += region->live_bytes;
+        used += GC_REGION_BYTES;
+    }
+    bool tight = gc__is_tight(heap);
+    heap->evacuate_old = compacting ? 100 : tight || used > 2 * live ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    heap->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
+    heap->evacuate_partly_bytes = 0;
+    if (generation == 2 && heap->options.heap_bytes_max) gc__fit_evacuation(heap);
+}
+
+GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
-    bool survivors =
-        region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
-    if (compacting && !survivors) return move;
-    unsigned most = survivors ? heap->evacuate_up_to : GC__SURVIVAL_HIGH;
-    return gc__predicted_percent(heap, region) > most ? (uint8_t)GC__MARK : move;
+    int percent = (int)gc__predicted_percent(heap, region);
+    if (percent <= (gc__is_survivor(heap, region) ? heap->evacuate_old : heap->evacuate_young)) return move;
+    size_t bytes = gc__predicted_bytes(heap, region);
+    if (percent != heap->evacuate_partly || percent > GC__DENSITY_TIGHT || bytes > heap->evacuate_partly_bytes)
+        return GC__MARK;
+    heap->evacuate_partly_bytes -= bytes;
+    return move;
 }
 
-/* The generation that the region itself will be in if it stays. Survivors grow a generation older; but a young region
-   that only pins hold back, and a sparse one that cannot move, become generation 0, whose holes mutators allocate in. */
+/* Whether mutators should allocate in the holes of a region that stays: a young one that only pins hold back, and in a
+   heap that cannot evacuate, a sparse one, or any if memory is short. */
+GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
+    if (region->kind != GC__SMALL) return false;
+    if (!heap->options.non_moving) return region->generation == 0 && verdict == GC__MOVE_MARKED;
+    if (heap->collection.reason == GC_REASON_LIMIT) return true;
+    return region->generation == 2 && gc__density(region) < GC__DENSITY_RECYCLE;
+}
+
+/* The generation that the region itself will be in if it stays. Survivors grow a generation older, except in recycled
+   regions: those are generation 0. */
 GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
-    if (heap->options.non_generational) return 0;
-    if (region->kind == GC__SMALL) {
-        size_t live = region->live_bytes;
-        if (region->generation == 0 && verdict == GC__MOVE_MARKED) return 0;
-        if (region->generation == 2 && heap->options.non_moving && live < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE)
-            return 0;
-    }
+    if (heap->options.non_generational || gc__is_recycled(heap, region, verdict)) return 0;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
-GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region, bool compacting) {
-    uint8_t verdict = gc__verdict_for(heap, region, compacting);
+GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
+    uint8_t verdict = gc__verdict_for(heap, region);
     region->target = gc__target_for(heap, region, verdict);
     region->condemned = heap->collection.number;
     region->overflowed = false;
@@ -86,7 +112,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region, bool compactin
    collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
-    heap->evacuate_up_to = generation == 2 ? gc__evacuate_up_to(heap, compacting) : 0;
+    gc__plan_evacuation(heap, generation, compacting);
     for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
@@ -95,7 +121,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
         heap->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
         while (region) {
             gc__region *next = region->next;
-            gc__region_condemn(heap, region, compacting);
+            gc__region_condemn(heap, region);
             region->next = condemned;
             condemned = region;
             region = next;

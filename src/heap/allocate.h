@@ -133,19 +133,26 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     return object;
 }
 
-/* What is tried when a limit was met: ever harder collections, then the host's hook. */
-GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
+/* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
+GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    const gc_options *options = &heap->options;
-    void *object = NULL;
-    for (int attempt = 0; attempt < 3 && !object; attempt++) {
-        if (attempt == 2 &&
-            (!options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message)))
-            break;
-        gc__collect(heap, 2, GC_REASON_LIMIT, attempt >= 1);
-        object = gc__allocate_try(thread, bytes, zeroed);
+    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    for (;;) {
+        void *object = gc__allocate_try(thread, bytes, zeroed);
+        if (object) return object;
+        size_t left = gc__regions_left(heap);
+        gc__collect(heap, 2, GC_REASON_LIMIT, true);
+        if (gc__regions_left(heap) <= left) return gc__allocate_try(thread, bytes, zeroed);
     }
-    return object;
+}
+
+/* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
+GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
+    const gc_options *options = &thread->heap->options;
+    void *object = gc__allocate_collecting(thread, bytes, zeroed);
+    if (object || !options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))
+        return object;
+    return gc__allocate_collecting(thread, bytes, zeroed);
 }
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {

@@ -56,11 +56,14 @@ struct gc_heap {
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
-    uint64_t resumed_ns;               /* when the last collection ended */
+    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
+    uint64_t resumed_cpu_ns;           /* and when the last one ended */
 
     /* The collection that runs. */
     bool collecting;
-    unsigned evacuate_up_to; /* percent: old regions with no more than this live are moved out of */
+    int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
+    int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
+    size_t evacuate_partly_bytes; /* fit into this */
     gc_collection collection;
     gc__words roots;    /* slot | flag bits 1: value */
     gc__words interior; /* triples: slot | value, offset, object */

@@ -11,7 +11,7 @@ static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
 GC__FN void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((format(printf, 2, 3), noreturn, cold));
+    __attribute__((format(printf, 2, 3), __noreturn__, __cold__));
 GC__FN gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */

@@ -64,11 +64,13 @@ GC__FN size_t gc__os_l2_bytes(void) {
     return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
 }
 
-GC__FN uint64_t gc__os_now_ns(void) {
+GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
+GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 GC__FN char *gc__os_stack_base(void) {
     pthread_attr_t attributes;
