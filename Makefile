@@ -87,9 +87,9 @@ test: ## run every test (about ten minutes on two cores)
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec '' --timer $(tests)
 
-soak: ## the randomized tests for hours
+soak: ## a billion random operations (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
-	SOAK=1 prove -j$(JOBS) --exec '' --timer $(wildcard tests/random.t)
+	tests/soak.sh $(or $(OPS),1000000000)
 
 format: ## lay out src/, examples/ and tests/ by .clang-format
 	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.[ch] bench/*.[ch])
