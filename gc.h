@@ -1276,7 +1276,11 @@ GC__FN gc_result gc__arena_open(void) {
                         "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)",
                         ranks >> 20, GC_REGION_SHIFT);
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
-        if (!gc__arena_try(bytes)) continue;
+        /* Where address space is short, as much again must be left for the host and the collector's own lists. */
+        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+        bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
+        if (spare) gc__os_unmap(spare, bytes);
+        if (!opened) continue;
         gc__tables.age = tables + GC_RANK_ENTRIES;
         return GC_OK;
     }
@@ -2417,7 +2421,7 @@ GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region)
    percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
    would come free. */
 GC__FN void gc__fit_evacuation(gc_heap *heap) {
-    size_t live[101] = {0}, room = gc__regions_left(heap) * (GC_REGION_BYTES / 10 * 9);
+    size_t live[101] = {0}, room = gc__regions_left(heap) << GC_REGION_SHIFT;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (region->kind == GC__SMALL)

@@ -226,12 +226,12 @@ static void resources(void) {
 }
 
 int main(void) {
-    static const size_t regions[] = {8, 9, 20, 40};
-    for (size_t i = 0; i < 4; i++) {
+    static const size_t regions[] = {8, 9, 16};
+    for (size_t i = 0; i < 3; i++) {
         heap_max = regions[i] * GC_REGION_BYTES;
         gc_options options = {.heap_bytes_max = heap_max, .out_of_memory = out_of_memory};
         diag("heap_bytes_max: %zu regions", regions[i]);
-        if (regions[i] < 40) {
+        if (regions[i] < 16) {
             begin(&options), exhausted(), end();
             options.non_moving = true;
             begin(&options), exhausted(), end();

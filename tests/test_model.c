@@ -70,19 +70,19 @@ static void program(void) {
     is(wrong, 0, "a program on its own headers");
     thing *large = make(RECORD, GC_REGION_BYTES / 8 * 2);
     GC_ROOTS(gc, large);
-    size_t step = GC_REGION_BYTES / 8 * 2 / 1000;
-    for (size_t i = 0; i < 1000; i++) {
+    size_t step = GC_REGION_BYTES / 8 * 2 / 200;
+    for (size_t i = 0; i < 200; i++) {
         thing *text = make(TEXT, 1);
         text->fields[0] = (thing *)(uintptr_t)i;
         gc_store(gc, &large->fields[i * step], text);
-        if (i % 100 == 0) gc_collect(heap, (int)(i / 100) % 3, 0);
+        if (i % 20 == 0) gc_collect(heap, (int)(i / 20) % 3, 0);
     }
-    for (size_t i = 0; i < 1000; i++) wrong += large->fields[i * step]->fields[0] != (thing *)(uintptr_t)i;
+    for (size_t i = 0; i < 200; i++) wrong += large->fields[i * step]->fields[0] != (thing *)(uintptr_t)i;
     is(wrong, 0, "a large object on its own headers");
     gc_collect(heap, 2, 0);
     size_t counts[3] = {0};
     gc_walk(heap, count_one, counts);
-    ok(counts[0] > 1000 && counts[1] == 0 && counts[2] == 0, "gc_walk: %zu objects", counts[0]);
+    ok(counts[0] > 200 && counts[1] == 0 && counts[2] == 0, "gc_walk: %zu objects", counts[0]);
     is(strcmp(gc_object_type_name(root), "record"), 0, "the model's names");
     is(gc_object_bytes(root), thing_bytes(root), "the model's sizes");
     ok(gc_object_at(heap, &root->fields[WIDTH - 1]) == root, "an interior pointer");

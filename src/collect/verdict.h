@@ -39,7 +39,7 @@ GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region)
    percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
    would come free. */
 GC__FN void gc__fit_evacuation(gc_heap *heap) {
-    size_t live[101] = {0}, room = gc__regions_left(heap) * (GC_REGION_BYTES / 10 * 9);
+    size_t live[101] = {0}, room = gc__regions_left(heap) << GC_REGION_SHIFT;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (region->kind == GC__SMALL)

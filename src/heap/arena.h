@@ -42,7 +42,11 @@ GC__FN gc_result gc__arena_open(void) {
                         "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)",
                         ranks >> 20, GC_REGION_SHIFT);
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
-        if (!gc__arena_try(bytes)) continue;
+        /* Where address space is short, as much again must be left for the host and the collector's own lists. */
+        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+        bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
+        if (spare) gc__os_unmap(spare, bytes);
+        if (!opened) continue;
         gc__tables.age = tables + GC_RANK_ENTRIES;
         return GC_OK;
     }
