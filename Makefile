@@ -59,7 +59,8 @@ $(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_BARRIER_P
 # The scripts that take longest first, so that the last ones to run are short.
 
 slow_tests := $(wildcard tests/random.t tests/workloads.t tests/compile.t tests/scheme.t)
-tests := $(slow_tests) $(test_programs) $(filter-out $(slow_tests),$(wildcard tests/*.t))
+limit_tests := $(filter %/test_limits,$(test_programs))
+tests := $(slow_tests) $(limit_tests) $(filter-out $(limit_tests),$(test_programs)) $(filter-out $(slow_tests),$(wildcard tests/*.t))
 
 -include bench/bench.mk
 -include tests/random.mk
@@ -92,7 +93,7 @@ soak: ## a billion random operations (OPS=N for another number)
 	tests/soak.sh $(or $(OPS),1000000000)
 
 format: ## lay out src/, examples/ and tests/ by .clang-format
-	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.[ch] bench/*.[ch])
+	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.[ch] bench/*/*.[ch])
 
 clean: ## remove build/
 	rm -rf build

@@ -628,8 +628,8 @@ GC__FN void gc__os_unmap(void *address, size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Makes reserved memory accessible, or accessible memory inaccessible keeping its contents. */
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
-/* Gives the memory back; it stays accessible and reads as zero. */
-GC__FN void gc__os_discard(void *address, size_t bytes);
+/* Gives the memory back; it stays accessible and reads as zero. False: it is as it was (it may be locked). */
+GC__FN bool gc__os_discard(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
@@ -704,7 +704,7 @@ GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
     return true;
 }
 
-GC__FN void gc__os_discard(void *address, size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
+GC__FN bool gc__os_discard(void *address, size_t bytes) { return madvise(address, bytes, MADV_DONTNEED) == 0; }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -781,9 +781,13 @@ GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
     size_t count = 31;
     uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.sp;
 #endif
-    gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer);
-    /* Returning runs the instruction again, and the former handler sees the fault. */
-    sigaction(number, &gc__os_fault_former, NULL);
+    if (gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer)) return;
+    if (gc__os_fault_former.sa_flags & SA_SIGINFO)
+        gc__os_fault_former.sa_sigaction(number, info, context);
+    else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
+        gc__os_fault_former.sa_handler(number);
+    else /* Returning runs the instruction again, and the default action follows. */
+        sigaction(number, &gc__os_fault_former, NULL);
 }
 
 GC__FN void gc__os_on_fault(gc__fault_handler f) {
@@ -827,8 +831,8 @@ GC__FN void gc__os_unmap(void *address, size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Makes reserved memory accessible, or accessible memory inaccessible keeping its contents. */
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
-/* Gives the memory back; it stays accessible and reads as zero. */
-GC__FN void gc__os_discard(void *address, size_t bytes);
+/* Gives the memory back; it stays accessible and reads as zero. False: it is as it was (it may be locked). */
+GC__FN bool gc__os_discard(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
@@ -1242,6 +1246,7 @@ GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uin
 /* Reserves everything for an arena of `bytes`, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
+    bytes &= ~(GC_REGION_BYTES - 1);
     size_t table = (bytes >> GC_REGION_SHIFT) * sizeof(gc__region), marks = bytes / 64;
     size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> (GC_BUNDLE_SHIFT + 0) : 0;
     size_t page = gc__os_page_bytes();
@@ -1345,9 +1350,9 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
 
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
-    if (region->dirty_end > region->base) gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool zero = region->dirty_end <= region->base || gc__os_discard((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
-    region->dirty_end = region->base;
+    if (zero) region->dirty_end = region->base;
     region->kind = GC__FREE;
     region->heap = NULL;
     gc__lock_release(&gc__the_arena.lock);
@@ -1467,7 +1472,7 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
     heap->quarantine = region->next;
     if (!heap->quarantine) heap->quarantine_last = NULL;
     heap->quarantine_count--;
-    gc__os_access((void *)region->base, GC_REGION_BYTES, true);
+    region->accessible = gc__os_access((void *)region->base, GC_REGION_BYTES, true);
     gc__arena_release(region);
 }
 
@@ -1667,6 +1672,14 @@ GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
     return zeroed ? spot : raw;
 }
 
+/* Gives the rest of the window back to its span: its first word is a filler now, not zero. */
+GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
+    size_t rest = (size_t)(*spot.limit - *spot.next);
+    *spot.limit = *spot.next;
+    heap->generation_bytes[0] -= rest < heap->generation_bytes[0] ? rest : heap->generation_bytes[0];
+    heap->stats.allocated_bytes -= rest;
+}
+
 /* Makes the window's region walkable. The window stays open. */
 GC__FN void gc__spot_flush(gc__spot spot) {
     gc__region *region = *spot.region;
@@ -1676,6 +1689,7 @@ GC__FN void gc__spot_flush(gc__spot spot) {
     if (region->formatted) {
         gc__filler_write(next, (uintptr_t)*spot.span_end - next);
         region->indexed_end = region->base;
+        if (spot.zeroed) gc__spot_shrink(region->heap, spot);
     } else {
         region->top = next;
     }
@@ -1795,7 +1809,11 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    GC_ASSERT(!heap->collecting, "an allocation during a collection (in a hook, a trace function or scan_roots)");
+    if (heap->collecting) {
+        gc__fail(GC_ERROR_MISUSE, "an allocation during a collection: in a hook, a trace function or scan_roots");
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
@@ -1913,11 +1931,12 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
     bool value = GC_HAS_VALUES && (flags & GC_ROOT_VALUE), ok = true;
     gc_word *slots = (gc_word *)slot;
     for (size_t i = 0; i < count; i++) {
-        uintptr_t ref = gc__slot_decode(slots[i], value && !(flags & GC_ROOT_CONSERVATIVE));
+        bool boxed = GC_HAS_VALUES && (flags & GC_ROOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
+        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_ROOT_CONSERVATIVE)));
         if (!ref || !gc__in_arena(ref)) continue;
         uintptr_t object = ref;
         if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
-        if (!object) continue;
+        if (!object) continue; /* an address between objects */
         if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
             ok &= gc__words_push(&heap->pins, object);
         } else if (flags & GC_ROOT_INTERIOR) {
@@ -1955,7 +1974,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__stack_visit(void *contex
     gc__stack_scan *scan = (gc__stack_scan *)context;
     for (char *at = stack_pointer; at + 8 <= scan->thread->stack_base; at += 8) {
         uintptr_t word = *(gc_word *)(void *)at;
-        if (gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+        if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
     }
 }
 
@@ -2597,7 +2616,12 @@ GC__FN void gc__external_update(gc_heap *heap) {
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
-    if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, (bytes >> GC_REGION_SHIFT) + 1);
+    if (bytes <= gc__the_arena.bytes) {
+        size_t slack =
+            (0 - heap->external_bytes) & (GC_REGION_BYTES - 1); /* of the last region that external bytes fill */
+        size_t regions = bytes <= slack ? 0 : (bytes - slack + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+        return !regions || gc__heap_has_room(heap, regions);
+    }
     gc__fail(GC_ERROR_TOO_LARGE, "gc_add_external_bytes: %zu bytes are more than the heap can ever hold", bytes);
     return false;
 }
@@ -2631,7 +2655,8 @@ GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_
     if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
     gc__external *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
-    if (bytes <= 0) return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)-bytes) : GC_OK;
+    if (bytes <= 0)
+        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
     if (result != GC_OK) return result;
     table = &heap->external[gc__region_of((uintptr_t)object)->generation];
@@ -3480,6 +3505,12 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     }
     thread->heap = heap;
     thread->stack_base = gc__os_stack_base();
+    if (!thread->stack_base && heap->options.conservative_stack) {
+        gc__fail(GC_ERROR_MISUSE, "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
+                                  "thread's stack is: is /proc mounted?");
+        free(thread);
+        return NULL;
+    }
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
     thread->stress_countdown = heap->options.stress_interval;
     heap->threads = thread;

@@ -172,6 +172,7 @@ static void in_little_space(void *limit) {
     gc_heap *small = gc_heap_create(NULL);
     if (!small) {
         printf("result %d: %s\n", gc_last_result(), gc_last_message());
+        fflush(stdout);
         _exit(3);
     }
     gc = gc_thread_attach(heap = small);
@@ -195,12 +196,13 @@ static void in_little_memory(void *limit) {
     GC_ROOTS(gc, list);
     size_t count = fill(&list);
     printf("%zu nodes, result %d: %s\n", count, gc_last_result(), gc_last_message());
+    fflush(stdout);
     if (length(list, count) != count) _exit(5);
     full(), compact();
     if (length(list, count) != count) _exit(6);
     list = NULL;
     full();
-    if (!new_node(1)) _exit(7);
+    if (count && !new_node(1)) _exit(7); /* the tables alone may exceed the limit: then there was never any room */
     _exit(gc_last_result() == GC_ERROR_MEMORY ? 0 : 8);
 }
 
@@ -226,6 +228,7 @@ static void resources(void) {
 }
 
 int main(void) {
+    resources(); /* first: its children must find the arena not reserved yet */
     static const size_t regions[] = {8, 9, 16};
     for (size_t i = 0; i < 3; i++) {
         heap_max = regions[i] * GC_REGION_BYTES;
@@ -242,6 +245,5 @@ int main(void) {
         begin(&options), large_objects(), end();
     }
     refused_options();
-    resources();
     return done();
 }

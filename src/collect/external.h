@@ -84,7 +84,12 @@ GC__FN void gc__external_update(gc_heap *heap) {
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
-    if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, (bytes >> GC_REGION_SHIFT) + 1);
+    if (bytes <= gc__the_arena.bytes) {
+        size_t slack =
+            (0 - heap->external_bytes) & (GC_REGION_BYTES - 1); /* of the last region that external bytes fill */
+        size_t regions = bytes <= slack ? 0 : (bytes - slack + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+        return !regions || gc__heap_has_room(heap, regions);
+    }
     gc__fail(GC_ERROR_TOO_LARGE, "gc_add_external_bytes: %zu bytes are more than the heap can ever hold", bytes);
     return false;
 }
@@ -118,7 +123,8 @@ GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_
     if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
     gc__external *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
-    if (bytes <= 0) return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)-bytes) : GC_OK;
+    if (bytes <= 0)
+        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
     if (result != GC_OK) return result;
     table = &heap->external[gc__region_of((uintptr_t)object)->generation];

@@ -48,11 +48,12 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
     bool value = GC_HAS_VALUES && (flags & GC_ROOT_VALUE), ok = true;
     gc_word *slots = (gc_word *)slot;
     for (size_t i = 0; i < count; i++) {
-        uintptr_t ref = gc__slot_decode(slots[i], value && !(flags & GC_ROOT_CONSERVATIVE));
+        bool boxed = GC_HAS_VALUES && (flags & GC_ROOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
+        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_ROOT_CONSERVATIVE)));
         if (!ref || !gc__in_arena(ref)) continue;
         uintptr_t object = ref;
         if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
-        if (!object) continue;
+        if (!object) continue; /* an address between objects */
         if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
             ok &= gc__words_push(&heap->pins, object);
         } else if (flags & GC_ROOT_INTERIOR) {
@@ -90,7 +91,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__stack_visit(void *contex
     gc__stack_scan *scan = (gc__stack_scan *)context;
     for (char *at = stack_pointer; at + 8 <= scan->thread->stack_base; at += 8) {
         uintptr_t word = *(gc_word *)(void *)at;
-        if (gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+        if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
     }
 }
 

@@ -29,6 +29,14 @@ GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
     return zeroed ? spot : raw;
 }
 
+/* Gives the rest of the window back to its span: its first word is a filler now, not zero. */
+GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
+    size_t rest = (size_t)(*spot.limit - *spot.next);
+    *spot.limit = *spot.next;
+    heap->generation_bytes[0] -= rest < heap->generation_bytes[0] ? rest : heap->generation_bytes[0];
+    heap->stats.allocated_bytes -= rest;
+}
+
 /* Makes the window's region walkable. The window stays open. */
 GC__FN void gc__spot_flush(gc__spot spot) {
     gc__region *region = *spot.region;
@@ -38,6 +46,7 @@ GC__FN void gc__spot_flush(gc__spot spot) {
     if (region->formatted) {
         gc__filler_write(next, (uintptr_t)*spot.span_end - next);
         region->indexed_end = region->base;
+        if (spot.zeroed) gc__spot_shrink(region->heap, spot);
     } else {
         region->top = next;
     }
@@ -157,7 +166,11 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    GC_ASSERT(!heap->collecting, "an allocation during a collection (in a hook, a trace function or scan_roots)");
+    if (heap->collecting) {
+        gc__fail(GC_ERROR_MISUSE, "an allocation during a collection: in a hook, a trace function or scan_roots");
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,

@@ -8,6 +8,7 @@
 /* Reserves everything for an arena of `bytes`, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
+    bytes &= ~(GC_REGION_BYTES - 1);
     size_t table = (bytes >> GC_REGION_SHIFT) * sizeof(gc__region), marks = bytes / 64;
     size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> (GC_BUNDLE_SHIFT + 0) : 0;
     size_t page = gc__os_page_bytes();
@@ -111,9 +112,9 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
 
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
-    if (region->dirty_end > region->base) gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool zero = region->dirty_end <= region->base || gc__os_discard((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
-    region->dirty_end = region->base;
+    if (zero) region->dirty_end = region->base;
     region->kind = GC__FREE;
     region->heap = NULL;
     gc__lock_release(&gc__the_arena.lock);

@@ -115,7 +115,7 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
     heap->quarantine = region->next;
     if (!heap->quarantine) heap->quarantine_last = NULL;
     heap->quarantine_count--;
-    gc__os_access((void *)region->base, GC_REGION_BYTES, true);
+    region->accessible = gc__os_access((void *)region->base, GC_REGION_BYTES, true);
     gc__arena_release(region);
 }
 

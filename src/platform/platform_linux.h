@@ -48,7 +48,7 @@ GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
     return true;
 }
 
-GC__FN void gc__os_discard(void *address, size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
+GC__FN bool gc__os_discard(void *address, size_t bytes) { return madvise(address, bytes, MADV_DONTNEED) == 0; }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -125,9 +125,13 @@ GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
     size_t count = 31;
     uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.sp;
 #endif
-    gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer);
-    /* Returning runs the instruction again, and the former handler sees the fault. */
-    sigaction(number, &gc__os_fault_former, NULL);
+    if (gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer)) return;
+    if (gc__os_fault_former.sa_flags & SA_SIGINFO)
+        gc__os_fault_former.sa_sigaction(number, info, context);
+    else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
+        gc__os_fault_former.sa_handler(number);
+    else /* Returning runs the instruction again, and the default action follows. */
+        sigaction(number, &gc__os_fault_former, NULL);
 }
 
 GC__FN void gc__os_on_fault(gc__fault_handler f) {

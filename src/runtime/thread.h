@@ -16,6 +16,12 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     }
     thread->heap = heap;
     thread->stack_base = gc__os_stack_base();
+    if (!thread->stack_base && heap->options.conservative_stack) {
+        gc__fail(GC_ERROR_MISUSE, "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
+                                  "thread's stack is: is /proc mounted?");
+        free(thread);
+        return NULL;
+    }
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
     thread->stress_countdown = heap->options.stress_interval;
     heap->threads = thread;
