@@ -23,7 +23,8 @@
    Contents: api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
    GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
 
-   Rules: 1. Every variable that holds a reference across a call that may collect is a root. 2. Every store of a reference
+   Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
+   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a reference
    into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails returns
    NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a sentence if
    GC_DEBUG >= 1. 5. One mutator thread per heap at present; any number of heaps. Run with GC_STRESS=allocation and
@@ -66,8 +67,9 @@
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_ROOT_VALUE) holds.
-   GC_VALUE_IS_REF(word): whether the word refers to an object; GC_VALUE_TO_REF(word): that object's address;
-   GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word` referred to the object before it moved. */
+   GC_VALUE_IS_REF(word): whether the word refers to an object; any word may be asked, and 0 may be said to be either.
+   GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
+   referred to the object before it moved. A word is a uintptr_t. */
 #ifdef GC_VALUE_IS_REF
 #define GC_HAS_VALUES 1
 #if !defined(GC_VALUE_TO_REF) || !defined(GC_VALUE_FROM_REF)
@@ -395,7 +397,7 @@ struct gc_thread {
 /* Makes the calling native thread a mutator of heap; detach it, or destroy the heap, to end that. At present a heap has
    at most one attached thread. Returns NULL on failure (gc_last_message). Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment. All frames of the thread must have been left. Never collects. */
+/* Ends the attachment. Frames that have not been left are roots no more. Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 
@@ -407,7 +409,8 @@ static inline void gc_safepoint(gc_thread *thread) {
 }
 
 /* Makes the named variables (1 to 16 pointers to objects, each initialized) roots of `thread` until the end of the
-   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. */
+   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. At most
+   one of these macros stands on a source line. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(thread, 0, __VA_ARGS__)
 /* The same for variables of tagged values. */
 #define GC_ROOT_VALUES(thread, ...) GC__ROOTS(thread, GC_ROOT_VALUE, __VA_ARGS__)
@@ -426,7 +429,9 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread_)->frames, &GC__NAME(gc__site), (thread_), sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], \
         GC__NAME(gc__slots)};                                                                                          \
     (thread_)->frames = &GC__NAME(gc__frame)
-#define GC__ADDRESS(unused, variable) (void *)&(variable),
+/* A variable that is not one word, an array for example, does not compile: GC_ROOT_ARRAY takes those. */
+#define GC__ADDRESS(unused, variable) \
+    (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
 #define GC__NAME(prefix) GC__NAME2(prefix, __LINE__)
 #define GC__NAME2(prefix, line) GC__NAME3(prefix, line)
 #define GC__NAME3(prefix, line) prefix##line
@@ -656,6 +661,9 @@ GC__FN void gc__os_print_stack(void);
 /* A hash of the native call stack. */
 GC__FN uint64_t gc__os_stack_hash(void);
 
+/* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
+
 /* The platform contract for Linux on x86-64 and AArch64. */
 
 
@@ -767,6 +775,25 @@ __attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(v
     __asm__ volatile("" : : "r"(registers) : "memory");
 }
 
+#ifndef __has_feature
+#define GC__HAS_FEATURE(name) 0
+#else
+#define GC__HAS_FEATURE(name) __has_feature(name)
+#endif
+#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    if (is_free)
+        __asan_poison_memory_region((void *)address, bytes);
+    else
+        __asan_unpoison_memory_region((void *)address, bytes);
+}
+#else
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    (void)address, (void)bytes, (void)is_free;
+}
+#endif
+
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
@@ -858,6 +885,9 @@ GC__FN void gc__os_on_fault(gc__fault_handler f);
 GC__FN void gc__os_print_stack(void);
 /* A hash of the native call stack. */
 GC__FN uint64_t gc__os_stack_hash(void);
+
+/* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 /* Failures, warnings and fatal faults, each as a sentence. */
 
@@ -1522,11 +1552,12 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
 
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
     if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
-    gc__fail(GC_ERROR_HEAP_FULL,
-             "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
-             "heap_bytes_max, or drop references",
-             gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10, heap->options.heap_bytes_max >> 20,
-             span * (GC_REGION_BYTES >> 10));
+    gc__fail(
+        GC_ERROR_HEAP_FULL,
+        "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
+        "more: raise heap_bytes_max, or drop references",
+        gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10), heap->options.heap_bytes_max >> 10,
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10));
     return false;
 }
 
@@ -1550,6 +1581,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
         while (heap->held_regions > heap->limit_regions && heap->free) gc__heap_release_free(heap);
         gc__heap_note_held(heap);
     }
+    gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     gc__region_set_rank(region, generation, true);
     return region;
@@ -1559,6 +1591,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
 GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
     gc__region_set_verdict(region, GC__IGNORE);
+    gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
     for (uint32_t i = region->span; i-- > 0;) {
         gc__region *part = region + i;
         part->kind = GC__FREE;
@@ -1837,6 +1870,8 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
 #if !GC_HAS_MODEL
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     const char *fault = gc_type_check(type);
+    if (!fault && length && !type->element_bytes)
+        fault = "it has no elements: gc_new makes its objects, not gc_new_array";
     if (fault) {
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
         gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
@@ -3305,6 +3340,10 @@ GC__FN bool gc__holder_object(void *context, uintptr_t object) {
 
 GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count,
                                uintptr_t stack_pointer) {
+    gc__holder_search search = {{gc__holder_visit}, 0, object};
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
     for (size_t i = 0; i < count; i++)
         if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
@@ -3323,10 +3362,6 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t 
                     frame->site->line, frame->site->names);
         if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
     }
-    gc__holder_search search = {{gc__holder_visit}, 0, object};
-    for (int g = 0; g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; region; region = region->next)
-            if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
 }
 
 /* The fault handler: says which object was used after it moved or died. */
@@ -3350,7 +3385,8 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
             moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
     fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
                     "(or report it from\n"
-                    "gc.h: scan_roots) before the call that may collect:\n");
+                    "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
+                    "computed before it is stale too:\n");
     gc__report_holders(heap, object, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();
@@ -3523,6 +3559,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
     GC_ASSERT(!heap->collecting, "gc_thread_detach: called during a collection");
     gc__thread_close_windows(thread);
+    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
     gc_thread **link = &heap->threads;
     while (*link != thread) link = &(*link)->next;
     *link = thread->next;

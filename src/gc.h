@@ -22,7 +22,8 @@
    Contents: api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
    GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
 
-   Rules: 1. Every variable that holds a reference across a call that may collect is a root. 2. Every store of a reference
+   Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
+   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a reference
    into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails returns
    NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a sentence if
    GC_DEBUG >= 1. 5. One mutator thread per heap at present; any number of heaps. Run with GC_STRESS=allocation and

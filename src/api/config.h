@@ -35,8 +35,9 @@
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_ROOT_VALUE) holds.
-   GC_VALUE_IS_REF(word): whether the word refers to an object; GC_VALUE_TO_REF(word): that object's address;
-   GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word` referred to the object before it moved. */
+   GC_VALUE_IS_REF(word): whether the word refers to an object; any word may be asked, and 0 may be said to be either.
+   GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
+   referred to the object before it moved. A word is a uintptr_t. */
 #ifdef GC_VALUE_IS_REF
 #define GC_HAS_VALUES 1
 #if !defined(GC_VALUE_TO_REF) || !defined(GC_VALUE_FROM_REF)

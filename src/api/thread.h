@@ -45,7 +45,7 @@ struct gc_thread {
 /* Makes the calling native thread a mutator of heap; detach it, or destroy the heap, to end that. At present a heap has
    at most one attached thread. Returns NULL on failure (gc_last_message). Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment. All frames of the thread must have been left. Never collects. */
+/* Ends the attachment. Frames that have not been left are roots no more. Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 
@@ -57,7 +57,8 @@ static inline void gc_safepoint(gc_thread *thread) {
 }
 
 /* Makes the named variables (1 to 16 pointers to objects, each initialized) roots of `thread` until the end of the
-   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. */
+   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. At most
+   one of these macros stands on a source line. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(thread, 0, __VA_ARGS__)
 /* The same for variables of tagged values. */
 #define GC_ROOT_VALUES(thread, ...) GC__ROOTS(thread, GC_ROOT_VALUE, __VA_ARGS__)
@@ -76,7 +77,9 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread_)->frames, &GC__NAME(gc__site), (thread_), sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], \
         GC__NAME(gc__slots)};                                                                                          \
     (thread_)->frames = &GC__NAME(gc__frame)
-#define GC__ADDRESS(unused, variable) (void *)&(variable),
+/* A variable that is not one word, an array for example, does not compile: GC_ROOT_ARRAY takes those. */
+#define GC__ADDRESS(unused, variable) \
+    (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
 #define GC__NAME(prefix) GC__NAME2(prefix, __LINE__)
 #define GC__NAME2(prefix, line) GC__NAME3(prefix, line)
 #define GC__NAME3(prefix, line) prefix##line

@@ -60,6 +60,10 @@ GC__FN bool gc__holder_object(void *context, uintptr_t object) {
 
 GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count,
                                uintptr_t stack_pointer) {
+    gc__holder_search search = {{gc__holder_visit}, 0, object};
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
     for (size_t i = 0; i < count; i++)
         if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
@@ -78,10 +82,6 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t 
                     frame->site->line, frame->site->names);
         if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
     }
-    gc__holder_search search = {{gc__holder_visit}, 0, object};
-    for (int g = 0; g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; region; region = region->next)
-            if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
 }
 
 /* The fault handler: says which object was used after it moved or died. */
@@ -105,7 +105,8 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
             moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
     fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
                     "(or report it from\n"
-                    "gc.h: scan_roots) before the call that may collect:\n");
+                    "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
+                    "computed before it is stale too:\n");
     gc__report_holders(heap, object, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();

@@ -194,6 +194,8 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
 #if !GC_HAS_MODEL
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     const char *fault = gc_type_check(type);
+    if (!fault && length && !type->element_bytes)
+        fault = "it has no elements: gc_new makes its objects, not gc_new_array";
     if (fault) {
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
         gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);

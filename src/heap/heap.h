@@ -165,11 +165,12 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
 
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
     if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
-    gc__fail(GC_ERROR_HEAP_FULL,
-             "the heap holds %zu of at most %zu MiB (heap_bytes_max) and needs %zu KiB more: raise "
-             "heap_bytes_max, or drop references",
-             gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10) >> 10, heap->options.heap_bytes_max >> 20,
-             span * (GC_REGION_BYTES >> 10));
+    gc__fail(
+        GC_ERROR_HEAP_FULL,
+        "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
+        "more: raise heap_bytes_max, or drop references",
+        gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10), heap->options.heap_bytes_max >> 10,
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10));
     return false;
 }
 
@@ -193,6 +194,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
         while (heap->held_regions > heap->limit_regions && heap->free) gc__heap_release_free(heap);
         gc__heap_note_held(heap);
     }
+    gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     gc__region_set_rank(region, generation, true);
     return region;
@@ -202,6 +204,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
 GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
     gc__region_set_verdict(region, GC__IGNORE);
+    gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
     for (uint32_t i = region->span; i-- > 0;) {
         gc__region *part = region + i;
         part->kind = GC__FREE;

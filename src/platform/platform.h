@@ -45,4 +45,7 @@ GC__FN void gc__os_print_stack(void);
 /* A hash of the native call stack. */
 GC__FN uint64_t gc__os_stack_hash(void);
 
+/* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
+
 #include "platform_linux.h"

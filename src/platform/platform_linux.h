@@ -111,6 +111,25 @@ __attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(v
     __asm__ volatile("" : : "r"(registers) : "memory");
 }
 
+#ifndef __has_feature
+#define GC__HAS_FEATURE(name) 0
+#else
+#define GC__HAS_FEATURE(name) __has_feature(name)
+#endif
+#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    if (is_free)
+        __asan_poison_memory_region((void *)address, bytes);
+    else
+        __asan_unpoison_memory_region((void *)address, bytes);
+}
+#else
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    (void)address, (void)bytes, (void)is_free;
+}
+#endif
+
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 

@@ -34,6 +34,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
     GC_ASSERT(!heap->collecting, "gc_thread_detach: called during a collection");
     gc__thread_close_windows(thread);
+    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
     gc_thread **link = &heap->threads;
     while (*link != thread) link = &(*link)->next;
     *link = thread->next;
