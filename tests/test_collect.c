@@ -30,7 +30,10 @@ static void death(void) {
     for (int i = 2; i >= 0; i--) {
         node *n = new_node((uint64_t)i);
         gc_store(gc, &keep->items[i], n);
-        age(&keep->items[i], i);
+        n = NULL;
+        GC_ROOTS(gc, n);
+        n = keep->items[i];
+        age(&n, i);
         weak[i] = gc_handle_create(heap, GC_HANDLE_WEAK, keep->items[i]);
     }
     for (int i = 0; i < 3; i++) gc_store(gc, &keep->items[i], NULL);
