@@ -1278,7 +1278,7 @@ GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     bytes &= ~(GC_REGION_BYTES - 1);
     size_t table = (bytes >> GC_REGION_SHIFT) * sizeof(gc__region), marks = bytes / 64;
-    size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> (GC_BUNDLE_SHIFT + 0) : 0;
+    size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> GC_BUNDLE_SHIFT : 0;
     size_t page = gc__os_page_bytes();
     table = (table + page - 1) & ~(page - 1);
     size_t beside = table + marks + cards + ((bundles + page - 1) & ~(page - 1));
@@ -1390,12 +1390,6 @@ GC__FN void gc__arena_release(gc__region *region) {
 /* The heap: one instance of everything that is not shared by the process. */
 
 
-typedef struct gc__root_range {
-    uintptr_t *slots;
-    size_t count;
-    unsigned flags;
-} gc__root_range;
-
 /* A growing array of words outside the heap. */
 typedef struct gc__words {
     uintptr_t *words;
@@ -1418,7 +1412,6 @@ typedef struct gc__external {
 
 struct gc_heap {
     gc_options options;
-    gc_heap *next; /* arena lock */
     gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
     gc__region *free; /* last freed first, so that a small nursery stays in cache */
@@ -1431,14 +1424,14 @@ struct gc_heap {
     size_t held_regions; /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
     size_t large_bytes, external_bytes;
-    size_t
-        generation_bytes[GC_GENERATIONS]; /* survivors in it; for generation 0: allocated since the last collection */
-    size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
+    size_t generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0: allocated since the last collection */
+    size_t kept_bytes;                       /* survivors in generation 0: recycled and pinned regions */
     gc__external external[GC_GENERATIONS];
     gc__words external_moving; /* during a collection: object, bytes */
 
     /* Pacing. */
     size_t nursery_bytes;  /* budget of generation 0 */
+    size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
@@ -1460,7 +1453,7 @@ struct gc_heap {
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
 
-    gc__words globals; /* gc__root_range, as words */
+    gc__words globals; /* triples: first slot, count, flags */
     struct gc__handle_block *handle_blocks;
     struct gc__handle *handle_free;
     gc_stats stats;
@@ -2272,10 +2265,7 @@ GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
         gc__enqueue_mask(tracer, first, type->element_refs, false);
-        if (GC_HAS_VALUES)
-            gc__enqueue_mask(tracer, first, type->element_values, true);
-        else
-            gc__enqueue_mask(tracer, first, type->element_values, false);
+        gc__enqueue_mask(tracer, first, type->element_values, GC_HAS_VALUES);
     }
 }
 
@@ -2488,19 +2478,25 @@ GC__FN void gc__fit_evacuation(gc_heap *heap) {
     if (heap->evacuate_young >= percent) heap->evacuate_young = percent - 1;
 }
 
-/* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
-GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
+/* Whether more than half of the old generation is holes. */
+GC__FN bool gc__is_fragmented(const gc_heap *heap) {
     size_t live = 0, used = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next) {
         if (region->kind != GC__SMALL) continue;
         live += region->live_bytes;
         used += GC_REGION_BYTES;
     }
-    bool tight = gc__is_tight(heap);
-    heap->evacuate_old = compacting ? 100 : tight || used > 2 * live ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    return used > 2 * live;
+}
+
+/* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
+GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     heap->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->evacuate_partly_bytes = 0;
-    if (generation == 2 && heap->options.heap_bytes_max) gc__fit_evacuation(heap);
+    if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
+    bool more = gc__is_tight(heap) || gc__is_fragmented(heap);
+    heap->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
@@ -2827,7 +2823,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     if (heap->collection.generation == 2) return;
-    size_t cached = gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN), most = GC__NURSERY_MAX;
+    size_t cached = gc__max(heap->cache_bytes, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
     if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 10), GC__NURSERY_MIN);
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
@@ -3431,7 +3427,7 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     stats->committed_bytes = heap->held_regions << GC_REGION_SHIFT;
     stats->committed_bytes_peak = heap->held_peak << GC_REGION_SHIFT;
     size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
-    if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> (GC_BUNDLE_SHIFT + 0);
+    if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
     stats->table_bytes = heap->held_regions * per_region;
 }
 
@@ -3641,8 +3637,9 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         return NULL;
     }
     heap->options = options;
+    heap->cache_bytes = gc__os_l2_bytes();
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
-    heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN);
+    heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
     if (options.heap_bytes_max && !options.nursery_bytes)
         heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
     heap->resumed_cpu_ns = gc__os_cpu_ns();

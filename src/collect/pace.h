@@ -64,7 +64,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     if (heap->collection.generation == 2) return;
-    size_t cached = gc__max(gc__os_l2_bytes(), GC__NURSERY_MIN), most = GC__NURSERY_MAX;
+    size_t cached = gc__max(heap->cache_bytes, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
     if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 10), GC__NURSERY_MIN);
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;

@@ -206,10 +206,7 @@ GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
         gc__enqueue_mask(tracer, first, type->element_refs, false);
-        if (GC_HAS_VALUES)
-            gc__enqueue_mask(tracer, first, type->element_values, true);
-        else
-            gc__enqueue_mask(tracer, first, type->element_values, false);
+        gc__enqueue_mask(tracer, first, type->element_values, GC_HAS_VALUES);
     }
 }
 

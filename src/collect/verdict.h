@@ -52,19 +52,25 @@ GC__FN void gc__fit_evacuation(gc_heap *heap) {
     if (heap->evacuate_young >= percent) heap->evacuate_young = percent - 1;
 }
 
-/* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
-GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
+/* Whether more than half of the old generation is holes. */
+GC__FN bool gc__is_fragmented(const gc_heap *heap) {
     size_t live = 0, used = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next) {
         if (region->kind != GC__SMALL) continue;
         live += region->live_bytes;
         used += GC_REGION_BYTES;
     }
-    bool tight = gc__is_tight(heap);
-    heap->evacuate_old = compacting ? 100 : tight || used > 2 * live ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    return used > 2 * live;
+}
+
+/* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
+GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     heap->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->evacuate_partly_bytes = 0;
-    if (generation == 2 && heap->options.heap_bytes_max) gc__fit_evacuation(heap);
+    if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
+    bool more = gc__is_tight(heap) || gc__is_fragmented(heap);
+    heap->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {

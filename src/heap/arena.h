@@ -10,7 +10,7 @@ GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     bytes &= ~(GC_REGION_BYTES - 1);
     size_t table = (bytes >> GC_REGION_SHIFT) * sizeof(gc__region), marks = bytes / 64;
-    size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> (GC_BUNDLE_SHIFT + 0) : 0;
+    size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> GC_BUNDLE_SHIFT : 0;
     size_t page = gc__os_page_bytes();
     table = (table + page - 1) & ~(page - 1);
     size_t beside = table + marks + cards + ((bundles + page - 1) & ~(page - 1));

@@ -3,12 +3,6 @@
 
 #include "arena.h"
 
-typedef struct gc__root_range {
-    uintptr_t *slots;
-    size_t count;
-    unsigned flags;
-} gc__root_range;
-
 /* A growing array of words outside the heap. */
 typedef struct gc__words {
     uintptr_t *words;
@@ -31,7 +25,6 @@ typedef struct gc__external {
 
 struct gc_heap {
     gc_options options;
-    gc_heap *next; /* arena lock */
     gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
     gc__region *free; /* last freed first, so that a small nursery stays in cache */
@@ -44,14 +37,14 @@ struct gc_heap {
     size_t held_regions; /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
     size_t large_bytes, external_bytes;
-    size_t
-        generation_bytes[GC_GENERATIONS]; /* survivors in it; for generation 0: allocated since the last collection */
-    size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
+    size_t generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0: allocated since the last collection */
+    size_t kept_bytes;                       /* survivors in generation 0: recycled and pinned regions */
     gc__external external[GC_GENERATIONS];
     gc__words external_moving; /* during a collection: object, bytes */
 
     /* Pacing. */
     size_t nursery_bytes;  /* budget of generation 0 */
+    size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
@@ -73,7 +66,7 @@ struct gc_heap {
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
 
-    gc__words globals; /* gc__root_range, as words */
+    gc__words globals; /* triples: first slot, count, flags */
     struct gc__handle_block *handle_blocks;
     struct gc__handle *handle_free;
     gc_stats stats;
