@@ -489,7 +489,7 @@ static inline void gc__store_shadow(void *slot, size_t count) {
 static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     (void)thread;
     GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
-    gc_barrier_store(&gc__tables, slot, ref);
+    gc_barrier_store_rank_sum(&gc__tables, slot, ref);
     gc__store_shadow(slot, 1);
 }
 
@@ -499,7 +499,7 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     *(gc_word *)slot = value;
     if (GC_VALUE_IS_REF(value)) {
         const void *ref = (const void *)GC_VALUE_TO_REF(value);
-        if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
+        if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
     }
     gc__store_shadow(slot, 1);
 }
@@ -1024,7 +1024,7 @@ typedef struct gc__arena {
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
 GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables = {NULL, NULL, NULL};
+gc_barrier_tables gc__tables;
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
 
@@ -1898,7 +1898,7 @@ GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsign
         uintptr_t word = slot[i];
         if ((flags & GC_ROOT_VALUE) && !GC_VALUE_IS_REF(word)) continue;
         const void *ref = (const void *)(flags & GC_ROOT_VALUE ? GC_VALUE_TO_REF(word) : word);
-        if (gc_barrier_rank_sum(&gc__tables, &slot[i], ref) > 2) gc_barrier_dirty_card(&gc__tables, &slot[i]);
+        if (gc_barrier_ranks(&gc__tables, &slot[i], ref) > 2) gc_barrier_dirty_card(&gc__tables, &slot[i]);
     }
 }
 
@@ -2084,7 +2084,7 @@ typedef struct gc__tracer {
 } gc__tracer;
 
 GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2))
+    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2))
         gc_barrier_dirty_card(&gc__tables, slot);
 }
 
@@ -3060,7 +3060,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) gc__verify_fault(verifier, slot, ref, fault);
-    if (!verifier->holder || gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) <= 2) return;
+    if (!verifier->holder || gc_barrier_ranks(&gc__tables, slot, (const void *)ref) <= 2) return;
     if (gc__card_is_dirty((uintptr_t)slot) && gc__bundle_is_dirty((uintptr_t)slot)) return;
     char text[256];
     snprintf(text, sizeof text,

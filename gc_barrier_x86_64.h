@@ -1,8 +1,11 @@
 /* Generated from src/gc_barrier_x86_64.h by tools/amalgamate.awk: edit src/, then run `make headers`. */
-/* gc_barrier_x86_64.h - the write barrier of gc.h, usable on its own.
+/* gc_barrier_x86_64.h - the write barriers of gc.h, usable on their own.
 
-   A generational collector must know every reference from an old object to a younger one. The rank-sum barrier finds
-   them with two byte tables indexed by address >> GC_REGION_SHIFT over the whole user address space:
+   A generational collector must know every reference from an old object to a younger one. A write barrier is the code
+   beside each store of a reference that notes it, in a table of cards: bytes (or bits) that each stand for a small piece
+   of the heap. This header has sixteen barriers; GC_BARRIERS lists them and says what each does.
+
+   The default, rank sum, has two byte tables indexed by address >> GC_REGION_SHIFT over the whole user address space:
 
        age[slot]  = generation of the region that holds the slot, 0 where there is no heap
        youth[ref] = 2 - generation of the region that holds the referent, 0 where there is no heap
@@ -11,14 +14,26 @@
    static slots, and referents outside the heap all come out right. The youth table lies just below the age table, so
    one base pointer reaches both.
 
-   Without the collector: fill a gc_barrier_tables and call gc_barrier_store().  Needs x86-64 with gcc or clang for the
-   assembly; elsewhere, or with GC_BARRIER_PORTABLE defined, the same barrier in C. */
+   Each barrier NAME comes as
+
+       gc_barrier_store_NAME(tables, slot, ref)      inline assembly (C without x86-64, or with GC_BARRIER_PORTABLE)
+       gc_barrier_checked_NAME(tables, slot, ref)    for slots that may lie outside the heap
+       gc_barrier_after_NAME(tables, slot, ref)      the barrier alone, after a store
+       gc_barrier_assign_NAME(tables, &to, &from)    *to = *from, and moves both; also _checked_
+       gc_barrier_copy_NAME(tables, to, from, count) memmove, one pass; also _checked_
+       gc_barrier_store_c(GC_BARRIER_NAME, ..)       portable C; also checked, after
+       gc_barrier_functions_of(GC_BARRIER_NAME)      pointers, to call out of line
+       gc_barrier_emit(.., GC_BARRIER_NAME, ..)      machine code in a buffer, for JIT compilers; gc_barrier_patch
+
+   Without the collector: fill a gc_barrier_tables, with what that barrier reads, and call any of these. With it, gc_store
+   uses GC_BARRIER, and the collector keeps the tables. docs/barriers.md compares them. */
 #pragma once
+
+/* Compile-time facts of the barrier. Every translation unit of a program must see the same values. */
 
 #include <stddef.h>
 #include <stdint.h>
-
-/* Geometry. Every translation unit of a program must see the same values. */
+#include <string.h>
 
 #ifndef GC_REGION_SHIFT
 #define GC_REGION_SHIFT 22 /* log2 of a region's bytes: 16 to 30. Smaller wastes less, larger costs less bookkeeping. */
@@ -32,12 +47,17 @@
 #ifndef GC_BUNDLE_SHIFT
 #define GC_BUNDLE_SHIFT 16 /* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is looked at */
 #endif
+#ifndef GC_BARRIER
+#define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
+#endif
 #define GC_ADDRESS_BITS 47 /* user addresses on x86-64 Linux with 4-level paging, and on AArch64 Linux by default */
+#define GC_WATCH_SHIFT 12  /* log2 of the bytes that one write-watch byte covers */
 
 #define GC_REGION_BYTES ((size_t)1 << GC_REGION_SHIFT)
 #define GC_CARD_BYTES ((size_t)1 << GC_CARD_SHIFT)
 #define GC_RANK_ENTRIES ((size_t)1 << (GC_ADDRESS_BITS - GC_REGION_SHIFT))
-#define GC_CARD_DIRTY 0xFF /* the value of a dirty byte card and of a dirty bundle */
+#define GC_CARD_DIRTY 0xFF /* the value of a dirty byte card, of a dirty bundle and of a written page */
+#define GC_BARRIER_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS) /* log2 of what a byte of the card table covers */
 
 #if GC_REGION_SHIFT < 16 || GC_REGION_SHIFT > 30
 #error "GC_REGION_SHIFT must be 16 to 30: smaller regions make the rank tables exceed a 32-bit displacement"
@@ -58,115 +78,951 @@
 #define GC_BARRIER_ASSEMBLY 0
 #endif
 
+#define GC__PASTE(a, b) GC__PASTE_(a, b)
+#define GC__PASTE_(a, b) a##b
+/* The tables that barriers read and write, and the list of barriers. */
+
+
 /* A word of the heap. It may alias any type, since slots have the host's types. */
 typedef uintptr_t __attribute__((may_alias)) gc_word;
 
-/* The tables that the barrier reads. All bases are biased: base + (address >> shift) is the entry of an address.
-   With GC_CARD_BITS the card's byte is cards[address >> (GC_CARD_SHIFT + 3)], its bit (address >> GC_CARD_SHIFT) & 7. */
+/* Where object_logging notes what was stored to: words from the start of a buffer up to `limit`. */
+typedef struct gc_barrier_log {
+    uintptr_t next;  /* address of the next word; it goes on growing when the buffer is full */
+    uintptr_t limit; /* address of the buffer's end */
+} gc_barrier_log;
+
+/* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads needs
+   to be filled: the age (with youth below it) for filters RANK, REGION and OLD, cards and bundles for all but object_logging,
+   which uses cards when its log is full.
+   A card table byte is cards[address >> GC_BARRIER_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
 typedef struct gc_barrier_tables {
     uint8_t *age; /* GC_RANK_ENTRIES entries; youth is the GC_RANK_ENTRIES entries below */
     uint8_t *cards;
-    uint8_t *bundles; /* unused without bundles */
+    uint8_t *bundles;          /* unused without bundles */
+    uint8_t *watch;            /* write_watch_*: a byte per page of 2^GC_WATCH_SHIFT bytes */
+    uint8_t *log_bits;         /* object_logging: bit (address >> 3) & 7 of byte address >> 6 */
+    gc_barrier_log *log;       /* object_logging */
+    uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
+    uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
 } gc_barrier_tables;
 
-#define GC_BARRIER_CARD_BYTE_SHIFT (GC_CARD_SHIFT + (GC_CARD_BITS ? 3 : 0))
+/* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
+     write watch  1: the byte of the slot's page becomes 0xFF if it is 0
+     filter       ANY     go on
+                  LOW     if ref >= low
+                  RANGE   if low <= ref < high
+                  REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
+                  RANK    if age[slot] + youth[ref] > 2; SUM is the same without a branch
+                  OLD     if age[slot] != 0
+     mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
+                  BYTE    the same with the card table's whole byte, even where cards are bits
+                  BIT     the same with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
+                  ALWAYS  write card and bundle without looking
+                  SELECT  write card and bundle, or where the filter said no, a byte of the stack instead: no branch
+                  LOG     unless the object's log bit is set: set it, and append the object to the log, or if that is full
+                          make the slot's card and bundle dirty
+   The names are the CLR's where it has the barrier: JIT_WriteBarrier_PreGrow64, _PostGrow64, _SVR64, _Byte_Region64,
+   _Bit_Region64 and JIT_WriteBarrier_WriteWatch_*. */
+#define GC_BARRIERS(X)                                                   \
+    X(none, NONE, 0, ANY, NOTHING)                                       \
+    X(rank_sum, RANK_SUM, 0, RANK, CARD)                                 \
+    X(rank_sum_branch_free, RANK_SUM_BRANCH_FREE, 0, SUM, SELECT)        \
+    X(card_unconditional, CARD_UNCONDITIONAL, 0, ANY, ALWAYS)            \
+    X(card_conditional, CARD_CONDITIONAL, 0, ANY, CARD)                  \
+    X(pre_grow, PRE_GROW, 0, LOW, BYTE)                                  \
+    X(post_grow, POST_GROW, 0, RANGE, BYTE)                              \
+    X(svr, SVR, 0, ANY, BYTE)                                            \
+    X(byte_region, BYTE_REGION, 0, REGION, BYTE)                         \
+    X(bit_region, BIT_REGION, 0, REGION, BIT)                            \
+    X(write_watch_pre_grow, WRITE_WATCH_PRE_GROW, 1, LOW, BYTE)          \
+    X(write_watch_post_grow, WRITE_WATCH_POST_GROW, 1, RANGE, BYTE)      \
+    X(write_watch_svr, WRITE_WATCH_SVR, 1, ANY, BYTE)                    \
+    X(write_watch_byte_region, WRITE_WATCH_BYTE_REGION, 1, REGION, BYTE) \
+    X(write_watch_bit_region, WRITE_WATCH_BIT_REGION, 1, REGION, BIT)    \
+    X(object_logging, OBJECT_LOGGING, 0, OLD, LOG)
 
-/* Effect: dirties the card (and bundle) that covers slot, if it is not dirty yet. Never collects. */
+typedef enum gc_barrier {
+#define GC__BARRIER_ENUMERATOR(name, NAME, watch, filter, mark) GC_BARRIER_##NAME,
+    GC_BARRIERS(GC__BARRIER_ENUMERATOR)
+#undef GC__BARRIER_ENUMERATOR
+        GC_BARRIER_COUNT
+} gc_barrier;
+
+typedef enum gc__filter {
+    GC__FILTER_ANY,
+    GC__FILTER_LOW,
+    GC__FILTER_RANGE,
+    GC__FILTER_REGION,
+    GC__FILTER_RANK,
+    GC__FILTER_SUM,
+    GC__FILTER_OLD
+} gc__filter;
+typedef enum gc__card_mark {
+    GC__MARK_NOTHING,
+    GC__MARK_CARD,
+    GC__MARK_BYTE,
+    GC__MARK_BIT,
+    GC__MARK_ALWAYS,
+    GC__MARK_SELECT,
+    GC__MARK_LOG
+} gc__card_mark;
+
+typedef struct gc__barrier_parts {
+    const char *name;
+    uint8_t watch, filter, mark;
+} gc__barrier_parts;
+
+static inline gc__barrier_parts gc__barrier_parts_of(gc_barrier barrier) {
+    static const gc__barrier_parts parts[] = {
+#define GC__BARRIER_PARTS(name, NAME, watch, filter, mark) {#name, watch, GC__FILTER_##filter, GC__MARK_##mark},
+        GC_BARRIERS(GC__BARRIER_PARTS)
+#undef GC__BARRIER_PARTS
+    };
+    return parts[barrier];
+}
+
+/* The barrier's name, as in GC_BARRIERS. */
+static inline const char *gc_barrier_name(gc_barrier barrier) { return gc__barrier_parts_of(barrier).name; }
+
+/* The barrier of that name; GC_BARRIER_COUNT if there is none. */
+static inline gc_barrier gc_barrier_named(const char *name) {
+    int barrier = 0;
+    while (barrier < GC_BARRIER_COUNT && strcmp(gc_barrier_name((gc_barrier)barrier), name) != 0) barrier++;
+    return (gc_barrier)barrier;
+}
+
+/* Whether filters of this kind ask for the slot's age first, so that slots anywhere are right without a check. */
+#define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
+
+static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
+static inline void gc__barrier_write(uint8_t *byte) {
+    __atomic_store_n(byte, (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
+}
+static inline void gc__barrier_set(uint8_t *byte) {
+    if (gc__barrier_load(byte) != GC_CARD_DIRTY) gc__barrier_write(byte);
+}
+
+static inline uint8_t *gc__barrier_card_byte(const gc_barrier_tables *tables, uintptr_t slot) {
+    return tables->cards + (slot >> GC_BARRIER_CARD_BYTE_SHIFT);
+}
+
+/* The bit of the card table's byte that stands for the slot. Where cards are bytes it is an eighth of the card. */
+static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
+    return (uint8_t)(1u << ((slot >> (GC_BARRIER_CARD_BYTE_SHIFT - 3)) & 7));
+}
+
+/* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
+   Invariant: the bundle of a dirty card is dirty; so if the card is, nothing is to be done. */
+static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t slot, uint8_t mask) {
+    uint8_t *card = gc__barrier_card_byte(tables, slot);
+    if ((gc__barrier_load(card) & mask) == mask) return;
+    if (mask == GC_CARD_DIRTY)
+        gc__barrier_write(card);
+    else
+        __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
+    if (GC_BUNDLE_SHIFT) gc__barrier_set(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
+}
+
+/* Effect: dirties the card that covers slot, and its bundle, if the card is not dirty yet. Never collects. */
 static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
-    uintptr_t address = (uintptr_t)slot;
-    uint8_t *card = tables->cards + (address >> GC_BARRIER_CARD_BYTE_SHIFT);
-#if GC_CARD_BITS
-    uint8_t bit = (uint8_t)(1u << ((address >> GC_CARD_SHIFT) & 7));
-    if (!(__atomic_load_n(card, __ATOMIC_RELAXED) & bit)) __atomic_fetch_or(card, bit, __ATOMIC_RELAXED);
-#else
-    if (__atomic_load_n(card, __ATOMIC_RELAXED) != GC_CARD_DIRTY)
-        __atomic_store_n(card, GC_CARD_DIRTY, __ATOMIC_RELAXED);
-#endif
-#if GC_BUNDLE_SHIFT
-    uint8_t *bundle = tables->bundles + (address >> GC_BUNDLE_SHIFT);
-    if (__atomic_load_n(bundle, __ATOMIC_RELAXED) != GC_CARD_DIRTY)
-        __atomic_store_n(bundle, GC_CARD_DIRTY, __ATOMIC_RELAXED);
-#endif
+    gc__barrier_dirty(tables, (uintptr_t)slot,
+                      GC_CARD_BITS ? gc__barrier_card_bit((uintptr_t)slot) : (uint8_t)GC_CARD_DIRTY);
+}
+
+static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t address) {
+    return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
 /* age[slot] + youth[ref]: a card is needed if this is more than 2. Both must be user addresses, or small. */
-static inline unsigned gc_barrier_rank_sum(const gc_barrier_tables *tables, const void *slot, const void *ref) {
-    const uint8_t *age = tables->age;
-    return (unsigned)__atomic_load_n(&age[(uintptr_t)slot >> GC_REGION_SHIFT], __ATOMIC_RELAXED) +
-           (unsigned)__atomic_load_n(&age[(intptr_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (intptr_t)GC_RANK_ENTRIES],
-                                     __ATOMIC_RELAXED);
+static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
+    ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
+    return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
 }
 
-#if GC_BARRIER_ASSEMBLY
+/* Whether the slot may have a card at all. */
+static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const void *slot) {
+    return (uintptr_t)slot - tables->lowest < tables->highest - tables->lowest;
+}
+/* The barriers in C: for other machines, and as what the assembly must do. */
+
+
+#define GC__BARRIER_INLINE static inline __attribute__((always_inline))
+
+GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__filter filter, uintptr_t slot,
+                                          uintptr_t ref) {
+    switch (filter) {
+    case GC__FILTER_LOW:
+        return ref >= tables->low;
+    case GC__FILTER_RANGE:
+        return ref >= tables->low && ref < tables->high;
+    case GC__FILTER_REGION: {
+        uint8_t age = gc__barrier_age(tables, slot);
+        return age && ref >= tables->low && ref < tables->high && gc__barrier_age(tables, ref) < age;
+    }
+    case GC__FILTER_RANK:
+    case GC__FILTER_SUM:
+        return gc_barrier_ranks(tables, (void *)slot, (void *)ref) > 2;
+    case GC__FILTER_OLD:
+        return gc__barrier_age(tables, slot) != 0;
+    default:
+        return 1;
+    }
+}
+
+GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr_t object, uintptr_t slot) {
+    uint8_t *bits = tables->log_bits + (object >> 6), bit = (uint8_t)(1u << ((object >> 3) & 7));
+    if (gc__barrier_load(bits) & bit) return;
+    __atomic_fetch_or(bits, bit, __ATOMIC_RELAXED);
+    uintptr_t place = __atomic_fetch_add(&tables->log->next, 8, __ATOMIC_RELAXED);
+    if (place < tables->log->limit)
+        *(gc_word *)place = object;
+    else
+        gc_barrier_dirty_card(tables, (void *)slot);
+}
+
+/* Writes card and bundle without looking, or a byte of the stack. */
+GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
+    uint8_t sink = GC_CARD_DIRTY, *card = needed ? gc__barrier_card_byte(tables, slot) : &sink;
+    if (GC_CARD_BITS) {
+        if (!(gc__barrier_load(card) & gc__barrier_card_bit(slot)))
+            __atomic_fetch_or(card, gc__barrier_card_bit(slot), __ATOMIC_RELAXED);
+    } else {
+        gc__barrier_write(card);
+    }
+    if (GC_BUNDLE_SHIFT) gc__barrier_write(needed ? tables->bundles + (slot >> GC_BUNDLE_SHIFT) : &sink);
+}
+
+GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uintptr_t slot) {
+    uint8_t *card = gc__barrier_card_byte(tables, slot);
+    if (GC_CARD_BITS)
+        __atomic_fetch_or(card, gc__barrier_card_bit(slot), __ATOMIC_RELAXED);
+    else
+        gc__barrier_write(card);
+    if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
+}
+
+/* What the barrier does after *slot = ref. With a constant `barrier` the compiler leaves only its own steps. `object`:
+   what object_logging logs; its address or, where that is not known, the slot's. */
+GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
+                                            uintptr_t slot, uintptr_t ref) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    if (parts.watch && !gc__barrier_load(tables->watch + (slot >> GC_WATCH_SHIFT)))
+        gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
+    int passes = gc__barrier_passes(tables, (gc__filter)parts.filter, slot, ref);
+    if (parts.mark == GC__MARK_SELECT) gc__barrier_select(tables, slot, passes);
+    if (!passes) return;
+    switch (parts.mark) {
+    case GC__MARK_CARD:
+        gc_barrier_dirty_card(tables, (void *)slot);
+        break;
+    case GC__MARK_BYTE:
+        gc__barrier_dirty(tables, slot, GC_CARD_DIRTY);
+        break;
+    case GC__MARK_BIT:
+        gc__barrier_dirty(tables, slot, gc__barrier_card_bit(slot));
+        break;
+    case GC__MARK_ALWAYS:
+        gc__barrier_always(tables, slot);
+        break;
+    case GC__MARK_LOG:
+        gc__barrier_log(tables, object, slot);
+        break;
+    default:
+        break;
+    }
+}
+/* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (all after the store) and gc_barrier_store_NAME.
+
+   Each is put together from the texts of its write watch, filter and mark, in which a and b are scratch registers and
+   label 1 is the end. */
+
+
 #define GC__TEXT(x) GC__TEXT_(x)
 #define GC__TEXT_(x) #x
-#if GC_CARD_BITS
-#define GC__BARRIER_CARD                                                                         \
-    "movl %k[slot], %%ecx\n\t"                                                                   \
-    "shrl $" GC__TEXT(GC_CARD_SHIFT) ", %%ecx\n\t"                                               \
-                                     "andl $7, %%ecx\n\t"                                        \
-                                     "movl $1, %k[a]\n\t"                                        \
-                                     "shll %%cl, %k[a]\n\t"                                      \
-                                     "movq %[slot], %[b]\n\t"                                    \
-                                     "shrq $" GC__TEXT(GC_CARD_SHIFT) "+3, %[b]\n\t"             \
-                                                                      "addq %[cards], %[b]\n\t"  \
-                                                                      "testb %b[a], (%[b])\n\t"  \
-                                                                      "jne 2f\n\t"               \
-                                                                      "lock orb %b[a], (%[b])\n" \
-                                                                      "2:\n\t"
-#else
-#define GC__BARRIER_CARD                                       \
-    "movq %[slot], %[a]\n\t"                                   \
-    "shrq $" GC__TEXT(GC_CARD_SHIFT) ", %[a]\n\t"              \
-                                     "addq %[cards], %[a]\n\t" \
-                                     "cmpb $-1, (%[a])\n\t"    \
-                                     "je 2f\n\t"               \
-                                     "movb $-1, (%[a])\n"      \
-                                     "2:\n\t"
-#endif
+
+/* clang-format off */
+#define GC__ASM(instruction) instruction "\n\t"
+#define GC__ASM_ENTRY(address, shift, base, to) /* to = base + (address >> shift) */ \
+    GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(shift) ", %[" to "]") GC__ASM("addq %[" base "], %[" to "]")
+#define GC__ASM_INDEX(address, to) \
+    GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(GC_REGION_SHIFT) ", %[" to "]")
+#define GC__ASM_BIT(address, shift) /* b = 1 << ((address >> shift) & 7) */ \
+    GC__ASM("movl %k[" address "], %k[a]") GC__ASM("shrl $" GC__TEXT(shift) ", %k[a]") GC__ASM("andl $7, %k[a]") \
+    GC__ASM("xorl %k[b], %k[b]") GC__ASM("btsl %k[a], %k[b]")
+
+#define GC__ASM_WATCH_0
+#define GC__ASM_WATCH_1 \
+    GC__ASM_ENTRY("slot", GC_WATCH_SHIFT, "watch", "a") \
+    GC__ASM("cmpb $0, (%[a])") GC__ASM("jne 2f") GC__ASM("movb $-1, (%[a])") "2:\n\t"
+
+#define GC__ASM_FILTER_ANY
+#define GC__ASM_FILTER_LOW GC__ASM("cmpq %[low], %[ref]") GC__ASM("jb 1f")
+#define GC__ASM_FILTER_RANGE GC__ASM_FILTER_LOW GC__ASM("cmpq %[high], %[ref]") GC__ASM("jae 1f")
+#define GC__ASM_FILTER_OLD GC__ASM_INDEX("slot", "a") GC__ASM("cmpb $0, (%[age],%[a])") GC__ASM("je 1f")
+#define GC__ASM_FILTER_REGION \
+    GC__ASM_FILTER_OLD GC__ASM_FILTER_RANGE GC__ASM_INDEX("ref", "b") \
+    GC__ASM("movzbl (%[age],%[b]), %k[b]") GC__ASM("cmpb (%[age],%[a]), %b[b]") GC__ASM("jae 1f")
+#define GC__ASM_FILTER_SUM /* a = age[slot] + youth[ref] */ \
+    GC__ASM_INDEX("slot", "a") GC__ASM_INDEX("ref", "b") GC__ASM("movzbl (%[age],%[a]), %k[a]") \
+    GC__ASM("addb -(1<<(" GC__TEXT(GC_ADDRESS_BITS) "-" GC__TEXT(GC_REGION_SHIFT) "))(%[age],%[b]), %b[a]")
+#define GC__ASM_FILTER_RANK GC__ASM_FILTER_SUM GC__ASM("cmpb $2, %b[a]") GC__ASM("jbe 1f")
+
 #if GC_BUNDLE_SHIFT
-#define GC__BARRIER_BUNDLE                                         \
-    "movq %[slot], %[b]\n\t"                                       \
-    "shrq $" GC__TEXT(GC_BUNDLE_SHIFT) ", %[b]\n\t"                \
-                                       "addq %[bundles], %[b]\n\t" \
-                                       "cmpb $-1, (%[b])\n\t"      \
-                                       "je 1f\n\t"                 \
-                                       "movb $-1, (%[b])\n"
+#define GC__ASM_BUNDLE(steps) GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
+#define GC__ASM_BUNDLE_SELECT GC__ASM_SELECT(GC_BUNDLE_SHIFT, "bundles") GC__ASM("movb $-1, (%[b])")
 #else
-#define GC__BARRIER_BUNDLE ""
+#define GC__ASM_BUNDLE(steps)
+#define GC__ASM_BUNDLE_SELECT
 #endif
+#define GC__ASM_SET GC__ASM("cmpb $-1, (%[a])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[a])")
+#define GC__ASM_SELECT(shift, base) /* b = the entry if the ranks in a need it, or else the sink */ \
+    GC__ASM_ENTRY("slot", shift, base, "b") GC__ASM("cmpb $2, %b[a]") GC__ASM("cmovbeq %[sink], %[b]")
+#define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "a")
+#define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_BARRIER_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
+
+#define GC__ASM_MARK_NOTHING
+#define GC__ASM_MARK_BYTE GC__ASM_CARD_BYTE GC__ASM_SET GC__ASM_BUNDLE(GC__ASM_SET)
+#define GC__ASM_MARK_BIT \
+    GC__ASM_CARD_BIT GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM_SET)
+#define GC__ASM_MARK_LOG \
+    GC__ASM_BIT("object", 3) GC__ASM_ENTRY("object", 6, "log_bits", "a") \
+    GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") \
+    GC__ASM("movq %[log], %[a]") GC__ASM("movl $8, %k[b]") GC__ASM("lock xaddq %[b], (%[a])") \
+    GC__ASM("cmpq 8(%[a]), %[b]") GC__ASM("jae 2f") GC__ASM("movq %[object], (%[b])") GC__ASM("jmp 1f") "2:\n\t" GC__ASM_MARK_CARD
+#if GC_CARD_BITS
+#define GC__ASM_MARK_CARD GC__ASM_MARK_BIT
+#define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
+#define GC__ASM_MARK_SELECT \
+    GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movl %k[slot], %k[c]") \
+    GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[c]") GC__ASM("andl $7, %k[c]") GC__ASM("xorl %k[d], %k[d]") \
+    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
+#define GC__ASM_SINK = GC_CARD_DIRTY
+#else
+#define GC__ASM_MARK_CARD GC__ASM_MARK_BYTE
+#define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BYTE GC__ASM("movb $-1, (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
+#define GC__ASM_MARK_SELECT GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movb $-1, (%[b])") GC__ASM_BUNDLE_SELECT
+#define GC__ASM_SINK
 #endif
 
-/* Effect: *slot = ref, and the slot's card is dirtied if slot is in an older generation than ref, or is being marked.
-   slot: 8-byte aligned, anywhere. ref: null, an object, or any user address. Never collects. */
-static inline void gc_barrier_store(const gc_barrier_tables *tables, void *slot, const void *ref) {
+/* Operands: scratch registers and locals by mark, inputs by each part. */
+#define GC__ASM_IN_WATCH_0
+#define GC__ASM_IN_WATCH_1 , [watch] "m"(tables->watch)
+#define GC__ASM_IN_ANY
+#define GC__ASM_IN_LOW , [low] "m"(tables->low)
+#define GC__ASM_IN_RANGE GC__ASM_IN_LOW, [high] "m"(tables->high)
+#define GC__ASM_IN_OLD , [age] "r"(tables->age)
+#define GC__ASM_IN_REGION GC__ASM_IN_OLD GC__ASM_IN_RANGE
+#define GC__ASM_IN_RANK GC__ASM_IN_OLD
+#define GC__ASM_IN_SUM GC__ASM_IN_OLD
+#define GC__ASM_IN_NOTHING
+#define GC__ASM_IN_CARD , [cards] "m"(tables->cards), [bundles] "m"(tables->bundles)
+#define GC__ASM_IN_BYTE GC__ASM_IN_CARD
+#define GC__ASM_IN_BIT GC__ASM_IN_CARD
+#define GC__ASM_IN_ALWAYS GC__ASM_IN_CARD
+#define GC__ASM_IN_SELECT GC__ASM_IN_CARD, [sink] "r"(&sink)
+#define GC__ASM_IN_LOG GC__ASM_IN_CARD, [log_bits] "m"(tables->log_bits), [log] "m"(tables->log), [object] "r"(object)
+#define GC__ASM_LOCALS_NOTHING
+#define GC__ASM_LOCALS_CARD uintptr_t a, b;
+#define GC__ASM_LOCALS_BYTE uintptr_t a, b;
+#define GC__ASM_LOCALS_BIT uintptr_t a, b;
+#define GC__ASM_LOCALS_ALWAYS uintptr_t a, b;
+#define GC__ASM_LOCALS_LOG uintptr_t a, b;
+#define GC__ASM_LOCALS_SELECT uintptr_t a, b, c, d; uint8_t sink GC__ASM_SINK;
+#define GC__ASM_OUT_NOTHING
+#define GC__ASM_OUT_CARD [a] "=&r"(a), [b] "=&r"(b)
+#define GC__ASM_OUT_BYTE GC__ASM_OUT_CARD
+#define GC__ASM_OUT_BIT GC__ASM_OUT_CARD
+#define GC__ASM_OUT_ALWAYS GC__ASM_OUT_CARD
+#define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
+#define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c), [d] "=&r"(d)
+/* clang-format on */
+
+/* The operands are listed by name, so those that a text does not mention cost at most a register. The tables are written
+   behind the compiler's back, which the memory clobber says. */
+#define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                 \
+    GC__ASM_LOCALS_##mark __asm__ volatile(                                                              \
+        store GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter GC__ASM_MARK_##mark "1:"                     \
+        : GC__ASM_OUT_##mark                                                                             \
+        : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark \
+        : "cc", "memory")
+
 #if GC_BARRIER_ASSEMBLY
-    uintptr_t a, b;
-    __asm__ volatile(
-        "movq %[ref], %[cell]\n\t"
-        "movq %[slot], %[a]\n\t"
-        "shrq $" GC__TEXT(
-            GC_REGION_SHIFT) ", %[a]\n\t"
-                             "movq %[ref], %[b]\n\t"
-                             "shrq $" GC__TEXT(
-                                 GC_REGION_SHIFT) ", %[b]\n\t"
-                                                  "movzbl (%[age],%[a]), %k[a]\n\t"
-                                                  "addb -(1<<(47-" GC__TEXT(
-                                                      GC_REGION_SHIFT) "))(%[age],%[b]), %b[a]\n\t"
-                                                                       "cmpb $2, %b[a]\n\t"
-                                                                       "jbe 1f\n\t" GC__BARRIER_CARD GC__BARRIER_BUNDLE
-                                                                       "1:"
-        : [cell] "=m"(*(gc_word *)slot), [a] "=&q"(a), [b] "=&r"(b)
-        : [slot] "r"(slot), [ref] "r"(ref), [age] "r"(tables->age), [cards] "m"(tables->cards),
-          [bundles] "m"(tables->bundles)
-        : "cc"
-#if GC_CARD_BITS
-          ,
-          "rcx"
-#endif
-    );
+#define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \
+    static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
+                                                const void *ref) {                                                     \
+        (void)tables, (void)object;                                                                                    \
+        GC__BARRIER_ASSEMBLY("", watch, filter, mark);                                                                 \
+    }                                                                                                                  \
+    static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
+        void *object = slot;                                                                                           \
+        (void)tables, (void)object;                                                                                    \
+        GC__BARRIER_ASSEMBLY(GC__ASM("movq %[ref], (%[slot])"), watch, filter, mark);                                  \
+    }
 #else
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
-    if (gc_barrier_rank_sum(tables, slot, ref) > 2) gc_barrier_dirty_card(tables, slot);
+#define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \
+    static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
+                                                const void *ref) {                                                     \
+        gc__barrier_after_c(GC_BARRIER_##NAME, tables, (uintptr_t)object, (uintptr_t)slot, (uintptr_t)ref);            \
+    }                                                                                                                  \
+    static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
+        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
+        gc__barrier_after_##name(tables, slot, slot, ref);                                                             \
+    }
 #endif
+GC_BARRIERS(GC__BARRIER_BASE)
+/* The forms in which every barrier comes: store, after, checked, assign, copy.
+
+   All: slot: 8-byte aligned, in the heap. ref: null, an object, or any user address; for rank_sum and its branch-free form
+   it must be less than 2^GC_ADDRESS_BITS. None collects. */
+
+
+/* Copies of one word upwards or downwards, as the overlap needs it: each store with its barrier, in one pass. */
+#define GC__BARRIER_COPY(store)                                                          \
+    gc_word *to = (gc_word *)destination;                                                \
+    const gc_word *from = (const gc_word *)source;                                       \
+    if ((uintptr_t)destination - (uintptr_t)source >= count * 8)                         \
+        for (size_t i = 0; i < count; i++) store(tables, &to[i], (const void *)from[i]); \
+    else                                                                                 \
+        for (size_t i = count; i-- > 0;) store(tables, &to[i], (const void *)from[i])
+
+/* Moves both pointers to the next word, past one stored by `store`. */
+#define GC__BARRIER_ASSIGN(store)                                         \
+    store(tables, *destination, (const void *)*(const gc_word *)*source); \
+    *destination = (char *)*destination + 8;                              \
+    *source = (const char *)*source + 8
+
+/* clang-format off */
+#define GC__BARRIER_FORMS(name, NAME, watch, filter, mark) \
+    /* The barrier alone, for a slot that has just been stored to. */ \
+    static inline void gc_barrier_after_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
+        gc__barrier_after_##name(tables, slot, slot, ref); \
+    } \
+    /* The store with the barrier; slots outside [lowest, highest) are only stored to. */ \
+    static inline void gc_barrier_checked_##name(const gc_barrier_tables *tables, void *slot, const void *ref) { \
+        if (gc__barrier_in_heap(tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
+        else __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED); \
+    } \
+    /* Stores **source to **destination and moves both to the next word. */ \
+    static inline void gc_barrier_assign_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
+        GC__BARRIER_ASSIGN(gc_barrier_store_##name); \
+    } \
+    static inline void gc_barrier_assign_checked_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
+        GC__BARRIER_ASSIGN(gc_barrier_checked_##name); \
+    } \
+    /* memmove of `count` references within or into one object. */ \
+    static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, size_t count) { \
+        if (GC__ANYWHERE(watch, GC__FILTER_##filter) && (!count || !gc__barrier_age(tables, (uintptr_t)destination))) { \
+            if (count) memmove(destination, source, count * 8); \
+            return; \
+        } \
+        GC__BARRIER_COPY(gc_barrier_store_##name); \
+    } \
+    static inline void gc_barrier_copy_checked_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
+                                                      size_t count) { \
+        if (gc__barrier_in_heap(tables, destination)) gc_barrier_copy_##name(tables, destination, source, count); \
+        else if (count) memmove(destination, source, count * 8); \
+    }
+/* clang-format on */
+GC_BARRIERS(GC__BARRIER_FORMS)
+
+/* *slot = ref, a field of `object`, which is what is logged: once for all its fields. */
+static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
+                                              const void *ref) {
+    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc__barrier_after_object_logging(tables, object, slot, ref);
+}
+
+/* The same forms in portable C, with the barrier as an argument: where it is a constant, that barrier's steps only. */
+
+GC__BARRIER_INLINE void gc_barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, const void *slot,
+                                           const void *ref) {
+    gc__barrier_after_c(barrier, tables, (uintptr_t)slot, (uintptr_t)slot, (uintptr_t)ref);
+}
+
+GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
+                                           const void *ref) {
+    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc_barrier_after_c(barrier, tables, slot, ref);
+}
+
+GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
+                                             const void *ref) {
+    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    if (gc__barrier_in_heap(tables, slot)) gc_barrier_after_c(barrier, tables, slot, ref);
+}
+
+/* Functions to call out of line. */
+
+typedef void gc_barrier_store_function(const gc_barrier_tables *tables, void *slot, const void *ref);
+typedef void gc_barrier_after_function(const gc_barrier_tables *tables, const void *slot, const void *ref);
+typedef void gc_barrier_assign_function(const gc_barrier_tables *tables, void **destination, const void **source);
+typedef void gc_barrier_copy_function(const gc_barrier_tables *tables, void *destination, const void *source,
+                                      size_t count);
+
+typedef struct gc_barrier_functions {
+    gc_barrier_store_function *store, *checked;
+    gc_barrier_after_function *after;
+    gc_barrier_assign_function *assign, *assign_checked;
+    gc_barrier_copy_function *copy, *copy_checked;
+} gc_barrier_functions;
+
+/* The functions of a barrier, this translation unit's own. */
+static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier barrier) {
+    static const gc_barrier_functions functions[] = {
+#define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                 \
+    {gc_barrier_store_##name,       gc_barrier_checked_##name,        gc_barrier_after_##name, \
+     gc_barrier_assign_##name,      gc_barrier_assign_checked_##name, gc_barrier_copy_##name,  \
+     gc_barrier_copy_checked_##name},
+        GC_BARRIERS(GC__BARRIER_FUNCTIONS)
+#undef GC__BARRIER_FUNCTIONS
+    };
+    return &functions[barrier];
+}
+/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, which call it.
+
+   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come back
+   8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9 and the
+   flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers says which it does change.
+   It calls nothing, keeps all vector registers, needs no frame and no alignment of the stack, and uses up to 24 bytes of the
+   red zone. A fault in a store to a bad slot comes before anything else is written.
+
+   The code is position-independent: the buffer may be a writable alias of executable memory. Making memory executable is
+   the host's part. Every address in it is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it by one
+   store, under running threads too. A change to another barrier needs them stopped. */
+
+
+/* Forms: a store, unless it is one of the others; each may be checked. */
+enum { GC_BARRIER_STORE = 0, GC_BARRIER_CHECKED = 1, GC_BARRIER_ASSIGN = 2, GC_BARRIER_COPY = 4 };
+
+#define GC_BARRIER_CODE_BYTES 384 /* no barrier in any form is longer */
+
+/* What was emitted, and where its immediates are. Owned by the host; needed to patch. */
+typedef struct gc_barrier_code {
+    uint32_t bytes;
+    uint32_t
+        clobbers; /* bit n: register n of the machine's numbering, rax = 0, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8.. */
+    uint32_t patches;
+    struct {
+        uint16_t at;    /* offset of the immediate in the code */
+        uint16_t field; /* offset in gc_barrier_tables of what it holds */
+    } patch[12];
+} gc_barrier_code;
+
+typedef struct gc__emitter {
+    gc_barrier_code *code;
+    const gc_barrier_tables *tables;
+    uint8_t bytes[GC_BARRIER_CODE_BYTES + 64];
+    uint32_t at;
+    int leaves_by_jump; /* to the end of a form that goes on there, instead of returning */
+    uint32_t exits[12], exit_count;
+} gc__emitter;
+
+enum {
+    GC__RAX = 1,
+    GC__RCX = 2,
+    GC__RDX = 4,
+    GC__RSI = 64,
+    GC__RDI = 128,
+    GC__R8 = 256,
+    GC__R9 = 512,
+    GC__R10 = 1024,
+    GC__R11 = 2048
+};
+enum { GC__JB = 0x72, GC__JAE = 0x73, GC__JE = 0x74, GC__JNE = 0x75, GC__JA = 0x77 };
+
+/* Appends instructions, which change the registers in `clobbers`. */
+static inline void gc__emit(gc__emitter *e, unsigned clobbers, const char *bytes, size_t count) {
+    memcpy(e->bytes + e->at, bytes, count);
+    e->at += (uint32_t)count;
+    e->code->clobbers |= clobbers;
+}
+#define GC__EMIT(e, clobbers, literal) gc__emit(e, clobbers, literal, sizeof(literal) - 1)
+
+static inline void gc__emit_byte(gc__emitter *e, int byte) { e->bytes[e->at++] = (uint8_t)byte; }
+
+static inline void gc__emit_32(gc__emitter *e, uint32_t value) {
+    memcpy(e->bytes + e->at, &value, 4);
+    e->at += 4;
+}
+
+/* The number of bytes until the immediate of a movabs would be aligned. */
+static inline unsigned gc__emit_gap(uint32_t at) { return (6 - at) & 7; }
+
+/* No-operations up to an aligned immediate. */
+static inline void gc__emit_align(gc__emitter *e) {
+    static const char nops[8][8] = {"",
+                                    "\x90",
+                                    "\x66\x90",
+                                    "\x0F\x1F\x00",
+                                    "\x0F\x1F\x40\x00",
+                                    "\x0F\x1F\x44\x00\x00",
+                                    "\x66\x0F\x1F\x44\x00\x00",
+                                    "\x0F\x1F\x80\x00\x00\x00\x00"};
+    unsigned gap = gc__emit_gap(e->at);
+    gc__emit(e, 0, nops[gap], gap);
+}
+
+/* movabs to rax or, with `r9`, to r9: what the field of the tables holds. */
+static inline void gc__emit_load(gc__emitter *e, int r9, size_t field) {
+    gc__emit_align(e);
+    if (r9)
+        GC__EMIT(e, GC__R9, "\x49\xB9");
+    else
+        GC__EMIT(e, GC__RAX, "\x48\xB8");
+    e->code->patch[e->code->patches].at = (uint16_t)e->at;
+    e->code->patch[e->code->patches++].field = (uint16_t)field;
+    memcpy(e->bytes + e->at, (const char *)e->tables + field, 8);
+    e->at += 8;
+}
+#define GC__EMIT_LOAD_RAX(e, member) gc__emit_load(e, 0, offsetof(gc_barrier_tables, member))
+#define GC__EMIT_LOAD_R9(e, member) gc__emit_load(e, 1, offsetof(gc_barrier_tables, member))
+
+/* Ends the barrier: `ret`, or a jump that gc__emit_land completes. */
+static inline void gc__emit_exit(gc__emitter *e) {
+    if (e->leaves_by_jump) {
+        gc__emit_byte(e, 0xE9);
+        e->exits[e->exit_count++] = e->at;
+        gc__emit_32(e, 0);
+    } else {
+        gc__emit_byte(e, 0xC3);
+    }
+}
+
+static inline void gc__emit_land(gc__emitter *e) {
+    for (uint32_t i = 0; i < e->exit_count; i++) {
+        uint32_t distance = e->at - (e->exits[i] + 4);
+        memcpy(e->bytes + e->exits[i], &distance, 4);
+    }
+    e->exit_count = 0;
+}
+
+/* Ends the barrier unless the condition holds. `aligned`: a load comes next, for which room is made behind the return, where
+   it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that spoils the alignment, so that
+   bit_region is the CLR's code byte for byte. */
+static inline void gc__emit_unless(gc__emitter *e, int condition, int aligned) {
+    uint32_t jump = e->at;
+    gc__emit_byte(e, condition);
+    gc__emit_byte(e, 0);
+    if (!e->leaves_by_jump && (!aligned || gc__emit_gap(e->at + 1) >= 1)) gc__emit_byte(e, 0xF3);
+    gc__emit_exit(e);
+    if (aligned) gc__emit_align(e);
+    e->bytes[jump + 1] = (uint8_t)(e->at - jump - 2);
+}
+
+/* Slots outside the heap need no more than the store. */
+static inline void gc__emit_check(gc__emitter *e) {
+    GC__EMIT_LOAD_RAX(e, lowest);
+    GC__EMIT(e, 0, "\x48\x39\xC7"); /* cmp rdi, rax */
+    gc__emit_unless(e, GC__JAE, 1);
+    GC__EMIT_LOAD_RAX(e, highest);
+    GC__EMIT(e, 0, "\x48\x39\xC7");
+    gc__emit_unless(e, GC__JB, 0);
+}
+
+static inline void gc__emit_watch(gc__emitter *e) {
+    GC__EMIT_LOAD_RAX(e, watch);
+    GC__EMIT(e, GC__R9, "\x49\x89\xF9\x49\xC1\xE9"); /* mov r9, rdi; shr r9, .. */
+    gc__emit_byte(e, GC_WATCH_SHIFT);
+    GC__EMIT(e, 0,
+             "\x41\x80\x3C\x01\x00\x75\x05\x41\xC6\x04\x01\xFF"); /* cmp byte [r9+rax], 0; jne; mov byte [r9+rax], -1 */
+}
+
+static inline void gc__emit_low(gc__emitter *e) {
+    GC__EMIT_LOAD_R9(e, low);
+    GC__EMIT(e, 0, "\x4C\x39\xCE"); /* cmp rsi, r9 */
+    gc__emit_unless(e, GC__JAE, 1);
+}
+
+static inline void gc__emit_range(gc__emitter *e) {
+    gc__emit_low(e);
+    GC__EMIT_LOAD_R9(e, high);
+    GC__EMIT(e, 0, "\x4C\x39\xCE");
+}
+
+/* rdi = the slot's region, rax = the age table. */
+static inline void gc__emit_slot_region(gc__emitter *e) {
+    GC__EMIT_LOAD_RAX(e, age);
+    GC__EMIT(e, GC__RDI, "\x48\xC1\xEF"); /* shr rdi, .. */
+    gc__emit_byte(e, GC_REGION_SHIFT);
+}
+
+static inline void gc__emit_ref_region(gc__emitter *e) {
+    GC__EMIT(e, GC__RSI, "\x48\xC1\xEE"); /* shr rsi, .. */
+    gc__emit_byte(e, GC_REGION_SHIFT);
+}
+
+static inline void gc__emit_is_old(gc__emitter *e, int aligned) {
+    gc__emit_slot_region(e);
+    GC__EMIT(e, 0, "\x80\x3C\x07\x00"); /* cmp byte [rdi+rax], 0 */
+    gc__emit_unless(e, GC__JNE, aligned);
+}
+
+static inline void gc__emit_region(gc__emitter *e) {
+    gc__emit_is_old(e, 1);
+    gc__emit_range(e);
+    gc__emit_unless(e, GC__JB, 0);
+    gc__emit_ref_region(e);
+    GC__EMIT(e, GC__RDX, "\x8A\x14\x06\x3A\x14\x07"); /* mov dl, [rsi+rax]; cmp dl, [rdi+rax] */
+    gc__emit_unless(e, GC__JB, 1);
+}
+
+/* dl = age[slot] + youth[ref]. */
+static inline void gc__emit_sum(gc__emitter *e) {
+    gc__emit_slot_region(e);
+    gc__emit_ref_region(e);
+    GC__EMIT(e, GC__RDX, "\x8A\x14\x07\x02\x94\x06"); /* mov dl, [rdi+rax]; add dl, [rsi+rax-..] */
+    gc__emit_32(e, (uint32_t)0 - (uint32_t)GC_RANK_ENTRIES);
+    GC__EMIT(e, 0, "\x80\xFA\x02"); /* cmp dl, 2 */
+}
+
+static inline void gc__emit_filter(gc__emitter *e, int filter) {
+    switch (filter) {
+    case GC__FILTER_LOW:
+        gc__emit_low(e);
+        break;
+    case GC__FILTER_RANGE:
+        gc__emit_range(e);
+        gc__emit_unless(e, GC__JB, 1);
+        break;
+    case GC__FILTER_REGION:
+        gc__emit_region(e);
+        break;
+    case GC__FILTER_RANK:
+        gc__emit_sum(e);
+        gc__emit_unless(e, GC__JA, 1);
+        break;
+    case GC__FILTER_SUM:
+        gc__emit_sum(e);
+        break;
+    case GC__FILTER_OLD:
+        gc__emit_is_old(e, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void gc__emit_shift_slot(gc__emitter *e, int shift) {
+    GC__EMIT(e, GC__R8, "\x49\xC1\xE8"); /* shr r8, .. */
+    gc__emit_byte(e, shift);
+}
+
+/* dl = the bit of r8 >> shift within its byte. */
+static inline void gc__emit_bit_index(gc__emitter *e, int shift) {
+    GC__EMIT(e, GC__RCX, "\xC1\xE9"); /* shr ecx, .. */
+    gc__emit_byte(e, shift);
+    GC__EMIT(e, GC__RCX, "\x83\xE1\x07"); /* and ecx, 7 */
+}
+
+/* Writes the byte at [r8+rax]. */
+static inline void gc__emit_write(gc__emitter *e) {
+    GC__EMIT(e, 0, "\x41\xC6\x04\x00\xFF");
+} /* mov byte [r8+rax], -1 */
+
+static inline void gc__emit_set(gc__emitter *e, int aligned) {
+    GC__EMIT(e, 0, "\x41\x80\x3C\x00\xFF"); /* cmp byte [r8+rax], -1 */
+    gc__emit_unless(e, GC__JNE, aligned);
+    gc__emit_write(e);
+}
+
+/* r8 is the slot >> GC_BARRIER_CARD_BYTE_SHIFT; afterwards [r8+rax] is its bundle. */
+static inline void gc__emit_bundle_entry(gc__emitter *e) {
+    GC__EMIT_LOAD_RAX(e, bundles);
+    gc__emit_shift_slot(e, GC_BUNDLE_SHIFT - GC_BARRIER_CARD_BYTE_SHIFT);
+}
+
+static inline void gc__emit_bundle(gc__emitter *e) {
+    if (!GC_BUNDLE_SHIFT) return;
+    gc__emit_bundle_entry(e);
+    gc__emit_set(e, 0);
+}
+
+static inline void gc__emit_mark_byte(gc__emitter *e) {
+    GC__EMIT_LOAD_RAX(e, cards);
+    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_set(e, 0);
+    gc__emit_bundle(e);
+}
+
+/* dl = the card's bit, [r8+rax] its byte. */
+static inline void gc__emit_card_bit(gc__emitter *e) {
+    GC__EMIT_LOAD_RAX(e, cards);
+    GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
+    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_bit_index(e, GC_BARRIER_CARD_BYTE_SHIFT - 3);
+    GC__EMIT(e, GC__RDX, "\xB2\x01\xD2\xE2"); /* mov dl, 1; shl dl, cl */
+}
+
+static inline void gc__emit_mark_bit(gc__emitter *e) {
+    gc__emit_card_bit(e);
+    GC__EMIT(e, 0, "\x41\x84\x14\x00"); /* test [r8+rax], dl */
+    gc__emit_unless(e, GC__JE, 0);
+    GC__EMIT(e, 0, "\xF0\x41\x08\x14\x00"); /* lock or [r8+rax], dl */
+    gc__emit_bundle(e);
+}
+
+static inline void gc__emit_mark_card(gc__emitter *e) {
+    if (GC_CARD_BITS)
+        gc__emit_mark_bit(e);
+    else
+        gc__emit_mark_byte(e);
+}
+
+static inline void gc__emit_mark_always(gc__emitter *e) {
+    if (GC_CARD_BITS) {
+        gc__emit_card_bit(e);
+        GC__EMIT(e, 0, "\xF0\x41\x08\x14\x00");
+    } else {
+        GC__EMIT_LOAD_RAX(e, cards);
+        gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+        gc__emit_write(e);
+    }
+    if (!GC_BUNDLE_SHIFT) return;
+    gc__emit_bundle_entry(e);
+    gc__emit_write(e);
+}
+
+/* rdi = r8 + rax, or r9 if the ranks in dl need no card. */
+static inline void gc__emit_choose(gc__emitter *e) {
+    GC__EMIT(e, GC__RDI,
+             "\x49\x8D\x3C\x00\x80\xFA\x02\x49\x0F\x46\xF9"); /* lea rdi, [r8+rax]; cmp dl, 2; cmovbe rdi, r9 */
+}
+
+static inline void gc__emit_mark_select(gc__emitter *e) {
+    GC__EMIT(e, GC__R9, "\x4C\x8D\x4C\x24\xE8"); /* lea r9, [rsp-24]: the sink */
+    GC__EMIT_LOAD_RAX(e, cards);
+    if (GC_CARD_BITS) {
+        GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
+        gc__emit_bit_index(e, GC_BARRIER_CARD_BYTE_SHIFT - 3);
+        GC__EMIT(e, GC__RSI,
+                 "\xBE\x01\x00\x00\x00\xD3\xE6\x41\xC6\x01\xFF"); /* mov esi, 1; shl esi, cl; mov byte [r9], -1 */
+    }
+    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_choose(e);
+    if (GC_CARD_BITS)
+        GC__EMIT(e, 0, "\x40\x84\x37\x75\x04\xF0\x40\x08\x37"); /* test [rdi], sil; jne; lock or [rdi], sil */
+    else
+        GC__EMIT(e, 0, "\xC6\x07\xFF"); /* mov byte [rdi], -1 */
+    if (!GC_BUNDLE_SHIFT) return;
+    gc__emit_bundle_entry(e);
+    gc__emit_choose(e);
+    GC__EMIT(e, 0, "\xC6\x07\xFF");
+}
+
+static inline void gc__emit_mark_log(gc__emitter *e) {
+    GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
+    gc__emit_bit_index(e, 3);
+    GC__EMIT(e, GC__RDX | GC__R9,
+             "\xB2\x01\xD2\xE2\x4D\x89\xC1\x49\xC1\xE9\x06"); /* mov dl, 1; shl dl, cl; mov r9, r8; shr r9, 6 */
+    GC__EMIT_LOAD_RAX(e, log_bits);
+    GC__EMIT(e, 0, "\x41\x84\x14\x01"); /* test [r9+rax], dl */
+    gc__emit_unless(e, GC__JE, 0);
+    GC__EMIT(e, 0, "\xF0\x41\x08\x14\x01"); /* lock or [r9+rax], dl */
+    GC__EMIT_LOAD_RAX(e, log);
+    GC__EMIT(e, GC__RCX, "\xB9\x08\x00\x00\x00\xF0\x48\x0F\xC1\x08"); /* mov ecx, 8; lock xadd [rax], rcx */
+    GC__EMIT(e, 0, "\x48\x3B\x48\x08\x73\x00");                       /* cmp rcx, [rax+8]; jae */
+    uint32_t full = e->at;
+    GC__EMIT(e, 0, "\x4C\x89\x01"); /* mov [rcx], r8 */
+    gc__emit_exit(e);
+    e->bytes[full - 1] = (uint8_t)(e->at - full);
+    gc__emit_mark_card(e);
+}
+
+/* The store and everything after it, up to the exit. */
+static inline void gc__emit_body(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
+    GC__EMIT(e, 0, "\x48\x89\x37"); /* mov [rdi], rsi */
+    if (parts.mark == GC__MARK_NOTHING) return;
+    if (form & GC_BARRIER_CHECKED) gc__emit_check(e);
+    GC__EMIT(e, GC__R8, "\x49\x89\xF8"); /* mov r8, rdi */
+    if (parts.watch) gc__emit_watch(e);
+    gc__emit_filter(e, parts.filter);
+    switch (parts.mark) {
+    case GC__MARK_CARD:
+        gc__emit_mark_card(e);
+        break;
+    case GC__MARK_BYTE:
+        gc__emit_mark_byte(e);
+        break;
+    case GC__MARK_BIT:
+        gc__emit_mark_bit(e);
+        break;
+    case GC__MARK_ALWAYS:
+        gc__emit_mark_always(e);
+        break;
+    case GC__MARK_SELECT:
+        gc__emit_mark_select(e);
+        break;
+    default:
+        gc__emit_mark_log(e);
+        break;
+    }
+}
+
+static inline void gc__emit_assign(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
+    GC__EMIT(e, GC__R10 | GC__R11 | GC__RSI,
+             "\x4C\x8D\x57\x08\x4C\x8D\x5E\x08\x48\x8B\x36"); /* lea r10, [rdi+8]; lea r11, [rsi+8]; mov rsi, [rsi] */
+    gc__emit_body(e, parts, form);
+    gc__emit_land(e);
+    GC__EMIT(e, GC__RDI | GC__RSI, "\x4C\x89\xD7\x4C\x89\xDE\xC3"); /* mov rdi, r10; mov rsi, r11; ret */
+}
+
+/* A loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = where to end, [rsp-16] = 8 or -8. */
+static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
+    GC__EMIT(e, GC__R10 | GC__R11 | GC__RCX | GC__RDX | GC__RAX | GC__RDI | GC__RSI,
+             "\x48\x85\xD2\x75\x01\xC3"                 /* test rdx, rdx; jne; ret */
+             "\x49\x89\xFA\x49\x89\xF3\x49\x29\xFB"     /* mov r10, rdi; mov r11, rsi; sub r11, rdi */
+             "\x48\x8D\x0C\xD7\x48\xC1\xE2\x03"         /* lea rcx, [rdi+rdx*8]; shl rdx, 3 */
+             "\x48\x89\xF8\x48\x29\xF0"                 /* mov rax, rdi; sub rax, rsi */
+             "\x48\x39\xD0\xBA\x08\x00\x00\x00\x73\x0C" /* cmp rax, rdx; mov edx, 8; jae */
+             "\x4C\x8D\x51\xF8\x48\x8D\x4F\xF8"         /* lea r10, [rcx-8]; lea rcx, [rdi-8] */
+             "\x48\xF7\xDA\x90"                         /* neg rdx; nop */
+             "\x48\x89\x4C\x24\xF8\x48\x89\x54\x24\xF0" /* mov [rsp-8], rcx; mov [rsp-16], rdx */);
+    uint32_t loop = e->at;
+    GC__EMIT(e, 0, "\x4C\x89\xD7\x4B\x8B\x34\x1A"); /* mov rdi, r10; mov rsi, [r10+r11] */
+    gc__emit_body(e, parts, form);
+    gc__emit_land(e);
+    GC__EMIT(e, 0, "\x4C\x03\x54\x24\xF0\x4C\x3B\x54\x24\xF8\x0F\x85"); /* add r10, [rsp-16]; cmp r10, [rsp-8]; jne */
+    gc__emit_32(e, loop - (e->at + 4));
+    GC__EMIT(e, 0, "\xC3");
+}
+
+/* Effect: writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
+   bytes. Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says
+   how long it must be; GC_BARRIER_CODE_BYTES always is enough). Needs no x86-64 to run. */
+static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
+                                     unsigned form, const gc_barrier_tables *tables) {
+    gc__emitter e;
+    memset(&e, 0, sizeof e);
+    memset(code, 0, sizeof *code);
+    e.code = code;
+    e.tables = tables;
+    e.leaves_by_jump = form & (GC_BARRIER_ASSIGN | GC_BARRIER_COPY) ? 1 : 0;
+    if (form & GC_BARRIER_COPY) {
+        gc__emit_copy(&e, gc__barrier_parts_of(barrier), form);
+    } else if (form & GC_BARRIER_ASSIGN) {
+        gc__emit_assign(&e, gc__barrier_parts_of(barrier), form);
+    } else {
+        gc__emit_body(&e, gc__barrier_parts_of(barrier), form);
+        gc__emit_exit(&e);
+    }
+    code->bytes = e.at;
+    if (e.at > bytes || ((uintptr_t)buffer & 7)) return 0;
+    memcpy(buffer, e.bytes, e.at);
+    return e.at;
+}
+
+/* Effect: has emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
+   the code meanwhile sees old bounds with old or new tables, both of which are right. `buffer`: where the code is, or a
+   writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. */
+static inline void gc_barrier_patch(const gc_barrier_code *code, void *buffer, const gc_barrier_tables *tables) {
+    for (int bounds = 0; bounds < 2; bounds++)
+        for (uint32_t i = 0; i < code->patches; i++) {
+            size_t field = code->patch[i].field;
+            if ((field >= offsetof(gc_barrier_tables, low)) != bounds) continue;
+            uint64_t value;
+            memcpy(&value, (const char *)tables + field, 8);
+            __atomic_store_n((uint64_t __attribute__((may_alias)) *)(void *)((char *)buffer + code->patch[i].at), value,
+                             __ATOMIC_RELEASE);
+        }
 }

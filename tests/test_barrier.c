@@ -105,7 +105,7 @@ static void matrix(void) {
                 if (dirty) gc_barrier_dirty_card(&tables, slots[s]);
                 void *before = in_space && (uintptr_t)slots[s] % GC_REGION_BYTES ? slots[s][-1] : NULL;
                 *slots[s] = (void *)~(uintptr_t)0;
-                gc_barrier_store(&tables, slots[s], (void *)refs[r].ref);
+                gc_barrier_store_rank_sum(&tables, slots[s], (void *)refs[r].ref);
                 cases++;
                 wrong_value += *slots[s] != (void *)refs[r].ref;
                 wrong_value += in_space && (uintptr_t)slots[s] % GC_REGION_BYTES && slots[s][-1] != before;

@@ -20,7 +20,7 @@ static inline void gc__store_shadow(void *slot, size_t count) {
 static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     (void)thread;
     GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
-    gc_barrier_store(&gc__tables, slot, ref);
+    gc_barrier_store_rank_sum(&gc__tables, slot, ref);
     gc__store_shadow(slot, 1);
 }
 
@@ -30,7 +30,7 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     *(gc_word *)slot = value;
     if (GC_VALUE_IS_REF(value)) {
         const void *ref = (const void *)GC_VALUE_TO_REF(value);
-        if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
+        if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
     }
     gc__store_shadow(slot, 1);
 }

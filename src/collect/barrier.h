@@ -13,7 +13,7 @@ GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsign
         uintptr_t word = slot[i];
         if ((flags & GC_ROOT_VALUE) && !GC_VALUE_IS_REF(word)) continue;
         const void *ref = (const void *)(flags & GC_ROOT_VALUE ? GC_VALUE_TO_REF(word) : word);
-        if (gc_barrier_rank_sum(&gc__tables, &slot[i], ref) > 2) gc_barrier_dirty_card(&gc__tables, &slot[i]);
+        if (gc_barrier_ranks(&gc__tables, &slot[i], ref) > 2) gc_barrier_dirty_card(&gc__tables, &slot[i]);
     }
 }
 

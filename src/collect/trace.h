@@ -25,7 +25,7 @@ typedef struct gc__tracer {
 } gc__tracer;
 
 GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) > 2))
+    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2))
         gc_barrier_dirty_card(&gc__tables, slot);
 }
 

@@ -88,7 +88,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) gc__verify_fault(verifier, slot, ref, fault);
-    if (!verifier->holder || gc_barrier_rank_sum(&gc__tables, slot, (const void *)ref) <= 2) return;
+    if (!verifier->holder || gc_barrier_ranks(&gc__tables, slot, (const void *)ref) <= 2) return;
     if (gc__card_is_dirty((uintptr_t)slot) && gc__bundle_is_dirty((uintptr_t)slot)) return;
     char text[256];
     snprintf(text, sizeof text,

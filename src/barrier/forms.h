@@ -1,0 +1,110 @@
+/* The forms in which every barrier comes: store, after, checked, assign, copy.
+
+   All: slot: 8-byte aligned, in the heap. ref: null, an object, or any user address; for rank_sum and its branch-free form
+   it must be less than 2^GC_ADDRESS_BITS. None collects. */
+#pragma once
+
+#include "assembly.h"
+
+/* Copies of one word upwards or downwards, as the overlap needs it: each store with its barrier, in one pass. */
+#define GC__BARRIER_COPY(store)                                                          \
+    gc_word *to = (gc_word *)destination;                                                \
+    const gc_word *from = (const gc_word *)source;                                       \
+    if ((uintptr_t)destination - (uintptr_t)source >= count * 8)                         \
+        for (size_t i = 0; i < count; i++) store(tables, &to[i], (const void *)from[i]); \
+    else                                                                                 \
+        for (size_t i = count; i-- > 0;) store(tables, &to[i], (const void *)from[i])
+
+/* Moves both pointers to the next word, past one stored by `store`. */
+#define GC__BARRIER_ASSIGN(store)                                         \
+    store(tables, *destination, (const void *)*(const gc_word *)*source); \
+    *destination = (char *)*destination + 8;                              \
+    *source = (const char *)*source + 8
+
+/* clang-format off */
+#define GC__BARRIER_FORMS(name, NAME, watch, filter, mark) \
+    /* The barrier alone, for a slot that has just been stored to. */ \
+    static inline void gc_barrier_after_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
+        gc__barrier_after_##name(tables, slot, slot, ref); \
+    } \
+    /* The store with the barrier; slots outside [lowest, highest) are only stored to. */ \
+    static inline void gc_barrier_checked_##name(const gc_barrier_tables *tables, void *slot, const void *ref) { \
+        if (gc__barrier_in_heap(tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
+        else __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED); \
+    } \
+    /* Stores **source to **destination and moves both to the next word. */ \
+    static inline void gc_barrier_assign_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
+        GC__BARRIER_ASSIGN(gc_barrier_store_##name); \
+    } \
+    static inline void gc_barrier_assign_checked_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
+        GC__BARRIER_ASSIGN(gc_barrier_checked_##name); \
+    } \
+    /* memmove of `count` references within or into one object. */ \
+    static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, size_t count) { \
+        if (GC__ANYWHERE(watch, GC__FILTER_##filter) && (!count || !gc__barrier_age(tables, (uintptr_t)destination))) { \
+            if (count) memmove(destination, source, count * 8); \
+            return; \
+        } \
+        GC__BARRIER_COPY(gc_barrier_store_##name); \
+    } \
+    static inline void gc_barrier_copy_checked_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
+                                                      size_t count) { \
+        if (gc__barrier_in_heap(tables, destination)) gc_barrier_copy_##name(tables, destination, source, count); \
+        else if (count) memmove(destination, source, count * 8); \
+    }
+/* clang-format on */
+GC_BARRIERS(GC__BARRIER_FORMS)
+
+/* *slot = ref, a field of `object`, which is what is logged: once for all its fields. */
+static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
+                                              const void *ref) {
+    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc__barrier_after_object_logging(tables, object, slot, ref);
+}
+
+/* The same forms in portable C, with the barrier as an argument: where it is a constant, that barrier's steps only. */
+
+GC__BARRIER_INLINE void gc_barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, const void *slot,
+                                           const void *ref) {
+    gc__barrier_after_c(barrier, tables, (uintptr_t)slot, (uintptr_t)slot, (uintptr_t)ref);
+}
+
+GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
+                                           const void *ref) {
+    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc_barrier_after_c(barrier, tables, slot, ref);
+}
+
+GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
+                                             const void *ref) {
+    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    if (gc__barrier_in_heap(tables, slot)) gc_barrier_after_c(barrier, tables, slot, ref);
+}
+
+/* Functions to call out of line. */
+
+typedef void gc_barrier_store_function(const gc_barrier_tables *tables, void *slot, const void *ref);
+typedef void gc_barrier_after_function(const gc_barrier_tables *tables, const void *slot, const void *ref);
+typedef void gc_barrier_assign_function(const gc_barrier_tables *tables, void **destination, const void **source);
+typedef void gc_barrier_copy_function(const gc_barrier_tables *tables, void *destination, const void *source,
+                                      size_t count);
+
+typedef struct gc_barrier_functions {
+    gc_barrier_store_function *store, *checked;
+    gc_barrier_after_function *after;
+    gc_barrier_assign_function *assign, *assign_checked;
+    gc_barrier_copy_function *copy, *copy_checked;
+} gc_barrier_functions;
+
+/* The functions of a barrier, this translation unit's own. */
+static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier barrier) {
+    static const gc_barrier_functions functions[] = {
+#define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                 \
+    {gc_barrier_store_##name,       gc_barrier_checked_##name,        gc_barrier_after_##name, \
+     gc_barrier_assign_##name,      gc_barrier_assign_checked_##name, gc_barrier_copy_##name,  \
+     gc_barrier_copy_checked_##name},
+        GC_BARRIERS(GC__BARRIER_FUNCTIONS)
+#undef GC__BARRIER_FUNCTIONS
+    };
+    return &functions[barrier];
+}

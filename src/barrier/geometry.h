@@ -1,0 +1,52 @@
+/* Compile-time facts of the barrier. Every translation unit of a program must see the same values. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef GC_REGION_SHIFT
+#define GC_REGION_SHIFT 22 /* log2 of a region's bytes: 16 to 30. Smaller wastes less, larger costs less bookkeeping. */
+#endif
+#ifndef GC_CARD_BITS
+#define GC_CARD_BITS 0 /* 1: a card is one bit (an eighth of the table, a locked OR per dirtied card); 0: a byte */
+#endif
+#ifndef GC_CARD_SHIFT
+#define GC_CARD_SHIFT 9 /* log2 of the bytes that one card covers: 7 to 12 */
+#endif
+#ifndef GC_BUNDLE_SHIFT
+#define GC_BUNDLE_SHIFT 16 /* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is looked at */
+#endif
+#ifndef GC_BARRIER
+#define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
+#endif
+#define GC_ADDRESS_BITS 47 /* user addresses on x86-64 Linux with 4-level paging, and on AArch64 Linux by default */
+#define GC_WATCH_SHIFT 12  /* log2 of the bytes that one write-watch byte covers */
+
+#define GC_REGION_BYTES ((size_t)1 << GC_REGION_SHIFT)
+#define GC_CARD_BYTES ((size_t)1 << GC_CARD_SHIFT)
+#define GC_RANK_ENTRIES ((size_t)1 << (GC_ADDRESS_BITS - GC_REGION_SHIFT))
+#define GC_CARD_DIRTY 0xFF /* the value of a dirty byte card, of a dirty bundle and of a written page */
+#define GC_BARRIER_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS) /* log2 of what a byte of the card table covers */
+
+#if GC_REGION_SHIFT < 16 || GC_REGION_SHIFT > 30
+#error "GC_REGION_SHIFT must be 16 to 30: smaller regions make the rank tables exceed a 32-bit displacement"
+#endif
+#if GC_CARD_SHIFT < 7 || GC_CARD_SHIFT > 12
+#error "GC_CARD_SHIFT must be 7 to 12: a card covers 128 bytes to 4 KiB"
+#endif
+#if GC_CARD_BITS != 0 && GC_CARD_BITS != 1
+#error "GC_CARD_BITS must be 0 (a byte per card) or 1 (a bit per card)"
+#endif
+#if GC_BUNDLE_SHIFT != 0 && (GC_BUNDLE_SHIFT > GC_REGION_SHIFT || GC_BUNDLE_SHIFT < GC_CARD_SHIFT + 6)
+#error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
+#endif
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(GC_BARRIER_PORTABLE)
+#define GC_BARRIER_ASSEMBLY 1
+#else
+#define GC_BARRIER_ASSEMBLY 0
+#endif
+
+#define GC__PASTE(a, b) GC__PASTE_(a, b)
+#define GC__PASTE_(a, b) a##b

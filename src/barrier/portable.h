@@ -1,0 +1,90 @@
+/* The barriers in C: for other machines, and as what the assembly must do. */
+#pragma once
+
+#include "tables.h"
+
+#define GC__BARRIER_INLINE static inline __attribute__((always_inline))
+
+GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__filter filter, uintptr_t slot,
+                                          uintptr_t ref) {
+    switch (filter) {
+    case GC__FILTER_LOW:
+        return ref >= tables->low;
+    case GC__FILTER_RANGE:
+        return ref >= tables->low && ref < tables->high;
+    case GC__FILTER_REGION: {
+        uint8_t age = gc__barrier_age(tables, slot);
+        return age && ref >= tables->low && ref < tables->high && gc__barrier_age(tables, ref) < age;
+    }
+    case GC__FILTER_RANK:
+    case GC__FILTER_SUM:
+        return gc_barrier_ranks(tables, (void *)slot, (void *)ref) > 2;
+    case GC__FILTER_OLD:
+        return gc__barrier_age(tables, slot) != 0;
+    default:
+        return 1;
+    }
+}
+
+GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr_t object, uintptr_t slot) {
+    uint8_t *bits = tables->log_bits + (object >> 6), bit = (uint8_t)(1u << ((object >> 3) & 7));
+    if (gc__barrier_load(bits) & bit) return;
+    __atomic_fetch_or(bits, bit, __ATOMIC_RELAXED);
+    uintptr_t place = __atomic_fetch_add(&tables->log->next, 8, __ATOMIC_RELAXED);
+    if (place < tables->log->limit)
+        *(gc_word *)place = object;
+    else
+        gc_barrier_dirty_card(tables, (void *)slot);
+}
+
+/* Writes card and bundle without looking, or a byte of the stack. */
+GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
+    uint8_t sink = GC_CARD_DIRTY, *card = needed ? gc__barrier_card_byte(tables, slot) : &sink;
+    if (GC_CARD_BITS) {
+        if (!(gc__barrier_load(card) & gc__barrier_card_bit(slot)))
+            __atomic_fetch_or(card, gc__barrier_card_bit(slot), __ATOMIC_RELAXED);
+    } else {
+        gc__barrier_write(card);
+    }
+    if (GC_BUNDLE_SHIFT) gc__barrier_write(needed ? tables->bundles + (slot >> GC_BUNDLE_SHIFT) : &sink);
+}
+
+GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uintptr_t slot) {
+    uint8_t *card = gc__barrier_card_byte(tables, slot);
+    if (GC_CARD_BITS)
+        __atomic_fetch_or(card, gc__barrier_card_bit(slot), __ATOMIC_RELAXED);
+    else
+        gc__barrier_write(card);
+    if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
+}
+
+/* What the barrier does after *slot = ref. With a constant `barrier` the compiler leaves only its own steps. `object`:
+   what object_logging logs; its address or, where that is not known, the slot's. */
+GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
+                                            uintptr_t slot, uintptr_t ref) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    if (parts.watch && !gc__barrier_load(tables->watch + (slot >> GC_WATCH_SHIFT)))
+        gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
+    int passes = gc__barrier_passes(tables, (gc__filter)parts.filter, slot, ref);
+    if (parts.mark == GC__MARK_SELECT) gc__barrier_select(tables, slot, passes);
+    if (!passes) return;
+    switch (parts.mark) {
+    case GC__MARK_CARD:
+        gc_barrier_dirty_card(tables, (void *)slot);
+        break;
+    case GC__MARK_BYTE:
+        gc__barrier_dirty(tables, slot, GC_CARD_DIRTY);
+        break;
+    case GC__MARK_BIT:
+        gc__barrier_dirty(tables, slot, gc__barrier_card_bit(slot));
+        break;
+    case GC__MARK_ALWAYS:
+        gc__barrier_always(tables, slot);
+        break;
+    case GC__MARK_LOG:
+        gc__barrier_log(tables, object, slot);
+        break;
+    default:
+        break;
+    }
+}

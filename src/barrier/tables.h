@@ -1,0 +1,166 @@
+/* The tables that barriers read and write, and the list of barriers. */
+#pragma once
+
+#include "geometry.h"
+
+/* A word of the heap. It may alias any type, since slots have the host's types. */
+typedef uintptr_t __attribute__((may_alias)) gc_word;
+
+/* Where object_logging notes what was stored to: words from the start of a buffer up to `limit`. */
+typedef struct gc_barrier_log {
+    uintptr_t next;  /* address of the next word; it goes on growing when the buffer is full */
+    uintptr_t limit; /* address of the buffer's end */
+} gc_barrier_log;
+
+/* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads needs
+   to be filled: the age (with youth below it) for filters RANK, REGION and OLD, cards and bundles for all but object_logging,
+   which uses cards when its log is full.
+   A card table byte is cards[address >> GC_BARRIER_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
+typedef struct gc_barrier_tables {
+    uint8_t *age; /* GC_RANK_ENTRIES entries; youth is the GC_RANK_ENTRIES entries below */
+    uint8_t *cards;
+    uint8_t *bundles;          /* unused without bundles */
+    uint8_t *watch;            /* write_watch_*: a byte per page of 2^GC_WATCH_SHIFT bytes */
+    uint8_t *log_bits;         /* object_logging: bit (address >> 3) & 7 of byte address >> 6 */
+    gc_barrier_log *log;       /* object_logging */
+    uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
+    uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
+} gc_barrier_tables;
+
+/* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
+     write watch  1: the byte of the slot's page becomes 0xFF if it is 0
+     filter       ANY     go on
+                  LOW     if ref >= low
+                  RANGE   if low <= ref < high
+                  REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
+                  RANK    if age[slot] + youth[ref] > 2; SUM is the same without a branch
+                  OLD     if age[slot] != 0
+     mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
+                  BYTE    the same with the card table's whole byte, even where cards are bits
+                  BIT     the same with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
+                  ALWAYS  write card and bundle without looking
+                  SELECT  write card and bundle, or where the filter said no, a byte of the stack instead: no branch
+                  LOG     unless the object's log bit is set: set it, and append the object to the log, or if that is full
+                          make the slot's card and bundle dirty
+   The names are the CLR's where it has the barrier: JIT_WriteBarrier_PreGrow64, _PostGrow64, _SVR64, _Byte_Region64,
+   _Bit_Region64 and JIT_WriteBarrier_WriteWatch_*. */
+#define GC_BARRIERS(X)                                                   \
+    X(none, NONE, 0, ANY, NOTHING)                                       \
+    X(rank_sum, RANK_SUM, 0, RANK, CARD)                                 \
+    X(rank_sum_branch_free, RANK_SUM_BRANCH_FREE, 0, SUM, SELECT)        \
+    X(card_unconditional, CARD_UNCONDITIONAL, 0, ANY, ALWAYS)            \
+    X(card_conditional, CARD_CONDITIONAL, 0, ANY, CARD)                  \
+    X(pre_grow, PRE_GROW, 0, LOW, BYTE)                                  \
+    X(post_grow, POST_GROW, 0, RANGE, BYTE)                              \
+    X(svr, SVR, 0, ANY, BYTE)                                            \
+    X(byte_region, BYTE_REGION, 0, REGION, BYTE)                         \
+    X(bit_region, BIT_REGION, 0, REGION, BIT)                            \
+    X(write_watch_pre_grow, WRITE_WATCH_PRE_GROW, 1, LOW, BYTE)          \
+    X(write_watch_post_grow, WRITE_WATCH_POST_GROW, 1, RANGE, BYTE)      \
+    X(write_watch_svr, WRITE_WATCH_SVR, 1, ANY, BYTE)                    \
+    X(write_watch_byte_region, WRITE_WATCH_BYTE_REGION, 1, REGION, BYTE) \
+    X(write_watch_bit_region, WRITE_WATCH_BIT_REGION, 1, REGION, BIT)    \
+    X(object_logging, OBJECT_LOGGING, 0, OLD, LOG)
+
+typedef enum gc_barrier {
+#define GC__BARRIER_ENUMERATOR(name, NAME, watch, filter, mark) GC_BARRIER_##NAME,
+    GC_BARRIERS(GC__BARRIER_ENUMERATOR)
+#undef GC__BARRIER_ENUMERATOR
+        GC_BARRIER_COUNT
+} gc_barrier;
+
+typedef enum gc__filter {
+    GC__FILTER_ANY,
+    GC__FILTER_LOW,
+    GC__FILTER_RANGE,
+    GC__FILTER_REGION,
+    GC__FILTER_RANK,
+    GC__FILTER_SUM,
+    GC__FILTER_OLD
+} gc__filter;
+typedef enum gc__card_mark {
+    GC__MARK_NOTHING,
+    GC__MARK_CARD,
+    GC__MARK_BYTE,
+    GC__MARK_BIT,
+    GC__MARK_ALWAYS,
+    GC__MARK_SELECT,
+    GC__MARK_LOG
+} gc__card_mark;
+
+typedef struct gc__barrier_parts {
+    const char *name;
+    uint8_t watch, filter, mark;
+} gc__barrier_parts;
+
+static inline gc__barrier_parts gc__barrier_parts_of(gc_barrier barrier) {
+    static const gc__barrier_parts parts[] = {
+#define GC__BARRIER_PARTS(name, NAME, watch, filter, mark) {#name, watch, GC__FILTER_##filter, GC__MARK_##mark},
+        GC_BARRIERS(GC__BARRIER_PARTS)
+#undef GC__BARRIER_PARTS
+    };
+    return parts[barrier];
+}
+
+/* The barrier's name, as in GC_BARRIERS. */
+static inline const char *gc_barrier_name(gc_barrier barrier) { return gc__barrier_parts_of(barrier).name; }
+
+/* The barrier of that name; GC_BARRIER_COUNT if there is none. */
+static inline gc_barrier gc_barrier_named(const char *name) {
+    int barrier = 0;
+    while (barrier < GC_BARRIER_COUNT && strcmp(gc_barrier_name((gc_barrier)barrier), name) != 0) barrier++;
+    return (gc_barrier)barrier;
+}
+
+/* Whether filters of this kind ask for the slot's age first, so that slots anywhere are right without a check. */
+#define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
+
+static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
+static inline void gc__barrier_write(uint8_t *byte) {
+    __atomic_store_n(byte, (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
+}
+static inline void gc__barrier_set(uint8_t *byte) {
+    if (gc__barrier_load(byte) != GC_CARD_DIRTY) gc__barrier_write(byte);
+}
+
+static inline uint8_t *gc__barrier_card_byte(const gc_barrier_tables *tables, uintptr_t slot) {
+    return tables->cards + (slot >> GC_BARRIER_CARD_BYTE_SHIFT);
+}
+
+/* The bit of the card table's byte that stands for the slot. Where cards are bytes it is an eighth of the card. */
+static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
+    return (uint8_t)(1u << ((slot >> (GC_BARRIER_CARD_BYTE_SHIFT - 3)) & 7));
+}
+
+/* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
+   Invariant: the bundle of a dirty card is dirty; so if the card is, nothing is to be done. */
+static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t slot, uint8_t mask) {
+    uint8_t *card = gc__barrier_card_byte(tables, slot);
+    if ((gc__barrier_load(card) & mask) == mask) return;
+    if (mask == GC_CARD_DIRTY)
+        gc__barrier_write(card);
+    else
+        __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
+    if (GC_BUNDLE_SHIFT) gc__barrier_set(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
+}
+
+/* Effect: dirties the card that covers slot, and its bundle, if the card is not dirty yet. Never collects. */
+static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
+    gc__barrier_dirty(tables, (uintptr_t)slot,
+                      GC_CARD_BITS ? gc__barrier_card_bit((uintptr_t)slot) : (uint8_t)GC_CARD_DIRTY);
+}
+
+static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t address) {
+    return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
+}
+
+/* age[slot] + youth[ref]: a card is needed if this is more than 2. Both must be user addresses, or small. */
+static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
+    ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
+    return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
+}
+
+/* Whether the slot may have a card at all. */
+static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const void *slot) {
+    return (uintptr_t)slot - tables->lowest < tables->highest - tables->lowest;
+}
