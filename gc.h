@@ -277,6 +277,8 @@ typedef enum gc_stress {
 
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
+struct gc_barrier_change;
+
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold; 0: as much as there is. The least is 8 regions.
@@ -297,6 +299,8 @@ typedef struct gc_options {
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
        the hook may have dropped references. It must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
+    /* Called when what write barriers read has changed, for hosts that compile their own: see api/barrier.h. 0: none. */
+    void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
     void (*warning)(void *host, const char *message); /* 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
@@ -471,11 +475,49 @@ GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 /* Stores of references: every store into a heap object after its first safe point goes through one of these.
    A new object's own initializing stores need none until the next call that may collect. Owners that are not on the
-   heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects. */
+   heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects.
+
+   The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
+   at_run_time they call it out of line, and gc_switch_barrier chooses. */
 
 
-GC__EXTERN gc_barrier_tables gc__tables; /* written with the world stopped */
+GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
+GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
 GC__EXTERN void gc__shadow_store(void *slot, size_t count);
+
+static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
+    gc__barrier_calls.store(tables, slot, ref);
+}
+static inline void gc_barrier_checked_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
+    gc__barrier_calls.checked(tables, slot, ref);
+}
+static inline void gc_barrier_after_checked_at_run_time(const gc_barrier_tables *tables, const void *slot,
+                                                        const void *ref) {
+    gc__barrier_calls.after_checked(tables, slot, ref);
+}
+static inline void gc_barrier_copy_checked_at_run_time(const gc_barrier_tables *tables, void *destination,
+                                                       const void *source, size_t count) {
+    gc__barrier_calls.copy_checked(tables, destination, source, count);
+}
+
+/* The heap's barrier, in its form for slots anywhere: those that ask for the slot's age first need no check. */
+enum {
+#define GC__BARRIER_FACTS(name, NAME, watch, filter, mark) \
+    gc__barrier_is_##name = GC_BARRIER_##NAME, gc__anywhere_##name = GC__ANYWHERE(watch, GC__FILTER_##filter),
+    GC_BARRIERS(GC__BARRIER_FACTS)
+#undef GC__BARRIER_FACTS
+        gc__barrier_is_at_run_time = GC_BARRIER_COUNT,
+    gc__anywhere_at_run_time = 0
+};
+#define GC__BARRIER_CHOSEN ((int)GC__PASTE(gc__barrier_is_, GC_BARRIER))
+#define GC__BARRIER_ANYWHERE GC__PASTE(gc__anywhere_, GC_BARRIER)
+
+static inline void gc__barrier_store(void *slot, const void *ref) {
+    if (GC__BARRIER_ANYWHERE)
+        GC__PASTE(gc_barrier_store_, GC_BARRIER)(&gc__tables, slot, ref);
+    else
+        GC__PASTE(gc_barrier_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+}
 
 static inline void gc__store_shadow(void *slot, size_t count) {
 #if GC_SHADOW_HEAP
@@ -489,7 +531,7 @@ static inline void gc__store_shadow(void *slot, size_t count) {
 static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     (void)thread;
     GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
-    gc_barrier_store_rank_sum(&gc__tables, slot, ref);
+    gc__barrier_store(slot, ref);
     gc__store_shadow(slot, 1);
 }
 
@@ -497,20 +539,49 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
     *(gc_word *)slot = value;
-    if (GC_VALUE_IS_REF(value)) {
-        const void *ref = (const void *)GC_VALUE_TO_REF(value);
-        if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
-    }
+    if (GC_VALUE_IS_REF(value))
+        GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
 }
 
 /* The barrier alone, for `count` slots that were already stored to (by memcpy into an object, say), before the next
    safe point. flags: 0 or GC_ROOT_VALUE. */
 GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags);
-/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier. */
+/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one
+   pass. The destination lies in one object, or outside the heap. */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
 /* The same for tagged values. */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
+
+/* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the
+   CLR's do by IGCToCLR::StompWriteBarrier. The tables are the process's, so every heap's host is told of each change. */
+typedef enum gc_barrier_operation {
+    GC_BARRIER_INITIALIZE,      /* the heap was created: emit code, from these tables */
+    GC_BARRIER_STOMP_EPHEMERAL, /* low and high changed: patch */
+    GC_BARRIER_STOMP_RESIZE,    /* highest grew; the tables already cover what is new: patch */
+    GC_BARRIER_SWITCH           /* another barrier: emit anew. The tables that it reads are in place */
+} gc_barrier_operation;
+
+typedef struct gc_barrier_change {
+    gc_barrier_operation operation;
+    gc_barrier barrier; /* the one in force */
+    bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
+    const gc_barrier_tables *tables; /* valid as long as the process; for gc_barrier_emit and gc_barrier_patch */
+} gc_barrier_change;
+
+/* The callback runs under a lock of gc.h: it must not call into gc.h, but for gc_barrier_emit and gc_barrier_patch. */
+
+/* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */
+GC_API gc_barrier gc_current_barrier(void);
+/* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
+   Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time
+   or if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space
+   for the tables that it needs; then nothing has changed. Never collects. Source: SwitchToWriteWatchBarrier. */
+GC_API gc_result gc_switch_barrier(gc_barrier barrier);
+/* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
+   stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more.
+   Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
+GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);
 /* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
    exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
    The owning thread, cooperative mode. */
@@ -1042,6 +1113,8 @@ GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
 
+GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end); /* of the addresses of young objects */
+
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
     uint8_t *age = gc__tables.age + (region->base >> GC_REGION_SHIFT);
@@ -1049,6 +1122,9 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         age[i] = (uint8_t)generation;
         *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
     }
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    if (ranked && generation < 2 && (region->base < gc__tables.low || end > gc__tables.high))
+        gc__bounds_widen(region->base, end);
 }
 
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict) {
@@ -1296,6 +1372,8 @@ GC__FN bool gc__arena_try(size_t bytes) {
     arena->cards = (uint8_t *)tables + table + marks;
     arena->bundles = (uint8_t *)tables + table + marks + cards;
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
+    gc__tables.lowest = gc__tables.highest = arena->base;
+    gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
     gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
     return true;
 }
@@ -1342,6 +1420,8 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
 }
 
+GC__SEAM void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
+
 /* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
    them were). Returns the first, or NULL with gc__fail. */
 GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached) {
@@ -1367,7 +1447,10 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     }
     if (found && first + span > arena->used) arena->used = first + span;
     gc__lock_release(&arena->lock);
-    if (found) return &arena->regions[first];
+    if (found) {
+        gc__bounds_grow(arena->base + ((first + span) << GC_REGION_SHIFT));
+        return &arena->regions[first];
+    }
     if (first < arena->count)
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span,
                  GC_REGION_BYTES >> 10);
@@ -1412,6 +1495,7 @@ typedef struct gc__external {
 
 struct gc_heap {
     gc_options options;
+    gc_heap *next_heap; /* of the process: barrier lock */
     gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
     gc__region *free; /* last freed first, so that a small nursery stays in cache */
@@ -1597,6 +1681,194 @@ GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
     region->next = heap->regions[region->generation];
     heap->regions[region->generation] = region;
+}
+/* What barriers read beside ranks and cards - bounds, write watch, log - and telling hosts when it changes.
+
+   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use in
+   [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
+
+
+#define GC__LOG_ENTRIES ((size_t)1 << 16)
+
+/* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
+static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
+static gc_heap *gc__heaps; /* linked by next_heap */
+static gc_barrier gc__barrier_in_force =
+    GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
+static uintptr_t gc__log_start;
+static gc_barrier_log gc__the_log;
+
+GC__EXTERN gc_barrier_functions gc__barrier_calls;
+gc_barrier_functions gc__barrier_calls;
+
+/* Lock held. */
+GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
+    gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
+    for (gc_heap *heap = gc__heaps; heap; heap = heap->next_heap)
+        if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
+}
+
+/* The log as flushed: empty. */
+GC__FN void gc__log_reset(void) {
+    gc__the_log.next = gc__log_start;
+    gc__the_log.limit = gc__log_start + GC__LOG_ENTRIES * 8;
+}
+
+/* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
+GC__FN bool gc__barrier_reserve(gc_barrier barrier) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    const gc__arena *arena = &gc__the_arena;
+    if (parts.watch && !gc__tables.watch) {
+        void *watch = gc__os_map(arena->bytes >> GC_WATCH_SHIFT);
+        if (!watch) return false;
+        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (arena->base >> GC_WATCH_SHIFT));
+    }
+    if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
+        size_t bits = arena->bytes >> 6, log = GC__LOG_ENTRIES * 8;
+        char *mapped = (char *)gc__os_map(log + bits);
+        if (!mapped) return false;
+        gc__log_start = (uintptr_t)mapped;
+        gc__log_reset();
+        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (arena->base >> 6));
+        gc__tables.log = &gc__the_log;
+    }
+    return true;
+}
+
+GC__FN gc_result gc__barrier_reserve_failed(gc_barrier barrier) {
+    return gc__fail(
+        GC_ERROR_RESERVE,
+        "the system gives no address space for the tables of barrier %s: raise `ulimit -v`, or compile with "
+        "a smaller GC_ARENA_BYTES",
+        gc_barrier_name(barrier));
+}
+
+/* gc_store's barrier is called in its form for slots anywhere. */
+GC__FN void gc__barrier_use(gc_barrier barrier) {
+    const gc_barrier_functions *functions = gc_barrier_functions_of(barrier);
+    gc__barrier_calls = *functions;
+    gc__barrier_in_force = barrier;
+}
+
+/* Makes the heap one of those that are told. */
+GC__FN gc_result gc__barrier_attach(gc_heap *heap) {
+    gc__lock_take(&gc__barrier_lock);
+    bool reserved = gc__barrier_reserve(gc__barrier_in_force);
+    if (reserved) {
+        gc_barrier_change change = {GC_BARRIER_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
+        gc__barrier_use(gc__barrier_in_force);
+        heap->next_heap = gc__heaps;
+        gc__heaps = heap;
+        if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
+    }
+    gc__lock_release(&gc__barrier_lock);
+    return reserved ? GC_OK : gc__barrier_reserve_failed(gc__barrier_in_force);
+}
+
+GC__FN void gc__barrier_detach(gc_heap *heap) {
+    gc__lock_take(&gc__barrier_lock);
+    gc_heap **link = &gc__heaps;
+    while (*link != heap) link = &(*link)->next_heap;
+    *link = heap->next_heap;
+    gc__lock_release(&gc__barrier_lock);
+}
+
+GC__FN void gc__bounds_set(uintptr_t *bound, uintptr_t value) { __atomic_store_n(bound, value, __ATOMIC_RELEASE); }
+
+GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end) {
+    gc__lock_take(&gc__barrier_lock);
+    if (from < gc__tables.low) gc__bounds_set(&gc__tables.low, from);
+    if (end > gc__tables.high) gc__bounds_set(&gc__tables.high, end);
+    gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, false);
+    gc__lock_release(&gc__barrier_lock);
+}
+
+GC__SEAM void gc__bounds_grow(uintptr_t highest) {
+    gc__lock_take(&gc__barrier_lock);
+    if (highest > gc__tables.highest) {
+        gc__bounds_set(&gc__tables.highest, highest);
+        gc__barrier_tell(GC_BARRIER_STOMP_RESIZE, false);
+    }
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* After a collection: low and high are those of the young regions. Where there are several heaps they only widen, since
+   the others' mutators may be running. */
+GC__FN void gc__bounds_tighten(gc_heap *heap) {
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    for (int g = 0; g < 2; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            if (region->base < low) low = region->base;
+            if (end > high) high = end;
+        }
+    gc__lock_take(&gc__barrier_lock);
+    if (gc__heaps == heap && !heap->next_heap && (low != gc__tables.low || high != gc__tables.high)) {
+        gc__bounds_set(&gc__tables.low, low);
+        gc__bounds_set(&gc__tables.high, high);
+        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
+    }
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutator runs. */
+GC__FN void gc__log_flush(void) {
+    if (!gc__tables.log) return;
+    gc__lock_take(&gc__barrier_lock);
+    uintptr_t end = gc__the_log.next < gc__the_log.limit ? gc__the_log.next : gc__the_log.limit;
+    for (uintptr_t entry = gc__log_start; entry < end; entry += 8) {
+        uintptr_t slot = *(gc_word *)entry;
+        uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
+        __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_RELAXED);
+        gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+    }
+    gc__log_reset();
+    gc__lock_release(&gc__barrier_lock);
+}
+
+GC_API gc_barrier gc_current_barrier(void) { return gc__barrier_in_force; }
+
+GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
+    if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "gc_switch_barrier: the barrier %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
+            gc_barrier_name(gc__barrier_in_force));
+    if ((unsigned)barrier >= GC_BARRIER_COUNT)
+        return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
+    for (gc_heap *heap = gc__heaps; heap && barrier == GC_BARRIER_NONE; heap = heap->next_heap)
+        if (!heap->options.non_generational)
+            return gc__fail(GC_ERROR_OPTION,
+                            "gc_switch_barrier: a heap with generations needs a write barrier, and `none` is none: set "
+                            "options.non_generational");
+    return gc__heaps && !gc__barrier_reserve(barrier) ? gc__barrier_reserve_failed(barrier) : GC_OK;
+}
+
+GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
+    gc__log_flush(); /* the next barrier might not be the one whose log is flushed */
+    gc__lock_take(&gc__barrier_lock);
+    gc_result result = gc__barrier_check(barrier);
+    if (result == GC_OK) {
+        gc__barrier_use(barrier);
+        gc__barrier_tell(GC_BARRIER_SWITCH, true);
+    }
+    gc__lock_release(&gc__barrier_lock);
+    return result;
+}
+
+GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    size_t count = 0;
+    if (!gc__tables.watch) return 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
+                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
+                pages[count++] = (void *)page;
+            }
+        }
+    return count;
 }
 /* Holes: free runs inside regions that hold survivors. Mutators allocate in the holes of generation 0 (regions that a
    non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
@@ -1888,28 +2160,48 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 /* The range barriers. */
 
 
-/* Dirties the cards of those slots that need it. */
+GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
+    if (value && !GC_VALUE_IS_REF(word)) return;
+    const void *ref = (const void *)(value ? GC_VALUE_TO_REF(word) : word);
+    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+}
+
+/* Whether slots there need no barrier, whatever they hold. All slots of an object have one age. */
+GC__FN bool gc__barrier_is_idle(const void *slot) {
+    return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
+}
+
 GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc_word *slot = (gc_word *)slots;
     (void)thread;
     gc__store_shadow(slots, count);
-    if (!count || gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0) return;
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t word = slot[i];
-        if ((flags & GC_ROOT_VALUE) && !GC_VALUE_IS_REF(word)) continue;
-        const void *ref = (const void *)(flags & GC_ROOT_VALUE ? GC_VALUE_TO_REF(word) : word);
-        if (gc_barrier_ranks(&gc__tables, &slot[i], ref) > 2) gc_barrier_dirty_card(&gc__tables, &slot[i]);
-    }
+    if (!count || gc__barrier_is_idle(slots)) return;
+    for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], (flags & GC_ROOT_VALUE) != 0);
 }
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
-    if (count) memmove(destination, source, count * 8);
-    gc_stored_range(thread, destination, count, 0);
+    (void)thread;
+    GC__PASTE(gc_barrier_copy_checked_, GC_BARRIER)(&gc__tables, destination, source, count);
+    gc__store_shadow(destination, count);
+}
+
+GC__FN void gc__copy_value(gc_word *to, uintptr_t word) {
+    *to = word;
+    gc__barrier_after_word(to, word, true);
 }
 
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
-    if (count) memmove(destination, source, count * 8);
-    gc_stored_range(thread, destination, count, GC_ROOT_VALUE);
+    gc_word *to = (gc_word *)destination;
+    const gc_word *from = (const gc_word *)source;
+    (void)thread;
+    if (!count) return;
+    if (gc__barrier_is_idle(destination))
+        memmove(destination, source, count * 8);
+    else if ((uintptr_t)destination - (uintptr_t)source >= count * 8)
+        for (size_t i = 0; i < count; i++) gc__copy_value(&to[i], from[i]);
+    else
+        for (size_t i = count; i-- > 0;) gc__copy_value(&to[i], from[i]);
+    gc__store_shadow(destination, count);
 }
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
@@ -2883,6 +3175,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
     memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_close_windows(thread);
+    gc__log_flush();
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
@@ -2925,6 +3218,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__handles_clear_dead(heap);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
+    gc__bounds_tighten(heap);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
@@ -3127,6 +3421,20 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
     return true;
 }
 
+/* The bounds of barriers, and the headers of the region's objects. */
+GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    bool young = region->generation < 2;
+    if (region->base < gc__tables.lowest || end > gc__tables.highest ||
+        (young && (region->base < gc__tables.low || end > gc__tables.high)))
+        gc__fatal(&verifier->heap->options,
+                  "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "
+                  "a fault of the collector, please report it",
+                  verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)region->base,
+                  region->generation);
+    gc__region_walk(region, gc__verify_header, verifier);
+}
+
 /* Windows must be closed or flushed. */
 GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
@@ -3135,8 +3443,7 @@ GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     verifier.heap = heap;
     verifier.when = when;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; region; region = region->next)
-            gc__region_walk(region, gc__verify_header, &verifier);
+        for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__verify_object, &verifier);
@@ -3428,6 +3735,8 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     stats->committed_bytes_peak = heap->held_peak << GC_REGION_SHIFT;
     size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
     if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
+    if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
+    if (gc__tables.log) per_region += GC_REGION_BYTES >> 6;
     stats->table_bytes = heap->held_regions * per_region;
 }
 
@@ -3519,6 +3828,7 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 
 GC_API size_t gc_verify(gc_heap *heap) {
     gc__heap_flush(heap);
+    gc__log_flush();
     return gc__verify_heap(heap, "after");
 }
 /* Mutator threads. */
@@ -3616,6 +3926,11 @@ GC__FN gc_result gc__options_check(gc_options *options) {
         return gc__fail(GC_ERROR_OPTION,
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
+    if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_NONE && !options->non_generational)
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "a heap with generations needs a write barrier, and GC_BARRIER is none: set options.non_generational, "
+            "or compile with another GC_BARRIER");
     if (options->stress_interval == 0) options->stress_interval = 100;
     return GC_OK;
 }
@@ -3637,6 +3952,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         return NULL;
     }
     heap->options = options;
+    if (gc__barrier_attach(heap) != GC_OK) {
+        free(heap);
+        return NULL;
+    }
     heap->cache_bytes = gc__os_l2_bytes();
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
@@ -3671,7 +3990,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
         for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
         free(thread);
     }
+    gc__log_flush();
     gc__heap_free_regions(heap);
+    gc__barrier_detach(heap);
     gc__handles_free_all(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
     gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,

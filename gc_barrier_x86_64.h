@@ -80,6 +80,28 @@
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
 #define GC__PASTE_(a, b) a##b
+
+/* What GC_BARRIER may be. */
+#define GC__IS_BARRIER_none 1
+#define GC__IS_BARRIER_rank_sum 1
+#define GC__IS_BARRIER_rank_sum_branch_free 1
+#define GC__IS_BARRIER_card_unconditional 1
+#define GC__IS_BARRIER_card_conditional 1
+#define GC__IS_BARRIER_pre_grow 1
+#define GC__IS_BARRIER_post_grow 1
+#define GC__IS_BARRIER_svr 1
+#define GC__IS_BARRIER_byte_region 1
+#define GC__IS_BARRIER_bit_region 1
+#define GC__IS_BARRIER_write_watch_pre_grow 1
+#define GC__IS_BARRIER_write_watch_post_grow 1
+#define GC__IS_BARRIER_write_watch_svr 1
+#define GC__IS_BARRIER_write_watch_byte_region 1
+#define GC__IS_BARRIER_write_watch_bit_region 1
+#define GC__IS_BARRIER_object_logging 1
+#define GC__IS_BARRIER_at_run_time 1
+#if !GC__PASTE(GC__IS_BARRIER_, GC_BARRIER)
+#error "GC_BARRIER must be a name from the list GC_BARRIERS, such as rank_sum or bit_region, or at_run_time"
+#endif
 /* The tables that barriers read and write, and the list of barriers. */
 
 
@@ -344,7 +366,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 /* clang-format off */
 #define GC__ASM(instruction) instruction "\n\t"
 #define GC__ASM_ENTRY(address, shift, base, to) /* to = base + (address >> shift) */ \
-    GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(shift) ", %[" to "]") GC__ASM("addq %[" base "], %[" to "]")
+    GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(shift) ", %[" to "]") \
+    GC__ASM("addq %[" base "], %[" to "]")
 #define GC__ASM_INDEX(address, to) \
     GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(GC_REGION_SHIFT) ", %[" to "]")
 #define GC__ASM_BIT(address, shift) /* b = 1 << ((address >> shift) & 7) */ \
@@ -384,7 +407,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_MARK_NOTHING
 #define GC__ASM_MARK_BYTE GC__ASM_CARD_BYTE GC__ASM_SET GC__ASM_BUNDLE(GC__ASM_SET)
 #define GC__ASM_MARK_BIT \
-    GC__ASM_CARD_BIT GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM_SET)
+    GC__ASM_CARD_BIT GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") \
+    GC__ASM_BUNDLE(GC__ASM_SET)
 #define GC__ASM_MARK_LOG \
     GC__ASM_BIT("object", 3) GC__ASM_ENTRY("object", 6, "log_bits", "a") \
     GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") \
@@ -396,7 +420,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_MARK_SELECT \
     GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movl %k[slot], %k[c]") \
     GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[c]") GC__ASM("andl $7, %k[c]") GC__ASM("xorl %k[d], %k[d]") \
-    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
+    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") \
+    GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
 #define GC__ASM_SINK = GC_CARD_DIRTY
 #else
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BYTE
@@ -498,6 +523,9 @@ GC_BARRIERS(GC__BARRIER_BASE)
     static inline void gc_barrier_after_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
         gc__barrier_after_##name(tables, slot, slot, ref); \
     } \
+    static inline void gc_barrier_after_checked_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
+        if (gc__barrier_in_heap(tables, slot)) gc__barrier_after_##name(tables, slot, slot, ref); \
+    } \
     /* The store with the barrier; slots outside [lowest, highest) are only stored to. */ \
     static inline void gc_barrier_checked_##name(const gc_barrier_tables *tables, void *slot, const void *ref) { \
         if (gc__barrier_in_heap(tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
@@ -507,11 +535,13 @@ GC_BARRIERS(GC__BARRIER_BASE)
     static inline void gc_barrier_assign_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
         GC__BARRIER_ASSIGN(gc_barrier_store_##name); \
     } \
-    static inline void gc_barrier_assign_checked_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
+    static inline void gc_barrier_assign_checked_##name(const gc_barrier_tables *tables, void **destination, \
+                                                        const void **source) { \
         GC__BARRIER_ASSIGN(gc_barrier_checked_##name); \
     } \
     /* memmove of `count` references within or into one object. */ \
-    static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, size_t count) { \
+    static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
+                                              size_t count) { \
         if (GC__ANYWHERE(watch, GC__FILTER_##filter) && (!count || !gc__barrier_age(tables, (uintptr_t)destination))) { \
             if (count) memmove(destination, source, count * 8); \
             return; \
@@ -562,7 +592,7 @@ typedef void gc_barrier_copy_function(const gc_barrier_tables *tables, void *des
 
 typedef struct gc_barrier_functions {
     gc_barrier_store_function *store, *checked;
-    gc_barrier_after_function *after;
+    gc_barrier_after_function *after, *after_checked;
     gc_barrier_assign_function *assign, *assign_checked;
     gc_barrier_copy_function *copy, *copy_checked;
 } gc_barrier_functions;
@@ -570,10 +600,10 @@ typedef struct gc_barrier_functions {
 /* The functions of a barrier, this translation unit's own. */
 static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier barrier) {
     static const gc_barrier_functions functions[] = {
-#define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                 \
-    {gc_barrier_store_##name,       gc_barrier_checked_##name,        gc_barrier_after_##name, \
-     gc_barrier_assign_##name,      gc_barrier_assign_checked_##name, gc_barrier_copy_##name,  \
-     gc_barrier_copy_checked_##name},
+#define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                         \
+    {gc_barrier_store_##name,         gc_barrier_checked_##name,     gc_barrier_after_##name,          \
+     gc_barrier_after_checked_##name, gc_barrier_assign_##name,      gc_barrier_assign_checked_##name, \
+     gc_barrier_copy_##name,          gc_barrier_copy_checked_##name},
         GC_BARRIERS(GC__BARRIER_FUNCTIONS)
 #undef GC__BARRIER_FUNCTIONS
     };

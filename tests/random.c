@@ -1,10 +1,12 @@
 /* Random operations on heaps, compared with a shadow model.
 
-   random [--mode=MODE] [--seed=S] [--ops=N] [--check=N] [--forget-barrier=K] [--forget-root=K]
+   random [--mode=MODE] [--seed=S] [--ops=N] [--check=N] [--forget-barrier=K] [--forget-card=K] [--forget-root=K] [--barrier=NAME]
 
    The same arguments do exactly the same again, but for mode adaptive, whose nursery depends on the time. --check=N
    compares heap and model every N operations, to find the operation after which they differ. --forget-barrier=K makes
-   the K-th store that needs its write barrier without it, --forget-root=K does not report slot K of scan_roots. */
+   the K-th store that needs its write barrier without it, --forget-card=K takes back the card that the K-th store has
+   dirtied, --forget-root=K does not report slot K of scan_roots. --barrier=NAME, with GC_BARRIER at_run_time, uses that
+   barrier; without it the barriers change as it goes. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -51,8 +53,13 @@ static bool option(const char *argument) {
         run.mode = argument + 7;
         return true;
     }
+    if (strncmp(argument, "--barrier=", 10) == 0) {
+        run.barrier = argument + 10;
+        return gc_barrier_named(run.barrier) != GC_BARRIER_COUNT;
+    }
     return number_option(argument, "--seed", &run.seed) || number_option(argument, "--ops", &run.ops) ||
            number_option(argument, "--check", &run.check_every) || number_option(argument, "--forget-barrier", &run.forget_barrier) ||
+           number_option(argument, "--forget-card", &run.forget_card) ||
            number_option(argument, "--forget-root", &run.forget_root);
 }
 
@@ -69,7 +76,7 @@ static void catch_faults(void) {
 #endif
 
 static void usage(void) {
-    fprintf(stderr, "usage: %s [--mode=MODE] [--seed=S] [--ops=N] [--check=N] [--forget-barrier=K] [--forget-root=K]\nmodes: all", run.program);
+    fprintf(stderr, "usage: %s [--mode=MODE] [--seed=S] [--ops=N] [--check=N] [--forget-barrier=K] [--forget-card=K] [--forget-root=K] [--barrier=NAME]\nmodes: all", run.program);
     for (size_t i = 0; i < MODES; i++) fprintf(stderr, ", %s", modes[i].name);
     fputc('\n', stderr);
     exit(2);

@@ -6,7 +6,7 @@ random_programs :=
 define random_variant
 build/tests/random-$(1): $(random_parts) $(if $(filter -I.,$(2)),$(shipped),$(parts))
 	@mkdir -p $$(@D)
-	$(CC) -std=c11 $(WARNINGS) -pthread -O2 -g $(2) tests/random.c -o $$@
+	$(CC) -std=c11 $(WARNINGS) -pthread -O2 -g1 $(2) tests/random.c -o $$@
 random_programs += build/tests/random-$(1)
 endef
 
@@ -21,6 +21,14 @@ $(eval $(call random_variant,nanbox,-Isrc -DGC_REGION_SHIFT=18 -DRANDOM_NANBOX))
 $(eval $(call random_variant,shadow,-Isrc -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3 '-DGC_ARENA_BYTES=((size_t)1<<36)'))
 $(eval $(call random_variant,sanitize,-Isrc -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
 $(eval $(call random_variant,shipped,-I.))
+
+# One per barrier, inlined in gc_store; and one that calls it, and changes it as it goes.
+barriers := rank_sum_branch_free card_unconditional card_conditional pre_grow post_grow svr byte_region bit_region \
+    write_watch_pre_grow write_watch_post_grow write_watch_svr write_watch_byte_region write_watch_bit_region object_logging
+$(foreach barrier,$(barriers),$(eval $(call random_variant,$(barrier),-O1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=$(barrier))))
+$(eval $(call random_variant,none,-O1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=none))
+$(eval $(call random_variant,at_run_time,-Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time))
+$(eval $(call random_variant,at_run_time-tagged,-O1 -Isrc -DGC_REGION_SHIFT=16 -DGC_BARRIER=at_run_time -DRANDOM_TAGGED -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
 
 .PHONY: random-programs
 random-programs: $(random_programs)

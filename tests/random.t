@@ -1,24 +1,7 @@
 #!/bin/sh
 # Random operations against a shadow model, in every configuration and mode; and barriers and roots left out on purpose.
-# RANDOM_OPS: operations for each mode of a full configuration (150000).
-cd "$(dirname "$0")/.." && . tests/tap.sh || exit
-make -s random-programs
-ok $? "the programs compile"
-ops=${RANDOM_OPS:-150000}
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+cd "$(dirname "$0")/.." && . tests/random.sh || exit
 
-# random VARIANT OPS SEED: all modes of a configuration
-random() {
-    build/tests/random-"$1" --ops="$2" --seed="$3" > "$log" 2>&1
-    status=$?
-    total=$(sed -n 's/^ok .*: \([0-9]*\) operations.*/\1/p' "$log" | awk '{ sum += $1 } END { print sum + 0 }')
-    operations=$((operations + total))
-    ok $status "$1: $total operations, seed $3"
-    [ $status -eq 0 ] || sed 's/^/# /' "$log" >&2
-}
-
-operations=0
 for variant in shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox shipped; do random $variant "$ops" 1; done
 random shadow $((ops / 3)) 2
 random sanitize $((ops / 10)) 3
@@ -36,8 +19,6 @@ left_out() {
     [ $reported -gt 0 ]
     ok $? "random-$1 $2 $3: reported for $reported of 20, noticed by the model for $model"
 }
-
-field='(field `[a-z0-9]+`|element [0-9]+|the slot at offset [0-9]+) .*of `[a-z0-9]+`'
 left_out shift18 small_nursery --forget-barrier "$field.*write barrier"
 left_out shadow moving --forget-barrier "$field.*write barrier"
 left_out shift18 stress --forget-root 'missed root or barrier: the program used a `[a-z0-9]+`'

@@ -1,7 +1,7 @@
 /* The operations. Each does the same to heap and model. Addresses are not kept across anything that may collect. */
 #pragma once
 
-#include "random_check.h"
+#include "random_barrier.h"
 
 typedef struct object {
     uint32_t index; /* 0: none */
@@ -170,16 +170,7 @@ static bool forget_barrier(const void *owner, uint32_t index, const char *addres
     return ++run.barriers == run.forget_barrier;
 }
 
-static void store(world *w, object owner, size_t i, cell c, char *address) {
-    node *n = node_of(w, owner);
-    bool value;
-    gc_word *slot = slot_at(n->kind, owner.address, i, &value);
-    gc_word word = cell_word(c, value, address);
-    n->cells[i] = c;
-    if (forget_barrier(owner.address, cell_index(c), address)) {
-        *slot = word;
-        return;
-    }
+static void store_by_call(world *w, gc_word *slot, gc_word word, bool value) {
     switch (below(&w->random, 4)) {
     case 0:
         memcpy(slot, &word, 8);
@@ -193,6 +184,24 @@ static void store(world *w, object owner, size_t i, cell c, char *address) {
         if (value || (!GC_HAS_VALUES && one_in(&w->random, 2))) gc_store_value(w->thread, slot, word);
         else gc_store(w->thread, slot, (void *)word);
     }
+}
+
+static void store(world *w, object owner, size_t i, cell c, char *address) {
+    node *n = node_of(w, owner);
+    bool value;
+    gc_word *slot = slot_at(n->kind, owner.address, i, &value);
+    gc_word word = cell_word(c, value, address);
+    bool emitted = !(GC_HAS_VALUES && value) && !GC_SHADOW_HEAP && one_in(&w->random, 6);
+    n->cells[i] = c;
+    if (forget_barrier(owner.address, cell_index(c), address)) {
+        *slot = word;
+        return;
+    }
+    card_state before = card_of(slot);
+    if (emitted) emitted_store(slot, (void *)word);
+    else store_by_call(w, slot, word, value);
+    if (cell_index(c)) check_watch(slot);
+    if (forget_card(&before, slot, owner.address, cell_index(c), address)) card_restore(&before, slot);
 }
 
 /* A slot of the node, an empty one if a few tries find one and it is `wanted`, so that more lives. */
@@ -434,6 +443,17 @@ static void op_ask(world *w) {
     generation = gc_generation_of(o.address);
     if (generation < 0 || generation >= GC_GENERATIONS || (w->options.non_generational && generation))
         wrong("gc_generation_of says %d of a `%s`", generation, n->kind->name);
+}
+
+/* Another barrier for all heaps, where it is chosen at run time. */
+static void op_switch(world *w) {
+    if (GC__BARRIER_CHOSEN != GC_BARRIER_COUNT || run.barrier) return;
+    gc_barrier barrier = (gc_barrier)below(&w->random, GC_BARRIER_COUNT);
+    gc_result result = gc_switch_barrier(barrier);
+    bool refused = result == GC_ERROR_OPTION && barrier == GC_BARRIER_NONE && !w->options.non_generational;
+    if (result != GC_OK && !refused && !strstr(gc_last_message(), "a heap with generations"))
+        wrong("gc_switch_barrier(%s): %s", gc_barrier_name(barrier), gc_last_message());
+    if (result == GC_OK && gc_current_barrier() != barrier) wrong("%s is not in force", gc_barrier_name(barrier));
 }
 
 static void op_statistics(world *w) {

@@ -31,6 +31,7 @@ static const weighted ops[] = {
     {op_external, "external bytes", {10, 10, 10, 10, 10, 10}},
     {op_safepoint, "safepoint", {20, 20, 20, 20, 20, 20}},
     {op_ask, "ask", {60, 30, 60, 30, 30, 60}},
+    {op_switch, "switch the barrier", {2, 1, 2, 1, 1, 1}},
     {op_statistics, "statistics", {1, 1, 1, 1, 1, 1}},
     {op_nest, "frame", {4, 2, 4, 2, 4, 4}},
 };
@@ -169,12 +170,16 @@ static void world_open(world *w, const mode *m, uint64_t seed) {
     w->live_most = one_in(&w->random, 4) ? 4000 : 300 + below(&w->random, 1200);
     w->bytes_most = GC_REGION_BYTES * 6 > (8 << 20) ? GC_REGION_BYTES * 6 : 8 << 20;
     w->options = (gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .scan_roots = scan_roots, .fatal = on_fatal,
-                              .collection_start = on_start, .collection_end = on_end, .out_of_memory = on_out_of_memory, .host = w};
+                              .collection_start = on_start, .collection_end = on_end, .out_of_memory = on_out_of_memory,
+                              .barrier_changed = on_barrier_changed, .host = w};
     w->options.keep_memory = one_in(&w->random, 3);
     m->options(w, &w->options);
+    if (GC__BARRIER_CHOSEN == GC_BARRIER_NONE) w->options.non_generational = true;
+    if (run.barrier && gc_switch_barrier(gc_barrier_named(run.barrier)) != GC_OK) wrong("--barrier: %s", gc_last_message());
     w->heap = gc_heap_create(&w->options);
     w->thread = w->heap ? gc_thread_attach(w->heap) : NULL;
     if (!w->thread) wrong("gc_heap_create: %s", gc_last_message());
+    if (jit.barrier != gc_current_barrier()) wrong("the code is for barrier %d", jit.barrier);
 }
 
 static void world_close(world *w) {

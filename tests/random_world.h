@@ -60,13 +60,15 @@ typedef struct world {
 /* What is being run: printed when something is wrong. */
 static struct {
     const char *program, *mode;
-    unsigned long long seed, ops, op, check_every, forget_barrier, forget_root, barriers, faults;
-    const char *doing;
+    unsigned long long seed, ops, op, check_every, forget_barrier, forget_card, forget_root, barriers, marks, faults;
+    const char *doing, *barrier;
 } run = {.program = "random", .mode = "all", .doing = "starting"};
 
 static void print_replay(FILE *file) {
     fprintf(file, "# %s --seed=%llu --ops=%llu --mode=%s", run.program, run.seed, run.ops, run.mode);
     if (run.forget_barrier) fprintf(file, " --forget-barrier=%llu", run.forget_barrier);
+    if (run.forget_card) fprintf(file, " --forget-card=%llu", run.forget_card);
+    if (run.barrier) fprintf(file, " --barrier=%s", run.barrier);
     if (run.forget_root) fprintf(file, " --forget-root=%llu", run.forget_root);
     if (run.check_every) fprintf(file, " --check=%llu", run.check_every);
     fputc('\n', file);

@@ -8,7 +8,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 start=$(date +%s)
 while [ "$done" -lt "$total" ]; do
-    for variant in shift16 shift18 shift22 shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox shadow sanitize; do
+    for variant in shift16 shift18 shift22 shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox shadow sanitize at_run_time at_run_time-tagged; do
         [ "$done" -lt "$total" ] || break
         seed=$((seed + 1))
         if ! build/tests/random-$variant --ops=$round --seed=$seed > "$log" 2>&1; then

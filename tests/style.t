@@ -27,7 +27,7 @@ none() { is "$2" '' "$1"; }
 
     os='__linux__|__APPLE__|_WIN32|__unix__|__FreeBSD__|__aarch64__|__x86_64__'
     none "only src/platform asks for the system or the processor" \
-        "$(grep -nE "^ *# *(if|elif).*($os)" $parts | grep -v -e '^src/platform/' -e '^src/gc_barrier_x86_64.h:')"
+        "$(grep -nE "^ *# *(if|elif).*($os)" $parts | grep -v -e '^src/platform/' -e '^src/barrier/geometry.h:')"
     none "only src/platform includes the system's headers" \
         "$(grep -nE '^ *# *include <(sys/|unistd|pthread|sched|signal|windows|mach|errno|time|fcntl)' $parts | grep -v '^src/platform/')"
     none "every part has #pragma once" "$(grep -L '^#pragma once' $parts)"

@@ -1,12 +1,50 @@
 /* Stores of references: every store into a heap object after its first safe point goes through one of these.
    A new object's own initializing stores need none until the next call that may collect. Owners that are not on the
-   heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects. */
+   heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects.
+
+   The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
+   at_run_time they call it out of line, and gc_switch_barrier chooses. */
 #pragma once
 
 #include "roots.h"
 
-GC__EXTERN gc_barrier_tables gc__tables; /* written with the world stopped */
+GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
+GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
 GC__EXTERN void gc__shadow_store(void *slot, size_t count);
+
+static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
+    gc__barrier_calls.store(tables, slot, ref);
+}
+static inline void gc_barrier_checked_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
+    gc__barrier_calls.checked(tables, slot, ref);
+}
+static inline void gc_barrier_after_checked_at_run_time(const gc_barrier_tables *tables, const void *slot,
+                                                        const void *ref) {
+    gc__barrier_calls.after_checked(tables, slot, ref);
+}
+static inline void gc_barrier_copy_checked_at_run_time(const gc_barrier_tables *tables, void *destination,
+                                                       const void *source, size_t count) {
+    gc__barrier_calls.copy_checked(tables, destination, source, count);
+}
+
+/* The heap's barrier, in its form for slots anywhere: those that ask for the slot's age first need no check. */
+enum {
+#define GC__BARRIER_FACTS(name, NAME, watch, filter, mark) \
+    gc__barrier_is_##name = GC_BARRIER_##NAME, gc__anywhere_##name = GC__ANYWHERE(watch, GC__FILTER_##filter),
+    GC_BARRIERS(GC__BARRIER_FACTS)
+#undef GC__BARRIER_FACTS
+        gc__barrier_is_at_run_time = GC_BARRIER_COUNT,
+    gc__anywhere_at_run_time = 0
+};
+#define GC__BARRIER_CHOSEN ((int)GC__PASTE(gc__barrier_is_, GC_BARRIER))
+#define GC__BARRIER_ANYWHERE GC__PASTE(gc__anywhere_, GC_BARRIER)
+
+static inline void gc__barrier_store(void *slot, const void *ref) {
+    if (GC__BARRIER_ANYWHERE)
+        GC__PASTE(gc_barrier_store_, GC_BARRIER)(&gc__tables, slot, ref);
+    else
+        GC__PASTE(gc_barrier_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+}
 
 static inline void gc__store_shadow(void *slot, size_t count) {
 #if GC_SHADOW_HEAP
@@ -20,7 +58,7 @@ static inline void gc__store_shadow(void *slot, size_t count) {
 static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     (void)thread;
     GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
-    gc_barrier_store_rank_sum(&gc__tables, slot, ref);
+    gc__barrier_store(slot, ref);
     gc__store_shadow(slot, 1);
 }
 
@@ -28,17 +66,46 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
     *(gc_word *)slot = value;
-    if (GC_VALUE_IS_REF(value)) {
-        const void *ref = (const void *)GC_VALUE_TO_REF(value);
-        if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, ref) > 2)) gc_barrier_dirty_card(&gc__tables, slot);
-    }
+    if (GC_VALUE_IS_REF(value))
+        GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
 }
 
 /* The barrier alone, for `count` slots that were already stored to (by memcpy into an object, say), before the next
    safe point. flags: 0 or GC_ROOT_VALUE. */
 GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags);
-/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier. */
+/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one
+   pass. The destination lies in one object, or outside the heap. */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
 /* The same for tagged values. */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
+
+/* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the
+   CLR's do by IGCToCLR::StompWriteBarrier. The tables are the process's, so every heap's host is told of each change. */
+typedef enum gc_barrier_operation {
+    GC_BARRIER_INITIALIZE,      /* the heap was created: emit code, from these tables */
+    GC_BARRIER_STOMP_EPHEMERAL, /* low and high changed: patch */
+    GC_BARRIER_STOMP_RESIZE,    /* highest grew; the tables already cover what is new: patch */
+    GC_BARRIER_SWITCH           /* another barrier: emit anew. The tables that it reads are in place */
+} gc_barrier_operation;
+
+typedef struct gc_barrier_change {
+    gc_barrier_operation operation;
+    gc_barrier barrier; /* the one in force */
+    bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
+    const gc_barrier_tables *tables; /* valid as long as the process; for gc_barrier_emit and gc_barrier_patch */
+} gc_barrier_change;
+
+/* The callback runs under a lock of gc.h: it must not call into gc.h, but for gc_barrier_emit and gc_barrier_patch. */
+
+/* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */
+GC_API gc_barrier gc_current_barrier(void);
+/* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
+   Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time
+   or if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space
+   for the tables that it needs; then nothing has changed. Never collects. Source: SwitchToWriteWatchBarrier. */
+GC_API gc_result gc_switch_barrier(gc_barrier barrier);
+/* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
+   stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more.
+   Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
+GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);

@@ -43,6 +43,8 @@ typedef enum gc_stress {
 
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
+struct gc_barrier_change;
+
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold; 0: as much as there is. The least is 8 regions.
@@ -63,6 +65,8 @@ typedef struct gc_options {
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
        the hook may have dropped references. It must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
+    /* Called when what write barriers read has changed, for hosts that compile their own: see api/barrier.h. 0: none. */
+    void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
     void (*warning)(void *host, const char *message); /* 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */

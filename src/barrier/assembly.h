@@ -12,7 +12,8 @@
 /* clang-format off */
 #define GC__ASM(instruction) instruction "\n\t"
 #define GC__ASM_ENTRY(address, shift, base, to) /* to = base + (address >> shift) */ \
-    GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(shift) ", %[" to "]") GC__ASM("addq %[" base "], %[" to "]")
+    GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(shift) ", %[" to "]") \
+    GC__ASM("addq %[" base "], %[" to "]")
 #define GC__ASM_INDEX(address, to) \
     GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(GC_REGION_SHIFT) ", %[" to "]")
 #define GC__ASM_BIT(address, shift) /* b = 1 << ((address >> shift) & 7) */ \
@@ -52,7 +53,8 @@
 #define GC__ASM_MARK_NOTHING
 #define GC__ASM_MARK_BYTE GC__ASM_CARD_BYTE GC__ASM_SET GC__ASM_BUNDLE(GC__ASM_SET)
 #define GC__ASM_MARK_BIT \
-    GC__ASM_CARD_BIT GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM_SET)
+    GC__ASM_CARD_BIT GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") \
+    GC__ASM_BUNDLE(GC__ASM_SET)
 #define GC__ASM_MARK_LOG \
     GC__ASM_BIT("object", 3) GC__ASM_ENTRY("object", 6, "log_bits", "a") \
     GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") \
@@ -64,7 +66,8 @@
 #define GC__ASM_MARK_SELECT \
     GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movl %k[slot], %k[c]") \
     GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[c]") GC__ASM("andl $7, %k[c]") GC__ASM("xorl %k[d], %k[d]") \
-    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
+    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") \
+    GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
 #define GC__ASM_SINK = GC_CARD_DIRTY
 #else
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BYTE

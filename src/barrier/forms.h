@@ -27,6 +27,9 @@
     static inline void gc_barrier_after_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
         gc__barrier_after_##name(tables, slot, slot, ref); \
     } \
+    static inline void gc_barrier_after_checked_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
+        if (gc__barrier_in_heap(tables, slot)) gc__barrier_after_##name(tables, slot, slot, ref); \
+    } \
     /* The store with the barrier; slots outside [lowest, highest) are only stored to. */ \
     static inline void gc_barrier_checked_##name(const gc_barrier_tables *tables, void *slot, const void *ref) { \
         if (gc__barrier_in_heap(tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
@@ -36,11 +39,13 @@
     static inline void gc_barrier_assign_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
         GC__BARRIER_ASSIGN(gc_barrier_store_##name); \
     } \
-    static inline void gc_barrier_assign_checked_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
+    static inline void gc_barrier_assign_checked_##name(const gc_barrier_tables *tables, void **destination, \
+                                                        const void **source) { \
         GC__BARRIER_ASSIGN(gc_barrier_checked_##name); \
     } \
     /* memmove of `count` references within or into one object. */ \
-    static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, size_t count) { \
+    static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
+                                              size_t count) { \
         if (GC__ANYWHERE(watch, GC__FILTER_##filter) && (!count || !gc__barrier_age(tables, (uintptr_t)destination))) { \
             if (count) memmove(destination, source, count * 8); \
             return; \
@@ -91,7 +96,7 @@ typedef void gc_barrier_copy_function(const gc_barrier_tables *tables, void *des
 
 typedef struct gc_barrier_functions {
     gc_barrier_store_function *store, *checked;
-    gc_barrier_after_function *after;
+    gc_barrier_after_function *after, *after_checked;
     gc_barrier_assign_function *assign, *assign_checked;
     gc_barrier_copy_function *copy, *copy_checked;
 } gc_barrier_functions;
@@ -99,10 +104,10 @@ typedef struct gc_barrier_functions {
 /* The functions of a barrier, this translation unit's own. */
 static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier barrier) {
     static const gc_barrier_functions functions[] = {
-#define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                 \
-    {gc_barrier_store_##name,       gc_barrier_checked_##name,        gc_barrier_after_##name, \
-     gc_barrier_assign_##name,      gc_barrier_assign_checked_##name, gc_barrier_copy_##name,  \
-     gc_barrier_copy_checked_##name},
+#define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                         \
+    {gc_barrier_store_##name,         gc_barrier_checked_##name,     gc_barrier_after_##name,          \
+     gc_barrier_after_checked_##name, gc_barrier_assign_##name,      gc_barrier_assign_checked_##name, \
+     gc_barrier_copy_##name,          gc_barrier_copy_checked_##name},
         GC_BARRIERS(GC__BARRIER_FUNCTIONS)
 #undef GC__BARRIER_FUNCTIONS
     };

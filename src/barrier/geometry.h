@@ -50,3 +50,25 @@
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
 #define GC__PASTE_(a, b) a##b
+
+/* What GC_BARRIER may be. */
+#define GC__IS_BARRIER_none 1
+#define GC__IS_BARRIER_rank_sum 1
+#define GC__IS_BARRIER_rank_sum_branch_free 1
+#define GC__IS_BARRIER_card_unconditional 1
+#define GC__IS_BARRIER_card_conditional 1
+#define GC__IS_BARRIER_pre_grow 1
+#define GC__IS_BARRIER_post_grow 1
+#define GC__IS_BARRIER_svr 1
+#define GC__IS_BARRIER_byte_region 1
+#define GC__IS_BARRIER_bit_region 1
+#define GC__IS_BARRIER_write_watch_pre_grow 1
+#define GC__IS_BARRIER_write_watch_post_grow 1
+#define GC__IS_BARRIER_write_watch_svr 1
+#define GC__IS_BARRIER_write_watch_byte_region 1
+#define GC__IS_BARRIER_write_watch_bit_region 1
+#define GC__IS_BARRIER_object_logging 1
+#define GC__IS_BARRIER_at_run_time 1
+#if !GC__PASTE(GC__IS_BARRIER_, GC_BARRIER)
+#error "GC_BARRIER must be a name from the list GC_BARRIERS, such as rank_sum or bit_region, or at_run_time"
+#endif

@@ -21,6 +21,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
     memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_close_windows(thread);
+    gc__log_flush();
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
@@ -63,6 +64,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__handles_clear_dead(heap);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
+    gc__bounds_tighten(heap);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 

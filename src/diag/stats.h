@@ -34,6 +34,8 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     stats->committed_bytes_peak = heap->held_peak << GC_REGION_SHIFT;
     size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
     if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
+    if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
+    if (gc__tables.log) per_region += GC_REGION_BYTES >> 6;
     stats->table_bytes = heap->held_regions * per_region;
 }
 

@@ -155,6 +155,20 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
     return true;
 }
 
+/* The bounds of barriers, and the headers of the region's objects. */
+GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    bool young = region->generation < 2;
+    if (region->base < gc__tables.lowest || end > gc__tables.highest ||
+        (young && (region->base < gc__tables.low || end > gc__tables.high)))
+        gc__fatal(&verifier->heap->options,
+                  "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "
+                  "a fault of the collector, please report it",
+                  verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)region->base,
+                  region->generation);
+    gc__region_walk(region, gc__verify_header, verifier);
+}
+
 /* Windows must be closed or flushed. */
 GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
@@ -163,8 +177,7 @@ GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     verifier.heap = heap;
     verifier.when = when;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; region; region = region->next)
-            gc__region_walk(region, gc__verify_header, &verifier);
+        for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__verify_object, &verifier);

@@ -51,5 +51,6 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 
 GC_API size_t gc_verify(gc_heap *heap) {
     gc__heap_flush(heap);
+    gc__log_flush();
     return gc__verify_heap(heap, "after");
 }

@@ -28,6 +28,8 @@ GC__FN bool gc__arena_try(size_t bytes) {
     arena->cards = (uint8_t *)tables + table + marks;
     arena->bundles = (uint8_t *)tables + table + marks + cards;
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
+    gc__tables.lowest = gc__tables.highest = arena->base;
+    gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
     gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
     return true;
 }
@@ -74,6 +76,8 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
 }
 
+GC__SEAM void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
+
 /* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
    them were). Returns the first, or NULL with gc__fail. */
 GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached) {
@@ -99,7 +103,10 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     }
     if (found && first + span > arena->used) arena->used = first + span;
     gc__lock_release(&arena->lock);
-    if (found) return &arena->regions[first];
+    if (found) {
+        gc__bounds_grow(arena->base + ((first + span) << GC_REGION_SHIFT));
+        return &arena->regions[first];
+    }
     if (first < arena->count)
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span,
                  GC_REGION_BYTES >> 10);

@@ -25,6 +25,7 @@ typedef struct gc__external {
 
 struct gc_heap {
     gc_options options;
+    gc_heap *next_heap; /* of the process: barrier lock */
     gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
     gc__region *free; /* last freed first, so that a small nursery stays in cache */

@@ -75,6 +75,8 @@ GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
 
+GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end); /* of the addresses of young objects */
+
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
     uint8_t *age = gc__tables.age + (region->base >> GC_REGION_SHIFT);
@@ -82,6 +84,9 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         age[i] = (uint8_t)generation;
         *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
     }
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    if (ranked && generation < 2 && (region->base < gc__tables.low || end > gc__tables.high))
+        gc__bounds_widen(region->base, end);
 }
 
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict) {

@@ -47,6 +47,11 @@ GC__FN gc_result gc__options_check(gc_options *options) {
         return gc__fail(GC_ERROR_OPTION,
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
+    if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_NONE && !options->non_generational)
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "a heap with generations needs a write barrier, and GC_BARRIER is none: set options.non_generational, "
+            "or compile with another GC_BARRIER");
     if (options->stress_interval == 0) options->stress_interval = 100;
     return GC_OK;
 }
@@ -68,6 +73,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         return NULL;
     }
     heap->options = options;
+    if (gc__barrier_attach(heap) != GC_OK) {
+        free(heap);
+        return NULL;
+    }
     heap->cache_bytes = gc__os_l2_bytes();
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
@@ -102,7 +111,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
         for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
         free(thread);
     }
+    gc__log_flush();
     gc__heap_free_regions(heap);
+    gc__barrier_detach(heap);
     gc__handles_free_all(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
     gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,

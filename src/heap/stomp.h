@@ -1,0 +1,190 @@
+/* What barriers read beside ranks and cards - bounds, write watch, log - and telling hosts when it changes.
+
+   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use in
+   [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
+#pragma once
+
+#include "heap.h"
+
+#define GC__LOG_ENTRIES ((size_t)1 << 16)
+
+/* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
+static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
+static gc_heap *gc__heaps; /* linked by next_heap */
+static gc_barrier gc__barrier_in_force =
+    GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
+static uintptr_t gc__log_start;
+static gc_barrier_log gc__the_log;
+
+GC__EXTERN gc_barrier_functions gc__barrier_calls;
+gc_barrier_functions gc__barrier_calls;
+
+/* Lock held. */
+GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
+    gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
+    for (gc_heap *heap = gc__heaps; heap; heap = heap->next_heap)
+        if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
+}
+
+/* The log as flushed: empty. */
+GC__FN void gc__log_reset(void) {
+    gc__the_log.next = gc__log_start;
+    gc__the_log.limit = gc__log_start + GC__LOG_ENTRIES * 8;
+}
+
+/* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
+GC__FN bool gc__barrier_reserve(gc_barrier barrier) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    const gc__arena *arena = &gc__the_arena;
+    if (parts.watch && !gc__tables.watch) {
+        void *watch = gc__os_map(arena->bytes >> GC_WATCH_SHIFT);
+        if (!watch) return false;
+        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (arena->base >> GC_WATCH_SHIFT));
+    }
+    if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
+        size_t bits = arena->bytes >> 6, log = GC__LOG_ENTRIES * 8;
+        char *mapped = (char *)gc__os_map(log + bits);
+        if (!mapped) return false;
+        gc__log_start = (uintptr_t)mapped;
+        gc__log_reset();
+        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (arena->base >> 6));
+        gc__tables.log = &gc__the_log;
+    }
+    return true;
+}
+
+GC__FN gc_result gc__barrier_reserve_failed(gc_barrier barrier) {
+    return gc__fail(
+        GC_ERROR_RESERVE,
+        "the system gives no address space for the tables of barrier %s: raise `ulimit -v`, or compile with "
+        "a smaller GC_ARENA_BYTES",
+        gc_barrier_name(barrier));
+}
+
+/* gc_store's barrier is called in its form for slots anywhere. */
+GC__FN void gc__barrier_use(gc_barrier barrier) {
+    const gc_barrier_functions *functions = gc_barrier_functions_of(barrier);
+    gc__barrier_calls = *functions;
+    gc__barrier_in_force = barrier;
+}
+
+/* Makes the heap one of those that are told. */
+GC__FN gc_result gc__barrier_attach(gc_heap *heap) {
+    gc__lock_take(&gc__barrier_lock);
+    bool reserved = gc__barrier_reserve(gc__barrier_in_force);
+    if (reserved) {
+        gc_barrier_change change = {GC_BARRIER_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
+        gc__barrier_use(gc__barrier_in_force);
+        heap->next_heap = gc__heaps;
+        gc__heaps = heap;
+        if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
+    }
+    gc__lock_release(&gc__barrier_lock);
+    return reserved ? GC_OK : gc__barrier_reserve_failed(gc__barrier_in_force);
+}
+
+GC__FN void gc__barrier_detach(gc_heap *heap) {
+    gc__lock_take(&gc__barrier_lock);
+    gc_heap **link = &gc__heaps;
+    while (*link != heap) link = &(*link)->next_heap;
+    *link = heap->next_heap;
+    gc__lock_release(&gc__barrier_lock);
+}
+
+GC__FN void gc__bounds_set(uintptr_t *bound, uintptr_t value) { __atomic_store_n(bound, value, __ATOMIC_RELEASE); }
+
+GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end) {
+    gc__lock_take(&gc__barrier_lock);
+    if (from < gc__tables.low) gc__bounds_set(&gc__tables.low, from);
+    if (end > gc__tables.high) gc__bounds_set(&gc__tables.high, end);
+    gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, false);
+    gc__lock_release(&gc__barrier_lock);
+}
+
+GC__SEAM void gc__bounds_grow(uintptr_t highest) {
+    gc__lock_take(&gc__barrier_lock);
+    if (highest > gc__tables.highest) {
+        gc__bounds_set(&gc__tables.highest, highest);
+        gc__barrier_tell(GC_BARRIER_STOMP_RESIZE, false);
+    }
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* After a collection: low and high are those of the young regions. Where there are several heaps they only widen, since
+   the others' mutators may be running. */
+GC__FN void gc__bounds_tighten(gc_heap *heap) {
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    for (int g = 0; g < 2; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            if (region->base < low) low = region->base;
+            if (end > high) high = end;
+        }
+    gc__lock_take(&gc__barrier_lock);
+    if (gc__heaps == heap && !heap->next_heap && (low != gc__tables.low || high != gc__tables.high)) {
+        gc__bounds_set(&gc__tables.low, low);
+        gc__bounds_set(&gc__tables.high, high);
+        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
+    }
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutator runs. */
+GC__FN void gc__log_flush(void) {
+    if (!gc__tables.log) return;
+    gc__lock_take(&gc__barrier_lock);
+    uintptr_t end = gc__the_log.next < gc__the_log.limit ? gc__the_log.next : gc__the_log.limit;
+    for (uintptr_t entry = gc__log_start; entry < end; entry += 8) {
+        uintptr_t slot = *(gc_word *)entry;
+        uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
+        __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_RELAXED);
+        gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+    }
+    gc__log_reset();
+    gc__lock_release(&gc__barrier_lock);
+}
+
+GC_API gc_barrier gc_current_barrier(void) { return gc__barrier_in_force; }
+
+GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
+    if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "gc_switch_barrier: the barrier %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
+            gc_barrier_name(gc__barrier_in_force));
+    if ((unsigned)barrier >= GC_BARRIER_COUNT)
+        return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
+    for (gc_heap *heap = gc__heaps; heap && barrier == GC_BARRIER_NONE; heap = heap->next_heap)
+        if (!heap->options.non_generational)
+            return gc__fail(GC_ERROR_OPTION,
+                            "gc_switch_barrier: a heap with generations needs a write barrier, and `none` is none: set "
+                            "options.non_generational");
+    return gc__heaps && !gc__barrier_reserve(barrier) ? gc__barrier_reserve_failed(barrier) : GC_OK;
+}
+
+GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
+    gc__log_flush(); /* the next barrier might not be the one whose log is flushed */
+    gc__lock_take(&gc__barrier_lock);
+    gc_result result = gc__barrier_check(barrier);
+    if (result == GC_OK) {
+        gc__barrier_use(barrier);
+        gc__barrier_tell(GC_BARRIER_SWITCH, true);
+    }
+    gc__lock_release(&gc__barrier_lock);
+    return result;
+}
+
+GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    size_t count = 0;
+    if (!gc__tables.watch) return 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
+                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
+                pages[count++] = (void *)page;
+            }
+        }
+    return count;
+}
