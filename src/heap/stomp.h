@@ -26,34 +26,19 @@ GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) 
         if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
 }
 
+/* Lock held. Mutators of other heaps may be reading them. */
+GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
+    __atomic_store_n(&gc__tables.low, low, __ATOMIC_RELEASE);
+    __atomic_store_n(&gc__tables.high, high, __ATOMIC_RELEASE);
+}
+
 /* The log as flushed: empty. */
 GC__FN void gc__log_reset(void) {
     gc__the_log.next = gc__log_start;
     gc__the_log.limit = gc__log_start + GC__LOG_ENTRIES * 8;
 }
 
-/* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
-GC__FN bool gc__barrier_reserve(gc_barrier barrier) {
-    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    const gc__arena *arena = &gc__the_arena;
-    if (parts.watch && !gc__tables.watch) {
-        void *watch = gc__os_map(arena->bytes >> GC_WATCH_SHIFT);
-        if (!watch) return false;
-        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (arena->base >> GC_WATCH_SHIFT));
-    }
-    if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
-        size_t bits = arena->bytes >> 6, log = GC__LOG_ENTRIES * 8;
-        char *mapped = (char *)gc__os_map(log + bits);
-        if (!mapped) return false;
-        gc__log_start = (uintptr_t)mapped;
-        gc__log_reset();
-        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (arena->base >> 6));
-        gc__tables.log = &gc__the_log;
-    }
-    return true;
-}
-
-GC__FN gc_result gc__barrier_reserve_failed(gc_barrier barrier) {
+GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
     return gc__fail(
         GC_ERROR_RESERVE,
         "the system gives no address space for the tables of barrier %s: raise `ulimit -v`, or compile with "
@@ -61,26 +46,60 @@ GC__FN gc_result gc__barrier_reserve_failed(gc_barrier barrier) {
         gc_barrier_name(barrier));
 }
 
-/* gc_store's barrier is called in its form for slots anywhere. */
+/* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
+GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    const gc__arena *arena = &gc__the_arena;
+    if (parts.watch && !gc__tables.watch) {
+        void *watch = gc__os_map(arena->bytes >> GC_WATCH_SHIFT);
+        if (!watch) return gc__barrier_no_tables(barrier);
+        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (arena->base >> GC_WATCH_SHIFT));
+    }
+    if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
+        size_t bits = arena->bytes >> 6, log = GC__LOG_ENTRIES * 8;
+        char *mapped = (char *)gc__os_map(log + bits);
+        if (!mapped) return gc__barrier_no_tables(barrier);
+        gc__log_start = (uintptr_t)mapped;
+        gc__log_reset();
+        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (arena->base >> 6));
+        gc__tables.log = &gc__the_log;
+    }
+    return GC_OK;
+}
+
+GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
+
+/* From now on gc_store calls this barrier. Pages are clean where watching begins. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
-    const gc_barrier_functions *functions = gc_barrier_functions_of(barrier);
-    gc__barrier_calls = *functions;
+    const gc__arena *arena = &gc__the_arena;
+    if (gc__tables.watch && !gc__barrier_watches())
+        gc__os_discard(gc__tables.watch + (arena->base >> GC_WATCH_SHIFT), arena->bytes >> GC_WATCH_SHIFT);
+    gc__barrier_calls = *gc_barrier_functions_of(barrier);
     gc__barrier_in_force = barrier;
+}
+
+GC__FN gc_result gc__barrier_refuses(const gc_heap *heap) {
+    if (gc__barrier_in_force != GC_BARRIER_NONE || heap->options.non_generational) return GC_OK;
+    return gc__fail(GC_ERROR_OPTION,
+                    "a heap with generations needs a write barrier, and `none` is in force: set "
+                    "options.non_generational, or compile with another GC_BARRIER, or call gc_switch_barrier");
 }
 
 /* Makes the heap one of those that are told. */
 GC__FN gc_result gc__barrier_attach(gc_heap *heap) {
     gc__lock_take(&gc__barrier_lock);
-    bool reserved = gc__barrier_reserve(gc__barrier_in_force);
-    if (reserved) {
+    gc_result result = gc__barrier_refuses(heap);
+    if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_in_force);
+    if (result == GC_OK) {
         gc_barrier_change change = {GC_BARRIER_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
         gc__barrier_use(gc__barrier_in_force);
+        if (!gc__heaps) gc__bounds_set(UINTPTR_MAX, 0);
         heap->next_heap = gc__heaps;
         gc__heaps = heap;
         if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
     }
     gc__lock_release(&gc__barrier_lock);
-    return reserved ? GC_OK : gc__barrier_reserve_failed(gc__barrier_in_force);
+    return result;
 }
 
 GC__FN void gc__barrier_detach(gc_heap *heap) {
@@ -91,12 +110,9 @@ GC__FN void gc__barrier_detach(gc_heap *heap) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-GC__FN void gc__bounds_set(uintptr_t *bound, uintptr_t value) { __atomic_store_n(bound, value, __ATOMIC_RELEASE); }
-
 GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_take(&gc__barrier_lock);
-    if (from < gc__tables.low) gc__bounds_set(&gc__tables.low, from);
-    if (end > gc__tables.high) gc__bounds_set(&gc__tables.high, end);
+    gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
     gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, false);
     gc__lock_release(&gc__barrier_lock);
 }
@@ -104,7 +120,7 @@ GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end) {
 GC__SEAM void gc__bounds_grow(uintptr_t highest) {
     gc__lock_take(&gc__barrier_lock);
     if (highest > gc__tables.highest) {
-        gc__bounds_set(&gc__tables.highest, highest);
+        __atomic_store_n(&gc__tables.highest, highest, __ATOMIC_RELEASE);
         gc__barrier_tell(GC_BARRIER_STOMP_RESIZE, false);
     }
     gc__lock_release(&gc__barrier_lock);
@@ -122,8 +138,7 @@ GC__FN void gc__bounds_tighten(gc_heap *heap) {
         }
     gc__lock_take(&gc__barrier_lock);
     if (gc__heaps == heap && !heap->next_heap && (low != gc__tables.low || high != gc__tables.high)) {
-        gc__bounds_set(&gc__tables.low, low);
-        gc__bounds_set(&gc__tables.high, high);
+        gc__bounds_set(low, high);
         gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
     }
     gc__lock_release(&gc__barrier_lock);
@@ -148,10 +163,9 @@ GC_API gc_barrier gc_current_barrier(void) { return gc__barrier_in_force; }
 
 GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
     if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
-        return gc__fail(
-            GC_ERROR_OPTION,
-            "gc_switch_barrier: the barrier %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
-            gc_barrier_name(gc__barrier_in_force));
+        return gc__fail(GC_ERROR_OPTION,
+                        "gc_switch_barrier: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
+                        gc_barrier_name(gc__barrier_in_force));
     if ((unsigned)barrier >= GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
     for (gc_heap *heap = gc__heaps; heap && barrier == GC_BARRIER_NONE; heap = heap->next_heap)
@@ -159,7 +173,7 @@ GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
             return gc__fail(GC_ERROR_OPTION,
                             "gc_switch_barrier: a heap with generations needs a write barrier, and `none` is none: set "
                             "options.non_generational");
-    return gc__heaps && !gc__barrier_reserve(barrier) ? gc__barrier_reserve_failed(barrier) : GC_OK;
+    return gc__heaps ? gc__barrier_reserve(barrier) : GC_OK;
 }
 
 GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
@@ -176,7 +190,7 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
 
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
     size_t count = 0;
-    if (!gc__tables.watch) return 0;
+    if (!gc__barrier_watches()) return 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             uintptr_t end = region->base + region->span * GC_REGION_BYTES;

@@ -47,11 +47,6 @@ GC__FN gc_result gc__options_check(gc_options *options) {
         return gc__fail(GC_ERROR_OPTION,
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
-    if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_NONE && !options->non_generational)
-        return gc__fail(
-            GC_ERROR_OPTION,
-            "a heap with generations needs a write barrier, and GC_BARRIER is none: set options.non_generational, "
-            "or compile with another GC_BARRIER");
     if (options->stress_interval == 0) options->stress_interval = 100;
     return GC_OK;
 }
