@@ -20,7 +20,7 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
+   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
    GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
@@ -715,7 +715,7 @@ GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The highest address of the calling thread's stack. */
 GC__FN char *gc__os_stack_base(void);
 
-/* A lock. No gc.h lock is held across a call into the host. */
+/* A lock. None is held across a call into the host but the barrier lock, for barrier_changed. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
@@ -940,7 +940,7 @@ GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The highest address of the calling thread's stack. */
 GC__FN char *gc__os_stack_base(void);
 
-/* A lock. No gc.h lock is held across a call into the host. */
+/* A lock. None is held across a call into the host but the barrier lock, for barrier_changed. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
@@ -1695,7 +1695,7 @@ static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc_heap *gc__heaps; /* linked by next_heap */
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
-static uintptr_t gc__log_start;
+static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
 static gc_barrier_log gc__the_log;
 
 GC__EXTERN gc_barrier_functions gc__barrier_calls;
@@ -1712,12 +1712,6 @@ GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) 
 GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
     __atomic_store_n(&gc__tables.low, low, __ATOMIC_RELEASE);
     __atomic_store_n(&gc__tables.high, high, __ATOMIC_RELEASE);
-}
-
-/* The log as flushed: empty. */
-GC__FN void gc__log_reset(void) {
-    gc__the_log.next = gc__log_start;
-    gc__the_log.limit = gc__log_start + GC__LOG_ENTRIES * 8;
 }
 
 GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
@@ -1741,8 +1735,8 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
         size_t bits = arena->bytes >> 6, log = GC__LOG_ENTRIES * 8;
         char *mapped = (char *)gc__os_map(log + bits);
         if (!mapped) return gc__barrier_no_tables(barrier);
-        gc__log_start = (uintptr_t)mapped;
-        gc__log_reset();
+        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)mapped;
+        gc__the_log.limit = gc__log_start + log;
         gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (arena->base >> 6));
         gc__tables.log = &gc__the_log;
     }
@@ -1826,18 +1820,23 @@ GC__FN void gc__bounds_tighten(gc_heap *heap) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutator runs. */
+/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. One of
+   those may be about to write an entry; its own heap's collection, which stops it, finds that. */
 GC__FN void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
-    uintptr_t end = gc__the_log.next < gc__the_log.limit ? gc__the_log.next : gc__the_log.limit;
-    for (uintptr_t entry = gc__log_start; entry < end; entry += 8) {
-        uintptr_t slot = *(gc_word *)entry;
+    uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE);
+    uintptr_t end = next < gc__the_log.limit ? next : gc__the_log.limit;
+    for (; gc__log_flushed < end; gc__log_flushed += 8) {
+        uintptr_t slot = __atomic_exchange_n((gc_word *)gc__log_flushed, 0, __ATOMIC_ACQ_REL);
+        if (!slot) break;
         uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
-        __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_RELAXED);
+        __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
-    gc__log_reset();
+    if (gc__log_flushed == end &&
+        __atomic_compare_exchange_n(&gc__the_log.next, &next, gc__log_start, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        gc__log_flushed = gc__log_start;
     gc__lock_release(&gc__barrier_lock);
 }
 

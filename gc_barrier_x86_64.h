@@ -21,7 +21,7 @@
        gc_barrier_after_NAME(tables, slot, ref)      the barrier alone, after a store
        gc_barrier_assign_NAME(tables, &to, &from)    *to = *from, and moves both; also _checked_
        gc_barrier_copy_NAME(tables, to, from, count) memmove, one pass; also _checked_
-       gc_barrier_store_c(GC_BARRIER_NAME, ..)       portable C; also checked, after
+       gc_barrier_store_c(GC_BARRIER_NAME, ..)       portable C, in the same forms
        gc_barrier_functions_of(GC_BARRIER_NAME)      pointers, to call out of line
        gc_barrier_emit(.., GC_BARRIER_NAME, ..)      machine code in a buffer, for JIT compilers; gc_barrier_patch
 
@@ -580,6 +580,29 @@ GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrie
                                              const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
     if (gc__barrier_in_heap(tables, slot)) gc_barrier_after_c(barrier, tables, slot, ref);
+}
+
+#define GC__STORE_C(tables, slot, ref) gc_barrier_store_c(barrier, tables, slot, ref)
+#define GC__CHECKED_C(tables, slot, ref) gc_barrier_checked_c(barrier, tables, slot, ref)
+
+GC__BARRIER_INLINE void gc_barrier_assign_c(gc_barrier barrier, const gc_barrier_tables *tables, void **destination,
+                                            const void **source) {
+    GC__BARRIER_ASSIGN(GC__STORE_C);
+}
+
+GC__BARRIER_INLINE void gc_barrier_assign_checked_c(gc_barrier barrier, const gc_barrier_tables *tables,
+                                                    void **destination, const void **source) {
+    GC__BARRIER_ASSIGN(GC__CHECKED_C);
+}
+
+GC__BARRIER_INLINE void gc_barrier_copy_c(gc_barrier barrier, const gc_barrier_tables *tables, void *destination,
+                                          const void *source, size_t count) {
+    GC__BARRIER_COPY(GC__STORE_C);
+}
+
+GC__BARRIER_INLINE void gc_barrier_copy_checked_c(gc_barrier barrier, const gc_barrier_tables *tables,
+                                                  void *destination, const void *source, size_t count) {
+    GC__BARRIER_COPY(GC__CHECKED_C);
 }
 
 /* Functions to call out of line. */

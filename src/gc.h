@@ -19,7 +19,7 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
+   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
    GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler

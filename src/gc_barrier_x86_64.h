@@ -20,7 +20,7 @@
        gc_barrier_after_NAME(tables, slot, ref)      the barrier alone, after a store
        gc_barrier_assign_NAME(tables, &to, &from)    *to = *from, and moves both; also _checked_
        gc_barrier_copy_NAME(tables, to, from, count) memmove, one pass; also _checked_
-       gc_barrier_store_c(GC_BARRIER_NAME, ..)       portable C; also checked, after
+       gc_barrier_store_c(GC_BARRIER_NAME, ..)       portable C, in the same forms
        gc_barrier_functions_of(GC_BARRIER_NAME)      pointers, to call out of line
        gc_barrier_emit(.., GC_BARRIER_NAME, ..)      machine code in a buffer, for JIT compilers; gc_barrier_patch
 

@@ -4,6 +4,8 @@
 #define GC_IMPLEMENTATION
 #include "fixture.h"
 
+#include <pthread.h>
+
 #define LENGTH (GC_REGION_BYTES / 32) /* of an array that is large */
 
 typedef struct told {
@@ -200,6 +202,39 @@ static void two_heaps(void) {
     gc_heap_destroy(b);
 }
 
+/* A heap of its own, on its own thread, whose old slots get young referents all the time. */
+static void *live_alone(void *wrong) {
+    gc_options options = {.nursery_bytes = 64 << 10, .verify = GC_VERIFY_BEFORE};
+    gc_heap *mine = gc_heap_create(&options);
+    gc_thread *me = gc_thread_attach(mine);
+    vector *old = gc_new_array(me, &vector_type, 1000);
+    {
+        GC_ROOTS(me, old);
+        gc_collect(mine, 2, 0);
+        gc_collect(mine, 2, 0);
+        for (size_t i = 0; i < 200000; i++) {
+            node *n = gc_new(me, &node_type);
+            n->value = i;
+            gc_store(me, &old->items[i % 1000], n);
+            node *kept = old->items[i * 7 % 1000];
+            if (kept && kept->value % 1000 != i * 7 % 1000) ++*(int *)wrong;
+        }
+    }
+    gc_heap_destroy(mine);
+    return NULL;
+}
+
+static void two_threads(gc_barrier barrier) {
+    pthread_t threads[2];
+    int wrong[2] = {0, 0};
+    is(gc_switch_barrier(barrier), GC_OK, "a switch without heaps");
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&threads[i], NULL, live_alone, &wrong[i]) != 0) abort();
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    is(wrong[0] + wrong[1], 0, "%s: two heaps on two threads do not disturb each other", gc_barrier_name(barrier));
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+}
+
 int main(void) {
     told t = {0};
     gc_options options = observed(&t);
@@ -214,5 +249,7 @@ int main(void) {
     run(log_switched, (gc_options){0});
     run(watch, (gc_options){.nursery_bytes = (size_t)1 << 30});
     two_heaps();
+    two_threads(GC_BARRIER_OBJECT_LOGGING);
+    two_threads(GC_BARRIER_POST_GROW);
     return done();
 }

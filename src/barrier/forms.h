@@ -86,6 +86,29 @@ GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrie
     if (gc__barrier_in_heap(tables, slot)) gc_barrier_after_c(barrier, tables, slot, ref);
 }
 
+#define GC__STORE_C(tables, slot, ref) gc_barrier_store_c(barrier, tables, slot, ref)
+#define GC__CHECKED_C(tables, slot, ref) gc_barrier_checked_c(barrier, tables, slot, ref)
+
+GC__BARRIER_INLINE void gc_barrier_assign_c(gc_barrier barrier, const gc_barrier_tables *tables, void **destination,
+                                            const void **source) {
+    GC__BARRIER_ASSIGN(GC__STORE_C);
+}
+
+GC__BARRIER_INLINE void gc_barrier_assign_checked_c(gc_barrier barrier, const gc_barrier_tables *tables,
+                                                    void **destination, const void **source) {
+    GC__BARRIER_ASSIGN(GC__CHECKED_C);
+}
+
+GC__BARRIER_INLINE void gc_barrier_copy_c(gc_barrier barrier, const gc_barrier_tables *tables, void *destination,
+                                          const void *source, size_t count) {
+    GC__BARRIER_COPY(GC__STORE_C);
+}
+
+GC__BARRIER_INLINE void gc_barrier_copy_checked_c(gc_barrier barrier, const gc_barrier_tables *tables,
+                                                  void *destination, const void *source, size_t count) {
+    GC__BARRIER_COPY(GC__CHECKED_C);
+}
+
 /* Functions to call out of line. */
 
 typedef void gc_barrier_store_function(const gc_barrier_tables *tables, void *slot, const void *ref);

@@ -28,7 +28,7 @@ GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The highest address of the calling thread's stack. */
 GC__FN char *gc__os_stack_base(void);
 
-/* A lock. No gc.h lock is held across a call into the host. */
+/* A lock. None is held across a call into the host but the barrier lock, for barrier_changed. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
