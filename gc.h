@@ -1858,7 +1858,6 @@ GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
 }
 
 GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
-    gc__log_flush(); /* the next barrier might not be the one whose log is flushed */
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_check(barrier);
     if (result == GC_OK) {

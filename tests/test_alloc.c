@@ -1,6 +1,8 @@
 /* Allocation: sizes, alignment, zeroed memory, contents that survive, lengths that overflow. */
 #include "fixture.h"
 
+#include <sys/mman.h>
+
 #define OBJECTS 600
 
 static bool all(const unsigned char *at, size_t count, unsigned char expected) {
@@ -104,6 +106,24 @@ static void overflow(void) {
     is(stats().external_bytes, 0, "nothing was charged");
 }
 
+/* Memory that the system does not take back, since it is locked, is zeroed before it is handed out again. */
+static void locked(void) {
+    size_t wrong = 0, length = 3 * GC_REGION_BYTES;
+    for (int round = 0; round < 2; round++) {
+        begin(NULL);
+        bytes *b = gc_new_array(gc, &bytes_type, length);
+        for (size_t i = 0; i < length; i += 64) wrong += b->items[i] != 0;
+        memset(b->items, 0xA5, length);
+        if (round == 0 && mlock(b, length) != 0) {
+            printf("ok %d - locked memory # skip mlock is not allowed\n", ++tap_count);
+            return end();
+        }
+        if (round == 1) munlock(b, length);
+        end(); /* gives all regions back */
+    }
+    is(wrong, 0, "memory that was locked is zero");
+}
+
 static void empty(void) {
     vector *none = new_vector(0);
     bytes *nothing = NULL;
@@ -129,5 +149,6 @@ int main(void) {
     run(overflow, (gc_options){0});
     run(overflow, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
     run(empty, (gc_options){0});
+    locked();
     return done();
 }

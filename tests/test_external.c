@@ -59,6 +59,21 @@ static void limit(void) {
     is(n->value, 2, "which is whole");
 }
 
+/* External bytes fill regions to the byte, and are taken off to the byte. */
+static void edges(void) {
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    size_t step = GC_REGION_BYTES / 4, added = 0;
+    while (gc_add_external_bytes(gc, n, (ptrdiff_t)step) == GC_OK) added += step;
+    size_t most = 64 * GC_REGION_BYTES;
+    ok(added >= most / 2 && added % GC_REGION_BYTES == 0, "%zu of %zu bytes fit, whole regions", added, most);
+    is(gc_add_external_bytes(gc, n, -(ptrdiff_t)step), GC_OK, "a quarter of a region less");
+    is(gc_add_external_bytes(gc, n, (ptrdiff_t)step), GC_OK, "fits again");
+    is(gc_add_external_bytes(gc, n, PTRDIFF_MIN), GC_ERROR_MISUSE, "less than nothing is refused");
+    has(gc_last_message(), "9223372036854775808", "with the number");
+    is(stats().external_bytes, added, "and takes nothing off");
+}
+
 static void many(void) {
     enum { COUNT = 20000 };
     vector *keep = new_vector(COUNT);
@@ -84,6 +99,7 @@ int main(void) {
     begin(NULL), budget(), end();
     begin(&(gc_options){.non_generational = true}), budget(), end();
     run(limit, (gc_options){.heap_bytes_max = 128 * (size_t)MIB});
+    run(edges, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
     run(many, (gc_options){0});
     return done();
 }

@@ -88,12 +88,35 @@ static void program(void) {
     ok(gc_object_at(heap, &root->fields[WIDTH - 1]) == root, "an interior pointer");
 }
 
+/* Looking at the heap while a window lies in a hole must leave zero memory to what is allocated next. */
+static void holes(void) {
+    enum { COUNT = 4000 };
+    thing *keep = make(RECORD, COUNT);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < COUNT; i++) {
+        thing *text = make(TEXT, 8);
+        if (i % 8 == 0) gc_store(gc, &keep->fields[i], text);
+    }
+    for (int i = 0; i < 4; i++) gc_collect(heap, 2, 0);
+    size_t wrong = 0, counts[3] = {0};
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t bytes = gc__align(8 + (i % 5) * 8);
+        thing *fresh = gc_allocate(gc, bytes);
+        for (size_t k = 0; k < bytes / 8; k++) wrong += ((uint64_t *)fresh)[k] != 0;
+        fresh->header = (uint64_t)bytes << 8 | TEXT << 1;
+        if (i % 3 == 0) gc_walk(heap, count_one, counts);
+    }
+    is(wrong, 0, "new objects are zero after walks");
+    is(counts[1], 0, "and walks see whole objects");
+}
+
 int main(void) {
     for (int i = 0; i < 4; i++) {
         gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .non_moving = i == 1, .test_small_mark_stack = i == 2,
                               .non_generational = i == 3};
         heap = gc_heap_create(&options), gc = gc_thread_attach(heap);
         program();
+        holes();
         gc_heap_destroy(heap);
     }
     return done();

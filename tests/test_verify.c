@@ -2,6 +2,9 @@
 #define _GNU_SOURCE
 #include "fixture.h"
 
+#include <signal.h>
+#include <sys/mman.h>
+
 typedef struct holder {
     gc_object header;
     uint64_t fill;
@@ -183,6 +186,29 @@ static void quiet(void *unused) {
         if (((node *)keep->items[i])->value != count - 50 + i) printf("wrong\n");
 }
 
+/* A host with a use of its own for faults, under stress: its handler goes on working, and so does the report. */
+static char *guard;
+static void on_guard(int number) {
+    (void)number;
+    mprotect(guard, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void fault_of_the_host(void *unused) {
+    struct sigaction action;
+    (void)unused;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_guard;
+    sigaction(SIGSEGV, &action, NULL);
+    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    for (int i = 0; i < 3; i++) {
+        guard = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *guard = 1;
+    }
+    node *lost = new_node(1);
+    new_node(2);
+    printf("%d\n", (int)lost->value);
+}
+
 static void misuse(void *unused) {
     (void)unused;
     begin(NULL);
@@ -205,6 +231,7 @@ int main(void) {
     REPORTED("a missed barrier from 2 to 1", missed_barrier_to_generation_1, "holder", "first", "referent", "barrier");
     REPORTED("a missed barrier by gc_verify", missed_barrier_by_request, "holder", "first", "referent");
     REPORTED("a missed root", missed_root, "missed root", "GC_ROOTS");
+    REPORTED("a missed root after faults of the host's own", fault_of_the_host, "missed root", "GC_ROOTS");
     REPORTED("a missed root by environment", missed_root_by_environment, "missed root", "GC_ROOTS");
     REPORTED("a stale reference stored", stale_store, "holder", "second");
     REPORTED("an interior pointer in a field", wild_store, "holder", "first");

@@ -105,7 +105,30 @@ static void arrays(void) {
     is(stats().live_bytes, 0, "numbers keep nothing alive");
 }
 
+/* A boxed reference that only the native stack holds. */
+static __attribute__((noinline)) uintptr_t boxed_alone(void) {
+    return new_cons(box_number(77), box_number(78));
+}
+
+/* Overwrites what former calls left below. */
+static __attribute__((noinline)) void scrub(void) {
+    volatile char below[8192];
+    for (size_t i = 0; i < sizeof below; i++) below[i] = 0;
+}
+
+static void on_the_stack(void) {
+    volatile uintptr_t list = boxed_alone();
+    scrub();
+    for (int i = 0; i < 3; i++) {
+        gc_collect(heap, i, GC_COLLECT_COMPACTING);
+        for (int k = 0; k < 1000; k++) new_cons(box_number(1), box_number(2));
+    }
+    is(number(as_cons(list)->car), 77, "a conservative stack scan sees tagged values");
+}
+
 static int values(void) {
+    run(on_the_stack, (gc_options){.conservative_stack = true});
+    run(on_the_stack, (gc_options){.conservative_stack = true, .non_moving = true});
     run(lists, (gc_options){0});
     run(lists, (gc_options){.non_moving = true});
     run(tags, (gc_options){0});
