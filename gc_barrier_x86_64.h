@@ -141,7 +141,7 @@ typedef struct gc_barrier_tables {
                   BYTE    the same with the card table's whole byte, even where cards are bits
                   BIT     the same with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
                   ALWAYS  write card and bundle without looking
-                  SELECT  write card and bundle, or where the filter said no, a byte of the stack instead: no branch
+                  SELECT  write the card, or where the filter said no, a byte of the stack instead: no branch; the bundle as CARD
                   LOG     unless the object's log bit is set: set it, and append the object to the log, or if that is full
                           make the slot's card and bundle dirty
    The names are the CLR's where it has the barrier: JIT_WriteBarrier_PreGrow64, _PostGrow64, _SVR64, _Byte_Region64,
@@ -262,25 +262,33 @@ static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const v
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
 }
 
+/* Bounds may widen while mutators run. */
+static inline uintptr_t gc__barrier_bound(const uintptr_t *bound) { return __atomic_load_n(bound, __ATOMIC_RELAXED); }
+
 /* Whether the slot may have a card at all. */
 static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const void *slot) {
-    return (uintptr_t)slot - tables->lowest < tables->highest - tables->lowest;
+    uintptr_t lowest = gc__barrier_bound(&tables->lowest);
+    return (uintptr_t)slot - lowest < gc__barrier_bound(&tables->highest) - lowest;
 }
 /* The barriers in C: for other machines, and as what the assembly must do. */
 
 
 #define GC__BARRIER_INLINE static inline __attribute__((always_inline))
 
+GC__BARRIER_INLINE int gc__barrier_in_range(const gc_barrier_tables *tables, uintptr_t ref) {
+    return ref >= gc__barrier_bound(&tables->low) && ref < gc__barrier_bound(&tables->high);
+}
+
 GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__filter filter, uintptr_t slot,
                                           uintptr_t ref) {
     switch (filter) {
     case GC__FILTER_LOW:
-        return ref >= tables->low;
+        return ref >= gc__barrier_bound(&tables->low);
     case GC__FILTER_RANGE:
-        return ref >= tables->low && ref < tables->high;
+        return gc__barrier_in_range(tables, ref);
     case GC__FILTER_REGION: {
         uint8_t age = gc__barrier_age(tables, slot);
-        return age && ref >= tables->low && ref < tables->high && gc__barrier_age(tables, ref) < age;
+        return age && gc__barrier_in_range(tables, ref) && gc__barrier_age(tables, ref) < age;
     }
     case GC__FILTER_RANK:
     case GC__FILTER_SUM:
@@ -303,7 +311,7 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
         gc_barrier_dirty_card(tables, (void *)slot);
 }
 
-/* Writes card and bundle without looking, or a byte of the stack. */
+/* Writes the card, or a byte of the stack: no branch depends on what is stored. The one on the bundle is predictable. */
 GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
     uint8_t sink = GC_CARD_DIRTY, *card = needed ? gc__barrier_card_byte(tables, slot) : &sink;
     if (GC_CARD_BITS) {
@@ -312,7 +320,7 @@ GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uint
     } else {
         gc__barrier_write(card);
     }
-    if (GC_BUNDLE_SHIFT) gc__barrier_write(needed ? tables->bundles + (slot >> GC_BUNDLE_SHIFT) : &sink);
+    if (GC_BUNDLE_SHIFT) gc__barrier_set(needed ? tables->bundles + (slot >> GC_BUNDLE_SHIFT) : &sink);
 }
 
 GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uintptr_t slot) {
@@ -393,14 +401,18 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 
 #if GC_BUNDLE_SHIFT
 #define GC__ASM_BUNDLE(steps) GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
-#define GC__ASM_BUNDLE_SELECT GC__ASM_SELECT(GC_BUNDLE_SHIFT, "bundles") GC__ASM("movb $-1, (%[b])")
+#define GC__ASM_BUNDLE_SELECT(select) select
 #else
 #define GC__ASM_BUNDLE(steps)
-#define GC__ASM_BUNDLE_SELECT
+#define GC__ASM_BUNDLE_SELECT(select)
 #endif
 #define GC__ASM_SET GC__ASM("cmpb $-1, (%[a])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[a])")
-#define GC__ASM_SELECT(shift, base) /* b = the entry if the ranks in a need it, or else the sink */ \
-    GC__ASM_ENTRY("slot", shift, base, "b") GC__ASM("cmpb $2, %b[a]") GC__ASM("cmovbeq %[sink], %[b]")
+#define GC__ASM_SELECT /* b = the card's byte, c = the bundle; or both the sink, if the ranks in a need no card */ \
+    GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "b") \
+    GC__ASM_BUNDLE_SELECT(GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "c")) \
+    GC__ASM("cmpb $3, %b[a]") GC__ASM("cmovbq %[sink], %[b]") GC__ASM_BUNDLE_SELECT(GC__ASM("cmovbq %[sink], %[c]"))
+#define GC__ASM_SELECTED_BUNDLE /* the sink is as dirty as it gets */ \
+    GC__ASM_BUNDLE_SELECT(GC__ASM("cmpb $-1, (%[c])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[c])"))
 #define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "a")
 #define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_BARRIER_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
 
@@ -418,15 +430,14 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BIT
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
 #define GC__ASM_MARK_SELECT \
-    GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movl %k[slot], %k[c]") \
-    GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[c]") GC__ASM("andl $7, %k[c]") GC__ASM("xorl %k[d], %k[d]") \
-    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") \
-    GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
+    GC__ASM_SELECT GC__ASM("movl %k[slot], %k[a]") GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[a]") \
+    GC__ASM("andl $7, %k[a]") GC__ASM("xorl %k[d], %k[d]") GC__ASM("btsl %k[a], %k[d]") GC__ASM("testb %b[d], (%[b])") \
+    GC__ASM("jne 2f") GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_SELECTED_BUNDLE
 #define GC__ASM_SINK = GC_CARD_DIRTY
 #else
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BYTE
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BYTE GC__ASM("movb $-1, (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
-#define GC__ASM_MARK_SELECT GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movb $-1, (%[b])") GC__ASM_BUNDLE_SELECT
+#define GC__ASM_MARK_SELECT GC__ASM_SELECT GC__ASM("movb $-1, (%[b])") GC__ASM_SELECTED_BUNDLE
 #define GC__ASM_SINK
 #endif
 
@@ -939,7 +950,7 @@ static inline void gc__emit_mark_always(gc__emitter *e) {
 /* rdi = r8 + rax, or r9 if the ranks in dl need no card. */
 static inline void gc__emit_choose(gc__emitter *e) {
     GC__EMIT(e, GC__RDI,
-             "\x49\x8D\x3C\x00\x80\xFA\x02\x49\x0F\x46\xF9"); /* lea rdi, [r8+rax]; cmp dl, 2; cmovbe rdi, r9 */
+             "\x49\x8D\x3C\x00\x80\xFA\x03\x49\x0F\x42\xF9"); /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9 */
 }
 
 static inline void gc__emit_mark_select(gc__emitter *e) {
@@ -960,7 +971,9 @@ static inline void gc__emit_mark_select(gc__emitter *e) {
     if (!GC_BUNDLE_SHIFT) return;
     gc__emit_bundle_entry(e);
     gc__emit_choose(e);
-    GC__EMIT(e, 0, "\xC6\x07\xFF");
+    GC__EMIT(e, 0, "\x80\x3F\xFF"); /* cmp byte [rdi], -1 */
+    gc__emit_unless(e, GC__JNE, 0);
+    GC__EMIT(e, 0, "\xC6\x07\xFF"); /* mov byte [rdi], -1 */
 }
 
 static inline void gc__emit_mark_log(gc__emitter *e) {

@@ -39,14 +39,18 @@
 
 #if GC_BUNDLE_SHIFT
 #define GC__ASM_BUNDLE(steps) GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
-#define GC__ASM_BUNDLE_SELECT GC__ASM_SELECT(GC_BUNDLE_SHIFT, "bundles") GC__ASM("movb $-1, (%[b])")
+#define GC__ASM_BUNDLE_SELECT(select) select
 #else
 #define GC__ASM_BUNDLE(steps)
-#define GC__ASM_BUNDLE_SELECT
+#define GC__ASM_BUNDLE_SELECT(select)
 #endif
 #define GC__ASM_SET GC__ASM("cmpb $-1, (%[a])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[a])")
-#define GC__ASM_SELECT(shift, base) /* b = the entry if the ranks in a need it, or else the sink */ \
-    GC__ASM_ENTRY("slot", shift, base, "b") GC__ASM("cmpb $2, %b[a]") GC__ASM("cmovbeq %[sink], %[b]")
+#define GC__ASM_SELECT /* b = the card's byte, c = the bundle; or both the sink, if the ranks in a need no card */ \
+    GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "b") \
+    GC__ASM_BUNDLE_SELECT(GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "c")) \
+    GC__ASM("cmpb $3, %b[a]") GC__ASM("cmovbq %[sink], %[b]") GC__ASM_BUNDLE_SELECT(GC__ASM("cmovbq %[sink], %[c]"))
+#define GC__ASM_SELECTED_BUNDLE /* the sink is as dirty as it gets */ \
+    GC__ASM_BUNDLE_SELECT(GC__ASM("cmpb $-1, (%[c])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[c])"))
 #define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "a")
 #define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_BARRIER_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
 
@@ -64,15 +68,14 @@
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BIT
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
 #define GC__ASM_MARK_SELECT \
-    GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movl %k[slot], %k[c]") \
-    GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[c]") GC__ASM("andl $7, %k[c]") GC__ASM("xorl %k[d], %k[d]") \
-    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") \
-    GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
+    GC__ASM_SELECT GC__ASM("movl %k[slot], %k[a]") GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[a]") \
+    GC__ASM("andl $7, %k[a]") GC__ASM("xorl %k[d], %k[d]") GC__ASM("btsl %k[a], %k[d]") GC__ASM("testb %b[d], (%[b])") \
+    GC__ASM("jne 2f") GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_SELECTED_BUNDLE
 #define GC__ASM_SINK = GC_CARD_DIRTY
 #else
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BYTE
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BYTE GC__ASM("movb $-1, (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
-#define GC__ASM_MARK_SELECT GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movb $-1, (%[b])") GC__ASM_BUNDLE_SELECT
+#define GC__ASM_MARK_SELECT GC__ASM_SELECT GC__ASM("movb $-1, (%[b])") GC__ASM_SELECTED_BUNDLE
 #define GC__ASM_SINK
 #endif
 

@@ -307,7 +307,7 @@ static inline void gc__emit_mark_always(gc__emitter *e) {
 /* rdi = r8 + rax, or r9 if the ranks in dl need no card. */
 static inline void gc__emit_choose(gc__emitter *e) {
     GC__EMIT(e, GC__RDI,
-             "\x49\x8D\x3C\x00\x80\xFA\x02\x49\x0F\x46\xF9"); /* lea rdi, [r8+rax]; cmp dl, 2; cmovbe rdi, r9 */
+             "\x49\x8D\x3C\x00\x80\xFA\x03\x49\x0F\x42\xF9"); /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9 */
 }
 
 static inline void gc__emit_mark_select(gc__emitter *e) {
@@ -328,7 +328,9 @@ static inline void gc__emit_mark_select(gc__emitter *e) {
     if (!GC_BUNDLE_SHIFT) return;
     gc__emit_bundle_entry(e);
     gc__emit_choose(e);
-    GC__EMIT(e, 0, "\xC6\x07\xFF");
+    GC__EMIT(e, 0, "\x80\x3F\xFF"); /* cmp byte [rdi], -1 */
+    gc__emit_unless(e, GC__JNE, 0);
+    GC__EMIT(e, 0, "\xC6\x07\xFF"); /* mov byte [rdi], -1 */
 }
 
 static inline void gc__emit_mark_log(gc__emitter *e) {

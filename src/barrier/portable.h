@@ -5,16 +5,20 @@
 
 #define GC__BARRIER_INLINE static inline __attribute__((always_inline))
 
+GC__BARRIER_INLINE int gc__barrier_in_range(const gc_barrier_tables *tables, uintptr_t ref) {
+    return ref >= gc__barrier_bound(&tables->low) && ref < gc__barrier_bound(&tables->high);
+}
+
 GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__filter filter, uintptr_t slot,
                                           uintptr_t ref) {
     switch (filter) {
     case GC__FILTER_LOW:
-        return ref >= tables->low;
+        return ref >= gc__barrier_bound(&tables->low);
     case GC__FILTER_RANGE:
-        return ref >= tables->low && ref < tables->high;
+        return gc__barrier_in_range(tables, ref);
     case GC__FILTER_REGION: {
         uint8_t age = gc__barrier_age(tables, slot);
-        return age && ref >= tables->low && ref < tables->high && gc__barrier_age(tables, ref) < age;
+        return age && gc__barrier_in_range(tables, ref) && gc__barrier_age(tables, ref) < age;
     }
     case GC__FILTER_RANK:
     case GC__FILTER_SUM:
@@ -37,7 +41,7 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
         gc_barrier_dirty_card(tables, (void *)slot);
 }
 
-/* Writes card and bundle without looking, or a byte of the stack. */
+/* Writes the card, or a byte of the stack: no branch depends on what is stored. The one on the bundle is predictable. */
 GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
     uint8_t sink = GC_CARD_DIRTY, *card = needed ? gc__barrier_card_byte(tables, slot) : &sink;
     if (GC_CARD_BITS) {
@@ -46,7 +50,7 @@ GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uint
     } else {
         gc__barrier_write(card);
     }
-    if (GC_BUNDLE_SHIFT) gc__barrier_write(needed ? tables->bundles + (slot >> GC_BUNDLE_SHIFT) : &sink);
+    if (GC_BUNDLE_SHIFT) gc__barrier_set(needed ? tables->bundles + (slot >> GC_BUNDLE_SHIFT) : &sink);
 }
 
 GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uintptr_t slot) {

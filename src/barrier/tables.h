@@ -39,7 +39,7 @@ typedef struct gc_barrier_tables {
                   BYTE    the same with the card table's whole byte, even where cards are bits
                   BIT     the same with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
                   ALWAYS  write card and bundle without looking
-                  SELECT  write card and bundle, or where the filter said no, a byte of the stack instead: no branch
+                  SELECT  write the card, or where the filter said no, a byte of the stack instead: no branch; the bundle as CARD
                   LOG     unless the object's log bit is set: set it, and append the object to the log, or if that is full
                           make the slot's card and bundle dirty
    The names are the CLR's where it has the barrier: JIT_WriteBarrier_PreGrow64, _PostGrow64, _SVR64, _Byte_Region64,
@@ -160,7 +160,11 @@ static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const v
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
 }
 
+/* Bounds may widen while mutators run. */
+static inline uintptr_t gc__barrier_bound(const uintptr_t *bound) { return __atomic_load_n(bound, __ATOMIC_RELAXED); }
+
 /* Whether the slot may have a card at all. */
 static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const void *slot) {
-    return (uintptr_t)slot - tables->lowest < tables->highest - tables->lowest;
+    uintptr_t lowest = gc__barrier_bound(&tables->lowest);
+    return (uintptr_t)slot - lowest < gc__barrier_bound(&tables->highest) - lowest;
 }
