@@ -64,6 +64,7 @@ tests := $(slow_tests) $(limit_tests) $(filter-out $(limit_tests),$(test_program
 
 -include bench/bench.mk
 -include tests/random.mk
+-include examples/ladder/ladder.mk
 
 .PHONY: all help demo test test-programs soak headers format clean
 
