@@ -262,25 +262,33 @@ static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const v
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
 }
 
+/* Bounds may widen while mutators run. */
+static inline uintptr_t gc__barrier_bound(const uintptr_t *bound) { return __atomic_load_n(bound, __ATOMIC_RELAXED); }
+
 /* Whether the slot may have a card at all. */
 static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const void *slot) {
-    return (uintptr_t)slot - tables->lowest < tables->highest - tables->lowest;
+    uintptr_t lowest = gc__barrier_bound(&tables->lowest);
+    return (uintptr_t)slot - lowest < gc__barrier_bound(&tables->highest) - lowest;
 }
 /* The barriers in C: for other machines, and as what the assembly must do. */
 
 
 #define GC__BARRIER_INLINE static inline __attribute__((always_inline))
 
+GC__BARRIER_INLINE int gc__barrier_in_range(const gc_barrier_tables *tables, uintptr_t ref) {
+    return ref >= gc__barrier_bound(&tables->low) && ref < gc__barrier_bound(&tables->high);
+}
+
 GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__filter filter, uintptr_t slot,
                                           uintptr_t ref) {
     switch (filter) {
     case GC__FILTER_LOW:
-        return ref >= tables->low;
+        return ref >= gc__barrier_bound(&tables->low);
     case GC__FILTER_RANGE:
-        return ref >= tables->low && ref < tables->high;
+        return gc__barrier_in_range(tables, ref);
     case GC__FILTER_REGION: {
         uint8_t age = gc__barrier_age(tables, slot);
-        return age && ref >= tables->low && ref < tables->high && gc__barrier_age(tables, ref) < age;
+        return age && gc__barrier_in_range(tables, ref) && gc__barrier_age(tables, ref) < age;
     }
     case GC__FILTER_RANK:
     case GC__FILTER_SUM:

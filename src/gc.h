@@ -49,6 +49,7 @@
 #include "heap/arena.h"        /* address space for all heaps */
 #include "heap/heap.h"         /* one heap and its regions */
 #include "heap/stomp.h"        /* what barriers read, and telling compiled code of it */
+#include "heap/suspend.h"      /* the heap's lock, stopping threads */
 #include "heap/holes.h"        /* free runs inside regions */
 #include "heap/allocate.h"     /* windows, large objects */
 #include "collect/barrier.h"   /* stores of ranges */

@@ -5,16 +5,20 @@
 
 #define GC__BARRIER_INLINE static inline __attribute__((always_inline))
 
+GC__BARRIER_INLINE int gc__barrier_in_range(const gc_barrier_tables *tables, uintptr_t ref) {
+    return ref >= gc__barrier_bound(&tables->low) && ref < gc__barrier_bound(&tables->high);
+}
+
 GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__filter filter, uintptr_t slot,
                                           uintptr_t ref) {
     switch (filter) {
     case GC__FILTER_LOW:
-        return ref >= tables->low;
+        return ref >= gc__barrier_bound(&tables->low);
     case GC__FILTER_RANGE:
-        return ref >= tables->low && ref < tables->high;
+        return gc__barrier_in_range(tables, ref);
     case GC__FILTER_REGION: {
         uint8_t age = gc__barrier_age(tables, slot);
-        return age && ref >= tables->low && ref < tables->high && gc__barrier_age(tables, ref) < age;
+        return age && gc__barrier_in_range(tables, ref) && gc__barrier_age(tables, ref) < age;
     }
     case GC__FILTER_RANK:
     case GC__FILTER_SUM:

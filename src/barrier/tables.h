@@ -160,7 +160,11 @@ static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const v
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
 }
 
+/* Bounds may widen while mutators run. */
+static inline uintptr_t gc__barrier_bound(const uintptr_t *bound) { return __atomic_load_n(bound, __ATOMIC_RELAXED); }
+
 /* Whether the slot may have a card at all. */
 static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const void *slot) {
-    return (uintptr_t)slot - tables->lowest < tables->highest - tables->lowest;
+    uintptr_t lowest = gc__barrier_bound(&tables->lowest);
+    return (uintptr_t)slot - lowest < gc__barrier_bound(&tables->highest) - lowest;
 }
