@@ -141,7 +141,7 @@ typedef struct gc_barrier_tables {
                   BYTE    the same with the card table's whole byte, even where cards are bits
                   BIT     the same with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
                   ALWAYS  write card and bundle without looking
-                  SELECT  write card and bundle, or where the filter said no, a byte of the stack instead: no branch
+                  SELECT  like CARD, but where the filter said no, look at a byte that is dirty instead: no branch on ages
                   LOG     unless the object's log bit is set: set it, and append the object to the log, or if that is full
                           make the slot's card and bundle dirty
    The names are the CLR's where it has the barrier: JIT_WriteBarrier_PreGrow64, _PostGrow64, _SVR64, _Byte_Region64,
@@ -236,8 +236,7 @@ static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
 
 /* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
    Invariant: the bundle of a dirty card is dirty; so if the card is, nothing is to be done. */
-static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t slot, uint8_t mask) {
-    uint8_t *card = gc__barrier_card_byte(tables, slot);
+static inline void gc__barrier_dirty_at(const gc_barrier_tables *tables, uint8_t *card, uintptr_t slot, uint8_t mask) {
     if ((gc__barrier_load(card) & mask) == mask) return;
     if (mask == GC_CARD_DIRTY)
         gc__barrier_write(card);
@@ -245,6 +244,12 @@ static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t 
         __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
     if (GC_BUNDLE_SHIFT) gc__barrier_set(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
+static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t slot, uint8_t mask) {
+    gc__barrier_dirty_at(tables, gc__barrier_card_byte(tables, slot), slot, mask);
+}
+
+/* What SELECT looks at instead of a card that is not needed. */
+static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
 /* Effect: dirties the card that covers slot, and its bundle, if the card is not dirty yet. Never collects. */
 static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
@@ -311,16 +316,11 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
         gc_barrier_dirty_card(tables, (void *)slot);
 }
 
-/* Writes card and bundle without looking, or a byte of the stack. */
+/* Dirties the card if it is needed. By arithmetic, since compilers make a branch of a choice. */
 GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
-    uint8_t sink = GC_CARD_DIRTY, *card = needed ? gc__barrier_card_byte(tables, slot) : &sink;
-    if (GC_CARD_BITS) {
-        if (!(gc__barrier_load(card) & gc__barrier_card_bit(slot)))
-            __atomic_fetch_or(card, gc__barrier_card_bit(slot), __ATOMIC_RELAXED);
-    } else {
-        gc__barrier_write(card);
-    }
-    if (GC_BUNDLE_SHIFT) gc__barrier_write(needed ? tables->bundles + (slot >> GC_BUNDLE_SHIFT) : &sink);
+    uintptr_t mask = 0 - (uintptr_t)needed, card = (uintptr_t)gc__barrier_card_byte(tables, slot);
+    uint8_t *chosen = (uint8_t *)((card & mask) | ((uintptr_t)&gc__barrier_dirty_byte & ~mask));
+    gc__barrier_dirty_at(tables, chosen, slot, GC_CARD_BITS ? gc__barrier_card_bit(slot) : (uint8_t)GC_CARD_DIRTY);
 }
 
 GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uintptr_t slot) {
@@ -340,7 +340,10 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     if (parts.watch && !gc__barrier_load(tables->watch + (slot >> GC_WATCH_SHIFT)))
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
     int passes = gc__barrier_passes(tables, (gc__filter)parts.filter, slot, ref);
-    if (parts.mark == GC__MARK_SELECT) gc__barrier_select(tables, slot, passes);
+    if (parts.mark == GC__MARK_SELECT) {
+        gc__barrier_select(tables, slot, passes);
+        return;
+    }
     if (!passes) return;
     switch (parts.mark) {
     case GC__MARK_CARD:
@@ -401,14 +404,12 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 
 #if GC_BUNDLE_SHIFT
 #define GC__ASM_BUNDLE(steps) GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
-#define GC__ASM_BUNDLE_SELECT GC__ASM_SELECT(GC_BUNDLE_SHIFT, "bundles") GC__ASM("movb $-1, (%[b])")
 #else
 #define GC__ASM_BUNDLE(steps)
-#define GC__ASM_BUNDLE_SELECT
 #endif
 #define GC__ASM_SET GC__ASM("cmpb $-1, (%[a])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[a])")
-#define GC__ASM_SELECT(shift, base) /* b = the entry if the ranks in a need it, or else the sink */ \
-    GC__ASM_ENTRY("slot", shift, base, "b") GC__ASM("cmpb $2, %b[a]") GC__ASM("cmovbeq %[sink], %[b]")
+#define GC__ASM_SELECT /* b = the card's byte, or one that is dirty if the ranks in a need no card */ \
+    GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "b") GC__ASM("cmpb $3, %b[a]") GC__ASM("cmovbq %[dirty], %[b]")
 #define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "a")
 #define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_BARRIER_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
 
@@ -426,16 +427,14 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BIT
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
 #define GC__ASM_MARK_SELECT \
-    GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movl %k[slot], %k[c]") \
-    GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[c]") GC__ASM("andl $7, %k[c]") GC__ASM("xorl %k[d], %k[d]") \
-    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") \
-    GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
-#define GC__ASM_SINK = GC_CARD_DIRTY
+    GC__ASM_SELECT GC__ASM("movl %k[slot], %k[a]") GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[a]") \
+    GC__ASM("andl $7, %k[a]") GC__ASM("xorl %k[c], %k[c]") GC__ASM("btsl %k[a], %k[c]") GC__ASM("testb %b[c], (%[b])") \
+    GC__ASM("jne 1f") GC__ASM("lock orb %b[c], (%[b])") GC__ASM_BUNDLE(GC__ASM_SET)
 #else
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BYTE
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BYTE GC__ASM("movb $-1, (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
-#define GC__ASM_MARK_SELECT GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movb $-1, (%[b])") GC__ASM_BUNDLE_SELECT
-#define GC__ASM_SINK
+#define GC__ASM_MARK_SELECT \
+    GC__ASM_SELECT GC__ASM("cmpb $-1, (%[b])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[b])") GC__ASM_BUNDLE(GC__ASM_SET)
 #endif
 
 /* Operands: scratch registers and locals by mark, inputs by each part. */
@@ -453,7 +452,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_IN_BYTE GC__ASM_IN_CARD
 #define GC__ASM_IN_BIT GC__ASM_IN_CARD
 #define GC__ASM_IN_ALWAYS GC__ASM_IN_CARD
-#define GC__ASM_IN_SELECT GC__ASM_IN_CARD, [sink] "r"(&sink)
+#define GC__ASM_IN_SELECT GC__ASM_IN_CARD, [dirty] "r"(&gc__barrier_dirty_byte)
 #define GC__ASM_IN_LOG GC__ASM_IN_CARD, [log_bits] "m"(tables->log_bits), [log] "m"(tables->log), [object] "r"(object)
 #define GC__ASM_LOCALS_NOTHING
 #define GC__ASM_LOCALS_CARD uintptr_t a, b;
@@ -461,14 +460,14 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_LOCALS_BIT uintptr_t a, b;
 #define GC__ASM_LOCALS_ALWAYS uintptr_t a, b;
 #define GC__ASM_LOCALS_LOG uintptr_t a, b;
-#define GC__ASM_LOCALS_SELECT uintptr_t a, b, c, d; uint8_t sink GC__ASM_SINK;
+#define GC__ASM_LOCALS_SELECT uintptr_t a, b, c;
 #define GC__ASM_OUT_NOTHING
 #define GC__ASM_OUT_CARD [a] "=&r"(a), [b] "=&r"(b)
 #define GC__ASM_OUT_BYTE GC__ASM_OUT_CARD
 #define GC__ASM_OUT_BIT GC__ASM_OUT_CARD
 #define GC__ASM_OUT_ALWAYS GC__ASM_OUT_CARD
 #define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
-#define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c), [d] "=&r"(d)
+#define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 /* clang-format on */
 
 /* The operands are listed by name, so those that a text does not mention cost at most a register. The tables are written
@@ -834,7 +833,6 @@ static inline void gc__emit_sum(gc__emitter *e) {
     gc__emit_ref_region(e);
     GC__EMIT(e, GC__RDX, "\x8A\x14\x07\x02\x94\x06"); /* mov dl, [rdi+rax]; add dl, [rsi+rax-..] */
     gc__emit_32(e, (uint32_t)0 - (uint32_t)GC_RANK_ENTRIES);
-    GC__EMIT(e, 0, "\x80\xFA\x02"); /* cmp dl, 2 */
 }
 
 static inline void gc__emit_filter(gc__emitter *e, int filter) {
@@ -851,6 +849,7 @@ static inline void gc__emit_filter(gc__emitter *e, int filter) {
         break;
     case GC__FILTER_RANK:
         gc__emit_sum(e);
+        GC__EMIT(e, 0, "\x80\xFA\x02"); /* cmp dl, 2 */
         gc__emit_unless(e, GC__JA, 1);
         break;
     case GC__FILTER_SUM:
@@ -944,31 +943,27 @@ static inline void gc__emit_mark_always(gc__emitter *e) {
     gc__emit_write(e);
 }
 
-/* rdi = r8 + rax, or r9 if the ranks in dl need no card. */
-static inline void gc__emit_choose(gc__emitter *e) {
-    GC__EMIT(e, GC__RDI,
-             "\x49\x8D\x3C\x00\x80\xFA\x02\x49\x0F\x46\xF9"); /* lea rdi, [r8+rax]; cmp dl, 2; cmovbe rdi, r9 */
-}
-
 static inline void gc__emit_mark_select(gc__emitter *e) {
-    GC__EMIT(e, GC__R9, "\x4C\x8D\x4C\x24\xE8"); /* lea r9, [rsp-24]: the sink */
+    GC__EMIT(e, GC__R9, "\x4C\x8D\x0D\xFF\xFF\xFF\xFF"); /* lea r9, [rip-1]: its own last byte, which is 0xFF */
     GC__EMIT_LOAD_RAX(e, cards);
     if (GC_CARD_BITS) {
         GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
         gc__emit_bit_index(e, GC_BARRIER_CARD_BYTE_SHIFT - 3);
-        GC__EMIT(e, GC__RSI,
-                 "\xBE\x01\x00\x00\x00\xD3\xE6\x41\xC6\x01\xFF"); /* mov esi, 1; shl esi, cl; mov byte [r9], -1 */
+        GC__EMIT(e, GC__RSI, "\xBE\x01\x00\x00\x00\xD3\xE6"); /* mov esi, 1; shl esi, cl */
     }
     gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
-    gc__emit_choose(e);
-    if (GC_CARD_BITS)
-        GC__EMIT(e, 0, "\x40\x84\x37\x75\x04\xF0\x40\x08\x37"); /* test [rdi], sil; jne; lock or [rdi], sil */
-    else
+    /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9: the card, or that byte if the ranks need none */
+    GC__EMIT(e, GC__RDI, "\x49\x8D\x3C\x00\x80\xFA\x03\x49\x0F\x42\xF9");
+    if (GC_CARD_BITS) {
+        GC__EMIT(e, 0, "\x40\x84\x37"); /* test [rdi], sil */
+        gc__emit_unless(e, GC__JE, 0);
+        GC__EMIT(e, 0, "\xF0\x40\x08\x37"); /* lock or [rdi], sil */
+    } else {
+        GC__EMIT(e, 0, "\x80\x3F\xFF"); /* cmp byte [rdi], -1 */
+        gc__emit_unless(e, GC__JNE, 0);
         GC__EMIT(e, 0, "\xC6\x07\xFF"); /* mov byte [rdi], -1 */
-    if (!GC_BUNDLE_SHIFT) return;
-    gc__emit_bundle_entry(e);
-    gc__emit_choose(e);
-    GC__EMIT(e, 0, "\xC6\x07\xFF");
+    }
+    gc__emit_bundle(e);
 }
 
 static inline void gc__emit_mark_log(gc__emitter *e) {

@@ -1,27 +1,43 @@
-# The benchmarks: the same workloads over gc.h and over the memory managers that it is compared with.
+# The benchmarks: the same workloads over gc.h and over the memory managers that it is compared with; and the write barriers.
 
 bench_sources := $(wildcard bench/workloads/*.c)
 bench_programs :=
 
-# $(1): program, $(2): backend, $(3): its library
+# $(1): program, $(2): backend, $(3): its library, $(4): flags
 define bench_program
 build/objects/bench/$(1)/%.o: bench/workloads/%.c
 	@mkdir -p $$(@D)
-	$$(CC) $$(C11) $$(CFLAGS) -D_GNU_SOURCE -DMM_BACKEND='"backend_$(2).h"' -I. -c $$< -o $$@
+	$$(CC) $$(C11) $$(CFLAGS) -D_GNU_SOURCE -DMM_BACKEND='"backend_$(2).h"' $(4) -I. -c $$< -o $$@
 build/bench/$(1): $(patsubst bench/workloads/%.c,build/objects/bench/$(1)/%.o,$(bench_sources))
 	@mkdir -p $$(@D)
 	$$(CC) -pthread $$^ $(3) -o $$@
-bench_programs += build/bench/$(1)
 endef
 
 $(eval $(call bench_program,workloads,gc))
 $(eval $(call bench_program,workloads-malloc,malloc))
 $(eval $(call bench_program,workloads-mimalloc,mimalloc,-lmimalloc))
 $(eval $(call bench_program,workloads-bdwgc,bdwgc,-lgc))
+bench_programs := $(addprefix build/bench/,workloads workloads-malloc workloads-mimalloc workloads-bdwgc)
 
-.PHONY: bench bench-build
+# Over gc.h with each barrier; "none" would not keep the heap whole.
+bench_barriers := $(filter-out none,$(shell sed -n 's/^ *X.\([a-z_]*\),.*/\1/p' src/barrier/tables.h)) at_run_time
+$(foreach barrier,$(bench_barriers),$(eval $(call bench_program,workloads-barrier-$(barrier),gc,,-DGC_BARRIER=$(barrier))))
+
+# No jump crosses or ends a block of 32 bytes, which Intel's processors from Skylake to Cascade Lake then decode anew each
+# time: that would be measured instead of the barrier. gcc hands the option to the assembler.
+branch_alignment = $(shell for flag in -mbranches-within-32B-boundaries -Wa,-mbranches-within-32B-boundaries; do \
+    echo 'int x;' | $(CC) $$flag -x c -c -o /dev/null - 2> /dev/null && { echo $$flag; break; }; done)
+
+build/bench/barriers: bench/barriers.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) $(branch_alignment) -I. $< -o $@
+
+.PHONY: bench bench-build bench-barriers
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
 bench: bench-build ## measure them side by side: a table and a chart in build/bench/
 	bench/run.sh
+
+bench-barriers: build/bench/barriers $(bench_barriers:%=build/bench/workloads-barrier-%) ## measure the write barriers: a store alone, and whole programs
+	BENCH_BARRIERS="$(bench_barriers)" bench/barriers.sh

@@ -24,7 +24,8 @@ static const form forms[FORMS] = {
 };
 
 enum { INLINE, PORTABLE, AT_RUN_TIME, POINTERS, EMITTED, GROUPS };
-static const char *const group_names[GROUPS] = {"inline", "in C", "in C, chosen at run time", "through pointers", "emitted"};
+static const char *const group_names[GROUPS] = {"inline", "in C", "in C, chosen at run time", "through pointers",
+                                                "emitted"};
 
 /* C has no assign and copy of its own, and emitted code no after. */
 static inline bool group_has(int group, int f) {
@@ -72,19 +73,19 @@ typedef struct call {
         break;                                                                        \
     }
 
-#define INLINE_CALL(name, NAME, watch, filter, mark)                                                                  \
-    static NOINLINE void call_inline_##name(int f, call *c) {                                                         \
-        CALL_FORMS(gc_barrier_store_##name, gc_barrier_checked_##name, gc_barrier_after_##name,                       \
-                   gc_barrier_assign_##name, gc_barrier_assign_checked_##name, gc_barrier_copy_##name,                \
-                   gc_barrier_copy_checked_##name)                                                                    \
-    }                                                                                                                 \
-    static NOINLINE void call_c_##name(int f, call *c) {                                                              \
-        if (f == STORE) gc_barrier_store_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);                          \
-        if (f == CHECKED) gc_barrier_checked_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);                      \
-        if (f == AFTER) {                                                                                             \
-            *(gc_word *)c->slot = (uintptr_t)*c->source;                                                              \
-            gc_barrier_after_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);                                      \
-        }                                                                                                             \
+#define INLINE_CALL(name, NAME, watch, filter, mark)                                                   \
+    static NOINLINE void call_inline_##name(int f, call *c) {                                          \
+        CALL_FORMS(gc_barrier_store_##name, gc_barrier_checked_##name, gc_barrier_after_##name,        \
+                   gc_barrier_assign_##name, gc_barrier_assign_checked_##name, gc_barrier_copy_##name, \
+                   gc_barrier_copy_checked_##name)                                                     \
+    }                                                                                                  \
+    static NOINLINE void call_c_##name(int f, call *c) {                                               \
+        if (f == STORE) gc_barrier_store_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);           \
+        if (f == CHECKED) gc_barrier_checked_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);       \
+        if (f == AFTER) {                                                                              \
+            *(gc_word *)c->slot = (uintptr_t)*c->source;                                               \
+            gc_barrier_after_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);                       \
+        }                                                                                              \
     }
 GC_BARRIERS(INLINE_CALL)
 
@@ -181,7 +182,8 @@ extern "C"
 extern
 #endif
     /* Calls `code` with all registers as in r[0..15], and puts there what it leaves. r[16] is for the stack pointer. */
-    __attribute__((visibility("hidden"))) void barrier_trampoline(const void *code, uint64_t *r);
+    __attribute__((visibility("hidden"))) void
+    barrier_trampoline(const void *code, uint64_t *r);
 
 __asm__(".text\n\t.p2align 4\nbarrier_trampoline:\n\t"
         "pushq %rbx\n\tpushq %rbp\n\tpushq %r12\n\tpushq %r13\n\tpushq %r14\n\tpushq %r15\n\t"

@@ -5,15 +5,7 @@
 #include "barrier_world.h"
 
 typedef enum model_filter { FILTER_ANY, FILTER_LOW, FILTER_RANGE, FILTER_REGION, FILTER_RANK, FILTER_OLD } model_filter;
-typedef enum model_mark {
-    MARK_NOTHING,
-    MARK_CARD,
-    MARK_BYTE,
-    MARK_BIT,
-    MARK_ALWAYS,
-    MARK_SELECT,
-    MARK_LOG
-} model_mark;
+typedef enum model_mark { MARK_NOTHING, MARK_CARD, MARK_BYTE, MARK_BIT, MARK_ALWAYS, MARK_SELECT, MARK_LOG } model_mark;
 
 typedef struct model {
     const char *name;
@@ -26,7 +18,7 @@ enum { MODELS = 16 };
 static const model models[MODELS] = {
     {"none", false, FILTER_ANY, MARK_NOTHING},
     {"rank_sum", false, FILTER_RANK, MARK_CARD},
-    {"rank_sum_branch_free", false, FILTER_RANK, MARK_SELECT},
+    {"rank_sum_branch_free", false, FILTER_RANK, MARK_CARD},
     {"card_unconditional", false, FILTER_ANY, MARK_ALWAYS},
     {"card_conditional", false, FILTER_ANY, MARK_CARD},
     {"pre_grow", false, FILTER_LOW, MARK_BYTE},
@@ -52,7 +44,8 @@ static inline bool model_asks_bounds(const model *m) { return m->filter >= FILTE
 
 /* Whether it sets single bits of card table bytes, which threads share. */
 static inline bool model_sets_bits(const model *m) {
-    return m->mark == MARK_BIT || (GC_CARD_BITS && (m->mark == MARK_CARD || m->mark == MARK_ALWAYS || m->mark == MARK_SELECT));
+    return m->mark == MARK_BIT ||
+           (GC_CARD_BITS && (m->mark == MARK_CARD || m->mark == MARK_ALWAYS || m->mark == MARK_SELECT));
 }
 
 static inline bool model_passes(const model *m, uintptr_t slot, uintptr_t ref) {

@@ -41,7 +41,10 @@ static watched all_watched[2048];
 static size_t watched_count;
 
 static inline uintptr_t entry(const table_pair *t, uintptr_t address) { return t->base + (address >> t->shift); }
-static inline uintptr_t expected_entry(const table_pair *t, uintptr_t address) { return t->expected + (address >> t->shift); }
+static inline uintptr_t expected_entry(const table_pair *t, uintptr_t address) {
+    return t->expected + (address >> t->shift);
+}
+static inline bool has_table(int index) { return index == SLOTS || table[index].shift; } /* bundles may be absent */
 static inline uintptr_t region(int index) { return arena + (uintptr_t)index * GC_REGION_BYTES; }
 
 static inline int generation_of_region(int index) {
@@ -51,7 +54,9 @@ static inline int generation_of_region(int index) {
 
 /* -1: no heap there. */
 static inline int generation_at(uintptr_t address) {
-    return address < arena || address >= region(REGIONS) ? -1 : generation_of_region((int)((address - arena) / GC_REGION_BYTES));
+    return address < arena || address >= region(REGIONS)
+               ? -1
+               : generation_of_region((int)((address - arena) / GC_REGION_BYTES));
 }
 
 /* Only one of the two heaps is being marked. */
@@ -134,7 +139,7 @@ static inline gc_word *expected_word(const site *s, uintptr_t slot) { return (gc
 static inline site arena_site(const char *name, uintptr_t slot, uintptr_t run, size_t words) {
     site s = {name, slot, run, run + 8 * (words - 1), table[SLOTS].expected, true, {{NULL, 0, 0, 0}}, 0};
     for (int i = 0; i < TABLES; i++) {
-        if (i == BUNDLES && !GC_BUNDLE_SHIFT) continue;
+        if (!has_table(i)) continue;
         open_entries(&table[i], s.run, s.last + 7);
         uintptr_t from = (entry(&table[i], s.run) & ~(uintptr_t)7) - 16, to = entry(&table[i], s.last + 7) + 16;
         watched span = {table[i].name, from, from - table[i].base + table[i].expected, to - from};
@@ -146,7 +151,8 @@ static inline site arena_site(const char *name, uintptr_t slot, uintptr_t run, s
 /* A site elsewhere: RUN words in the middle of RUN + 4, which have no entries. */
 static inline site outside_site(const char *name, gc_word *words, gc_word *expected) {
     uintptr_t run = (uintptr_t)(words + 2);
-    site s = {name, run + 8, run, run + 8 * (RUN - 1), (uintptr_t)expected - (uintptr_t)words, false, {{NULL, 0, 0, 0}}, 0};
+    site s = {name,  run + 8,           run, run + 8 * (RUN - 1), (uintptr_t)expected - (uintptr_t)words,
+              false, {{NULL, 0, 0, 0}}, 0};
     watched span = {"slots", (uintptr_t)words, (uintptr_t)expected, (RUN + 4) * sizeof *words};
     s.spans[s.span_count++] = span;
     watch_memory("slots", words, expected, span.bytes);

@@ -39,14 +39,12 @@
 
 #if GC_BUNDLE_SHIFT
 #define GC__ASM_BUNDLE(steps) GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
-#define GC__ASM_BUNDLE_SELECT GC__ASM_SELECT(GC_BUNDLE_SHIFT, "bundles") GC__ASM("movb $-1, (%[b])")
 #else
 #define GC__ASM_BUNDLE(steps)
-#define GC__ASM_BUNDLE_SELECT
 #endif
 #define GC__ASM_SET GC__ASM("cmpb $-1, (%[a])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[a])")
-#define GC__ASM_SELECT(shift, base) /* b = the entry if the ranks in a need it, or else the sink */ \
-    GC__ASM_ENTRY("slot", shift, base, "b") GC__ASM("cmpb $2, %b[a]") GC__ASM("cmovbeq %[sink], %[b]")
+#define GC__ASM_SELECT /* b = the card's byte, or one that is dirty if the ranks in a need no card */ \
+    GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "b") GC__ASM("cmpb $3, %b[a]") GC__ASM("cmovbq %[dirty], %[b]")
 #define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "a")
 #define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_BARRIER_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
 
@@ -64,16 +62,14 @@
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BIT
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
 #define GC__ASM_MARK_SELECT \
-    GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movl %k[slot], %k[c]") \
-    GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[c]") GC__ASM("andl $7, %k[c]") GC__ASM("xorl %k[d], %k[d]") \
-    GC__ASM("btsl %k[c], %k[d]") GC__ASM("testb %b[d], (%[b])") GC__ASM("jne 2f") \
-    GC__ASM("lock orb %b[d], (%[b])") "2:\n\t" GC__ASM_BUNDLE_SELECT
-#define GC__ASM_SINK = GC_CARD_DIRTY
+    GC__ASM_SELECT GC__ASM("movl %k[slot], %k[a]") GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[a]") \
+    GC__ASM("andl $7, %k[a]") GC__ASM("xorl %k[c], %k[c]") GC__ASM("btsl %k[a], %k[c]") GC__ASM("testb %b[c], (%[b])") \
+    GC__ASM("jne 1f") GC__ASM("lock orb %b[c], (%[b])") GC__ASM_BUNDLE(GC__ASM_SET)
 #else
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BYTE
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BYTE GC__ASM("movb $-1, (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
-#define GC__ASM_MARK_SELECT GC__ASM_SELECT(GC_BARRIER_CARD_BYTE_SHIFT, "cards") GC__ASM("movb $-1, (%[b])") GC__ASM_BUNDLE_SELECT
-#define GC__ASM_SINK
+#define GC__ASM_MARK_SELECT \
+    GC__ASM_SELECT GC__ASM("cmpb $-1, (%[b])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[b])") GC__ASM_BUNDLE(GC__ASM_SET)
 #endif
 
 /* Operands: scratch registers and locals by mark, inputs by each part. */
@@ -91,7 +87,7 @@
 #define GC__ASM_IN_BYTE GC__ASM_IN_CARD
 #define GC__ASM_IN_BIT GC__ASM_IN_CARD
 #define GC__ASM_IN_ALWAYS GC__ASM_IN_CARD
-#define GC__ASM_IN_SELECT GC__ASM_IN_CARD, [sink] "r"(&sink)
+#define GC__ASM_IN_SELECT GC__ASM_IN_CARD, [dirty] "r"(&gc__barrier_dirty_byte)
 #define GC__ASM_IN_LOG GC__ASM_IN_CARD, [log_bits] "m"(tables->log_bits), [log] "m"(tables->log), [object] "r"(object)
 #define GC__ASM_LOCALS_NOTHING
 #define GC__ASM_LOCALS_CARD uintptr_t a, b;
@@ -99,14 +95,14 @@
 #define GC__ASM_LOCALS_BIT uintptr_t a, b;
 #define GC__ASM_LOCALS_ALWAYS uintptr_t a, b;
 #define GC__ASM_LOCALS_LOG uintptr_t a, b;
-#define GC__ASM_LOCALS_SELECT uintptr_t a, b, c, d; uint8_t sink GC__ASM_SINK;
+#define GC__ASM_LOCALS_SELECT uintptr_t a, b, c;
 #define GC__ASM_OUT_NOTHING
 #define GC__ASM_OUT_CARD [a] "=&r"(a), [b] "=&r"(b)
 #define GC__ASM_OUT_BYTE GC__ASM_OUT_CARD
 #define GC__ASM_OUT_BIT GC__ASM_OUT_CARD
 #define GC__ASM_OUT_ALWAYS GC__ASM_OUT_CARD
 #define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
-#define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c), [d] "=&r"(d)
+#define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 /* clang-format on */
 
 /* The operands are listed by name, so those that a text does not mention cost at most a register. The tables are written

@@ -194,7 +194,6 @@ static inline void gc__emit_sum(gc__emitter *e) {
     gc__emit_ref_region(e);
     GC__EMIT(e, GC__RDX, "\x8A\x14\x07\x02\x94\x06"); /* mov dl, [rdi+rax]; add dl, [rsi+rax-..] */
     gc__emit_32(e, (uint32_t)0 - (uint32_t)GC_RANK_ENTRIES);
-    GC__EMIT(e, 0, "\x80\xFA\x02"); /* cmp dl, 2 */
 }
 
 static inline void gc__emit_filter(gc__emitter *e, int filter) {
@@ -211,6 +210,7 @@ static inline void gc__emit_filter(gc__emitter *e, int filter) {
         break;
     case GC__FILTER_RANK:
         gc__emit_sum(e);
+        GC__EMIT(e, 0, "\x80\xFA\x02"); /* cmp dl, 2 */
         gc__emit_unless(e, GC__JA, 1);
         break;
     case GC__FILTER_SUM:
@@ -304,31 +304,27 @@ static inline void gc__emit_mark_always(gc__emitter *e) {
     gc__emit_write(e);
 }
 
-/* rdi = r8 + rax, or r9 if the ranks in dl need no card. */
-static inline void gc__emit_choose(gc__emitter *e) {
-    GC__EMIT(e, GC__RDI,
-             "\x49\x8D\x3C\x00\x80\xFA\x02\x49\x0F\x46\xF9"); /* lea rdi, [r8+rax]; cmp dl, 2; cmovbe rdi, r9 */
-}
-
 static inline void gc__emit_mark_select(gc__emitter *e) {
-    GC__EMIT(e, GC__R9, "\x4C\x8D\x4C\x24\xE8"); /* lea r9, [rsp-24]: the sink */
+    GC__EMIT(e, GC__R9, "\x4C\x8D\x0D\xFF\xFF\xFF\xFF"); /* lea r9, [rip-1]: its own last byte, which is 0xFF */
     GC__EMIT_LOAD_RAX(e, cards);
     if (GC_CARD_BITS) {
         GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
         gc__emit_bit_index(e, GC_BARRIER_CARD_BYTE_SHIFT - 3);
-        GC__EMIT(e, GC__RSI,
-                 "\xBE\x01\x00\x00\x00\xD3\xE6\x41\xC6\x01\xFF"); /* mov esi, 1; shl esi, cl; mov byte [r9], -1 */
+        GC__EMIT(e, GC__RSI, "\xBE\x01\x00\x00\x00\xD3\xE6"); /* mov esi, 1; shl esi, cl */
     }
     gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
-    gc__emit_choose(e);
-    if (GC_CARD_BITS)
-        GC__EMIT(e, 0, "\x40\x84\x37\x75\x04\xF0\x40\x08\x37"); /* test [rdi], sil; jne; lock or [rdi], sil */
-    else
+    /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9: the card, or that byte if the ranks need none */
+    GC__EMIT(e, GC__RDI, "\x49\x8D\x3C\x00\x80\xFA\x03\x49\x0F\x42\xF9");
+    if (GC_CARD_BITS) {
+        GC__EMIT(e, 0, "\x40\x84\x37"); /* test [rdi], sil */
+        gc__emit_unless(e, GC__JE, 0);
+        GC__EMIT(e, 0, "\xF0\x40\x08\x37"); /* lock or [rdi], sil */
+    } else {
+        GC__EMIT(e, 0, "\x80\x3F\xFF"); /* cmp byte [rdi], -1 */
+        gc__emit_unless(e, GC__JNE, 0);
         GC__EMIT(e, 0, "\xC6\x07\xFF"); /* mov byte [rdi], -1 */
-    if (!GC_BUNDLE_SHIFT) return;
-    gc__emit_bundle_entry(e);
-    gc__emit_choose(e);
-    GC__EMIT(e, 0, "\xC6\x07\xFF");
+    }
+    gc__emit_bundle(e);
 }
 
 static inline void gc__emit_mark_log(gc__emitter *e) {

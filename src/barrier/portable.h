@@ -41,16 +41,11 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
         gc_barrier_dirty_card(tables, (void *)slot);
 }
 
-/* Writes card and bundle without looking, or a byte of the stack. */
+/* Dirties the card if it is needed. By arithmetic, since compilers make a branch of a choice. */
 GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
-    uint8_t sink = GC_CARD_DIRTY, *card = needed ? gc__barrier_card_byte(tables, slot) : &sink;
-    if (GC_CARD_BITS) {
-        if (!(gc__barrier_load(card) & gc__barrier_card_bit(slot)))
-            __atomic_fetch_or(card, gc__barrier_card_bit(slot), __ATOMIC_RELAXED);
-    } else {
-        gc__barrier_write(card);
-    }
-    if (GC_BUNDLE_SHIFT) gc__barrier_write(needed ? tables->bundles + (slot >> GC_BUNDLE_SHIFT) : &sink);
+    uintptr_t mask = 0 - (uintptr_t)needed, card = (uintptr_t)gc__barrier_card_byte(tables, slot);
+    uint8_t *chosen = (uint8_t *)((card & mask) | ((uintptr_t)&gc__barrier_dirty_byte & ~mask));
+    gc__barrier_dirty_at(tables, chosen, slot, GC_CARD_BITS ? gc__barrier_card_bit(slot) : (uint8_t)GC_CARD_DIRTY);
 }
 
 GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uintptr_t slot) {
@@ -70,7 +65,10 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     if (parts.watch && !gc__barrier_load(tables->watch + (slot >> GC_WATCH_SHIFT)))
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
     int passes = gc__barrier_passes(tables, (gc__filter)parts.filter, slot, ref);
-    if (parts.mark == GC__MARK_SELECT) gc__barrier_select(tables, slot, passes);
+    if (parts.mark == GC__MARK_SELECT) {
+        gc__barrier_select(tables, slot, passes);
+        return;
+    }
     if (!passes) return;
     switch (parts.mark) {
     case GC__MARK_CARD:

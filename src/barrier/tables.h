@@ -39,7 +39,7 @@ typedef struct gc_barrier_tables {
                   BYTE    the same with the card table's whole byte, even where cards are bits
                   BIT     the same with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
                   ALWAYS  write card and bundle without looking
-                  SELECT  write card and bundle, or where the filter said no, a byte of the stack instead: no branch
+                  SELECT  like CARD, but where the filter said no, look at a byte that is dirty instead: no branch on ages
                   LOG     unless the object's log bit is set: set it, and append the object to the log, or if that is full
                           make the slot's card and bundle dirty
    The names are the CLR's where it has the barrier: JIT_WriteBarrier_PreGrow64, _PostGrow64, _SVR64, _Byte_Region64,
@@ -134,8 +134,7 @@ static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
 
 /* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
    Invariant: the bundle of a dirty card is dirty; so if the card is, nothing is to be done. */
-static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t slot, uint8_t mask) {
-    uint8_t *card = gc__barrier_card_byte(tables, slot);
+static inline void gc__barrier_dirty_at(const gc_barrier_tables *tables, uint8_t *card, uintptr_t slot, uint8_t mask) {
     if ((gc__barrier_load(card) & mask) == mask) return;
     if (mask == GC_CARD_DIRTY)
         gc__barrier_write(card);
@@ -143,6 +142,12 @@ static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t 
         __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
     if (GC_BUNDLE_SHIFT) gc__barrier_set(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
+static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t slot, uint8_t mask) {
+    gc__barrier_dirty_at(tables, gc__barrier_card_byte(tables, slot), slot, mask);
+}
+
+/* What SELECT looks at instead of a card that is not needed. */
+static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
 /* Effect: dirties the card that covers slot, and its bundle, if the card is not dirty yet. Never collects. */
 static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
