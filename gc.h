@@ -20,15 +20,18 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
-   GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
+   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors)
+   heap.h (options, statistics) thread.h (threads, GC_ROOTS) roots.h (root callback, globals) barrier.h (stores)
+   allocate.h (gc_new) collect.h (gc_collect, walks).
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
-   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a reference
-   into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails returns
-   NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a sentence if
-   GC_DEBUG >= 1. 5. One mutator thread per heap at present; any number of heaps. Run with GC_STRESS=allocation and
-   GC_VERIFY=1 in the environment to have forgotten roots and barriers reported by name. */
+   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
+   reference into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails
+   returns NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a
+   sentence if GC_DEBUG >= 1. 5. Each thread attaches itself, and polls gc_safepoint in loops that do not allocate; calls
+   that block are bracketed by GC_IN_MODE(thread, GC_PREEMPTIVE). Nothing of gc.h but gc_get_mode may be called in a signal
+   handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers reported
+   by name. */
 #pragma once
 
 /* Compile-time facts. Every translation unit of a program must be compiled with the same ones. */
@@ -425,7 +428,7 @@ struct gc_thread {
     const char *name;     /* for statistics and reports */
     char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
     uintptr_t registers[GC__SAVED_REGISTERS];   /* in preemptive mode: what callee-saved registers held */
-    uint64_t stopped_at_ns;                     /* atomic; when it last made a collection wait no longer */
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     gc_stack *stack;                            /* that it runs on: its own, or one of gc_stack_create */
     gc_stack own_stack;
@@ -2075,11 +2078,11 @@ GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
 
    Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
 
-   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global slots,
-   which are made from references that are in none yet, have a lock of their own, under which nothing waits.
+   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
+   slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
-   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while it holds another
-   heap's. */
+   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while
+   it holds another heap's. */
 
 
 static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */

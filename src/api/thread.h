@@ -60,7 +60,7 @@ struct gc_thread {
     const char *name;     /* for statistics and reports */
     char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
     uintptr_t registers[GC__SAVED_REGISTERS];   /* in preemptive mode: what callee-saved registers held */
-    uint64_t stopped_at_ns;                     /* atomic; when it last made a collection wait no longer */
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     gc_stack *stack;                            /* that it runs on: its own, or one of gc_stack_create */
     gc_stack own_stack;

@@ -6,11 +6,11 @@
 
    Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
 
-   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global slots,
-   which are made from references that are in none yet, have a lock of their own, under which nothing waits.
+   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
+   slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
-   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while it holds another
-   heap's. */
+   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while
+   it holds another heap's. */
 #pragma once
 
 #include "stomp.h"
