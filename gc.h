@@ -20,15 +20,18 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
-   GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
+   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors)
+   heap.h (options, statistics) thread.h (threads, GC_ROOTS) roots.h (root callback, globals) barrier.h (stores)
+   allocate.h (gc_new) collect.h (gc_collect, walks).
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
-   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a reference
-   into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails returns
-   NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a sentence if
-   GC_DEBUG >= 1. 5. One mutator thread per heap at present; any number of heaps. Run with GC_STRESS=allocation and
-   GC_VERIFY=1 in the environment to have forgotten roots and barriers reported by name. */
+   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
+   reference into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails
+   returns NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a
+   sentence if GC_DEBUG >= 1. 5. Each thread attaches itself, and polls gc_safepoint in loops that do not allocate; calls
+   that block are bracketed by GC_IN_MODE(thread, GC_PREEMPTIVE). Nothing of gc.h but gc_get_mode may be called in a signal
+   handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers reported
+   by name. */
 #pragma once
 
 /* Compile-time facts. Every translation unit of a program must be compiled with the same ones. */
@@ -294,6 +297,11 @@ typedef struct gc_options {
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
        gc_visit(visitor, slot, count, flags). Runs with the world stopped; must not allocate or collect. 0: none. */
     void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
+    /* Implemented by a host that stops threads by itself. suspend returns when every other thread that is attached to the
+       heap and in cooperative mode (gc_get_mode) is stopped at a safe point, as are those that call gc.h and wait there;
+       restart has them go on. 0: gc.h asks them by gc_safepoint. */
+    void (*suspend)(void *host);
+    void (*restart)(void *host);
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
@@ -346,6 +354,10 @@ typedef struct gc_stats {
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* that hold objects */
     size_t nursery_bytes;       /* the current budget */
+    uint64_t stops;             /* of several threads, for collections and walks */
+    uint64_t stop_total_ns;     /* from asking the threads until the last one had stopped */
+    uint64_t stop_max_ns;       /* the longest that one thread has taken */
+    char stop_slowest[32];      /* its name */
     uint64_t mark_stack_overflows;
     uint64_t evacuation_failures; /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
@@ -356,8 +368,16 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
 /* A readable page of gc_get_stats. */
 GC_API void gc_print_stats(gc_heap *heap, FILE *file);
-/* Mutator threads and shadow-stack frames. */
+/* Mutator threads, their modes, and shadow-stack frames.
 
+   A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
+   allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
+   may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode. */
+
+
+typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
+
+#define GC__SAVED_REGISTERS 12
 
 /* What a frame tells reports: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
@@ -377,18 +397,42 @@ typedef struct gc_frame {
     void **slots; /* count addresses of variables */
 } gc_frame;
 
+/* Where a stack that does not run was left. Written by the thread that leaves it. */
+typedef struct gc_stack {
+    struct gc_stack *next; /* of the heap's: its roots lock */
+    gc_heap *heap;
+    struct gc_thread *thread; /* that it runs on; NULL: none */
+    struct gc_thread *last;   /* that it ran on, which its frames name */
+    gc_frame *frames;
+    char *base;          /* the highest address; NULL: not scanned conservatively */
+    char *stack_pointer; /* below it nothing is in use */
+    uintptr_t registers[GC__SAVED_REGISTERS];
+} gc_stack;
+
 /* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
-   while that thread is stopped. */
+   while that thread is stopped, unless they say otherwise. */
 struct gc_thread {
     char *allocation;       /* next free byte of the zeroed window */
     char *allocation_limit; /* its end; allocation <= allocation_limit */
     char *raw;              /* the window for contents that are not zeroed */
     char *raw_limit;
     gc_frame *frames; /* innermost first */
-    uint32_t poll;    /* nonzero: the next safe point must call gc__safepoint_slow */
-    gc_heap *heap;
-    gc_thread *next;
-    char *stack_base; /* the highest address of the native stack, for conservative scanning */
+    uint32_t
+        poll; /* nonzero: the next safe point must call gc__safepoint_slow; atomic, written under the heap's lock */
+    uint32_t mode;        /* gc_mode; atomic, written by the owning thread */
+    gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
+    gc_thread *next;      /* of the heap: its lock */
+    gc_thread *next_mine; /* of the native thread, which alone uses it */
+    bool parked;          /* waits in a function of gc.h, and returns to cooperative mode there */
+    bool conservative;    /* the native stack is a root, too */
+    const char *name;     /* for statistics and reports */
+    char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
+    uintptr_t registers[GC__SAVED_REGISTERS];   /* in preemptive mode: what callee-saved registers held */
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
+    uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
+    gc_stack *stack;                            /* that it runs on: its own, or one of gc_stack_create */
+    gc_stack own_stack;
+    char *stack_base; /* the highest address of the native stack in use, for conservative scanning */
     uint64_t stress_countdown;
     char *span_end; /* the zeroed window can be extended to here */
     char *raw_span_end;
@@ -398,12 +442,64 @@ struct gc_thread {
     struct gc__region *raw_region;
 };
 
-/* Makes the calling native thread a mutator of heap; detach it, or destroy the heap, to end that. At present a heap has
-   at most one attached thread. Returns NULL on failure (gc_last_message). Never collects. */
+/* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
+   native thread may be attached to several heaps, once to each. Detach it from the same native thread; one that ends
+   without is reported as a warning and detached. Returns NULL on failure (gc_last_message). Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment. Frames that have not been left are roots no more. Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
+/* The calling native thread's attachment to the heap, NULL if it has none. */
+GC_API gc_thread *gc_thread_current(const gc_heap *heap);
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
+/* A name for statistics and reports; the string stays the caller's and must outlive the attachment. */
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
+/* Whether this thread's native stack is scanned conservatively; at first as options.conservative_stack says. */
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
+
+/* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
+   that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
+   preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. */
+static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
+/* Any thread may ask. */
+static inline gc_mode gc_get_mode(const gc_thread *thread) {
+    return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
+}
+/* The rest of the scope is in that mode. At most one of these stands on a source line. */
+#define GC_IN_MODE(thread, mode)      \
+    gc__mode_scope GC__NAME(gc__mode) \
+        __attribute__((cleanup(gc__mode_leave), unused)) = {(thread), gc_set_mode((thread), (mode))}
+
+GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
+static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
+    /* Before anything else, so that they hold what the caller holds. */
+    if (mode == GC_PREEMPTIVE) gc__save_registers(thread->registers);
+    return gc__set_mode(thread, mode);
+}
+
+typedef struct gc__mode_scope {
+    gc_thread *thread;
+    gc_mode former;
+} gc__mode_scope;
+
+static inline void gc__mode_leave(gc__mode_scope *scope) { gc_set_mode(scope->thread, scope->former); }
+
+/* Coroutines and fibers: a stack has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
+   scanned conservatively, so is the native stack from where it was left to `base`, its highest address; `base` may be NULL
+   where they are not. The caller owns it, and destroys it when it will not run again, from any thread, in cooperative mode.
+   Returns NULL when memory is exhausted. Never collects. */
+GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base);
+GC_API void gc_stack_destroy(gc_stack *stack);
+/* Call it just before the native switch: leaves the stack that the thread runs on, and enters `stack`, or with NULL the
+   thread's own. Between it and the native switch nothing may allocate or poll. Some ten stores; more if `stack` was left by
+   another thread of the heap. Cooperative mode; never collects. */
+static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack);
+
+GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack);
+static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack) {
+    gc__save_registers(thread->stack->registers);
+    gc__stack_switch(thread, stack);
+}
 
 /* A place where a collection may run. One load and one predicted branch. May collect. */
 static inline void gc_safepoint(gc_thread *thread);
@@ -442,7 +538,9 @@ static inline void gc_safepoint(gc_thread *thread) {
 
 static inline void gc__frame_leave(gc_frame *frame) {
     if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
-    GC_ASSERT(frame->thread->frames == frame, "the frame of GC_ROOTS(%s) at %s:%u is left out of order",
+    GC_ASSERT(frame->thread->frames == frame,
+              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, gc_frames_restore "
+              "must restore what gc_frames_mark returned before setjmp",
               frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }
@@ -671,7 +769,9 @@ enum {
    thread attached), not from a hook or callback. Source: GC.Collect(generation, mode). */
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode);
 
-/* These look without changing anything; cooperative mode or stopped world; never collect. */
+/* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
+   take the heap wait for a collection of another thread: where several threads are attached, gc_object_at, gc_walk,
+   gc_verify and gc_get_stats are safe points. */
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address); /* into memory that may hold this heap's objects */
 GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one that covers it; NULL: none */
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
@@ -719,6 +819,22 @@ GC__FN char *gc__os_stack_base(void);
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
+GC__FN bool gc__lock_try(gc__lock *lock);
+GC__FN void gc__lock_init(gc__lock *lock);
+GC__FN void gc__lock_end(gc__lock *lock);
+
+/* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
+GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
+GC__FN void gc__os_wake(const uint32_t *word);
+/* Tells the CPU that the calling thread spins. */
+GC__FN void gc__cpu_pause(void);
+
+/* Has `f` called at the end of the calling thread. False: the system has no room for it. */
+GC__FN bool gc__os_at_thread_end(void (*f)(void));
+
+/* Implemented in assembly: stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
+GC__EXTERN void gc__save_registers(uintptr_t *registers);
+#define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
 /* Calls `f` with the stack pointer after spilling every callee-saved register to the stack, by assembly of our own. */
 GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *context, char *stack_pointer), void *context);
@@ -741,9 +857,12 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -824,6 +943,46 @@ struct gc__lock {
     { PTHREAD_MUTEX_INITIALIZER }
 GC__FN void gc__lock_take(gc__lock *lock) { pthread_mutex_lock(&lock->mutex); }
 GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
+GC__FN bool gc__lock_try(gc__lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }
+GC__FN void gc__lock_init(gc__lock *lock) { pthread_mutex_init(&lock->mutex, NULL); }
+GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
+
+GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
+
+static pthread_key_t gc__os_end_key;
+static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
+static bool gc__os_end_ok;
+static void (*gc__os_end)(void);
+
+GC__FN void gc__os_end_call(void *unused) {
+    (void)unused;
+    gc__os_end();
+}
+GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
+GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
+    gc__os_end = f;
+    pthread_once(&gc__os_end_once, gc__os_end_create);
+    return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
+}
+
+#if defined(__x86_64__)
+GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
+__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, @function\n"
+        "gc__save_registers:\n\t"
+        "movq %rbx, 0(%rdi)\n\tmovq %rbp, 8(%rdi)\n\tmovq %r12, 16(%rdi)\n\tmovq %r13, 24(%rdi)\n\t"
+        "movq %r14, 32(%rdi)\n\tmovq %r15, 40(%rdi)\n\tleaq 8(%rsp), %rax\n\tmovq %rax, 88(%rdi)\n\tret\n\t"
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#else
+GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
+__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
+        "gc__save_registers:\n\t"
+        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
+        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#endif
 
 __attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *, char *), void *context) {
     uintptr_t registers[12] = {0};
@@ -944,6 +1103,22 @@ GC__FN char *gc__os_stack_base(void);
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
+GC__FN bool gc__lock_try(gc__lock *lock);
+GC__FN void gc__lock_init(gc__lock *lock);
+GC__FN void gc__lock_end(gc__lock *lock);
+
+/* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
+GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
+GC__FN void gc__os_wake(const uint32_t *word);
+/* Tells the CPU that the calling thread spins. */
+GC__FN void gc__cpu_pause(void);
+
+/* Has `f` called at the end of the calling thread. False: the system has no room for it. */
+GC__FN bool gc__os_at_thread_end(void (*f)(void));
+
+/* Implemented in assembly: stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
+GC__EXTERN void gc__save_registers(uintptr_t *registers);
+#define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
 /* Calls `f` with the stack pointer after spilling every callee-saved register to the stack, by assembly of our own. */
 GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *context, char *stack_pointer), void *context);
@@ -1407,7 +1582,7 @@ GC__FN gc_result gc__arena_open(void) {
 
 /* Whether the region can become part of a run for `heap`. */
 GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
-    return region->kind == GC__FREE && (!region->heap || region->heap == heap);
+    return !region->heap || (region->heap == heap && region->kind == GC__FREE);
 }
 
 /* The index of the first of `span` regions in a row that are free for `heap`; arena->count if there are none. Lock held. */
@@ -1494,9 +1669,18 @@ typedef struct gc__external {
     size_t count, capacity;
 } gc__external;
 
+/* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. */
 struct gc_heap {
     gc_options options;
-    gc_heap *next_heap; /* of the process: barrier lock */
+    gc_heap *next_heap;     /* of the process: barrier lock */
+    gc__lock lock;          /* see heap/suspend.h */
+    const void *lock_owner; /* atomic; the native thread that holds the lock */
+    unsigned lock_depth;
+    gc__lock roots_lock;    /* handles and global slots */
+    uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
+    uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
+    unsigned stop_depth;
+    uint64_t stop_started_ns;
     gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
     gc__region *free; /* last freed first, so that a small nursery stays in cache */
@@ -1529,15 +1713,18 @@ struct gc_heap {
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
     int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
     size_t evacuate_partly_bytes; /* fit into this */
-    gc_collection collection;
-    gc__words roots;    /* slot | flag bits 1: value */
-    gc__words interior; /* triples: slot | value, offset, object */
-    gc__words pins;     /* objects */
+    gc_collection collection;     /* its number is atomic */
+    uint64_t finished[GC_GENERATIONS],
+        finished_compacting; /* number of the last collection of that generation or an older */
+    gc__words roots;         /* slot | flag bits 1: value */
+    gc__words interior;      /* triples: slot | value, offset, object */
+    gc__words pins;          /* objects */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
 
+    gc_stack *stacks;  /* of gc_stack_create: roots lock */
     gc__words globals; /* triples: first slot, count, flags */
     struct gc__handle_block *handle_blocks;
     struct gc__handle *handle_free;
@@ -1883,6 +2070,175 @@ GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
         }
     return count;
 }
+/* The heap's lock, and stopping the heap's threads.
+
+   Whatever the threads of a heap share is guarded by one lock, which the thread that collects holds from before it stops
+   the others until they may go on. So waiting for a collection and waiting for the lock are the same. A thread that waits for
+   the lock is in preemptive mode meanwhile, in all its heaps: nobody who waits for it to stop waits in vain.
+
+   Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
+
+   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
+   slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
+
+   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while
+   it holds another heap's. */
+
+
+static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
+static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */
+static __thread char gc__me;              /* its address stands for the calling thread */
+
+GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
+    return __atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) == &gc__me;
+}
+
+GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
+    gc_thread *thread = gc__mine;
+    while (thread && thread->heap != heap) thread = thread->next_mine;
+    return thread;
+}
+
+GC__FN bool gc__is_cooperative(const gc_thread *thread) {
+    return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_COOPERATIVE;
+}
+
+/* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
+   thread preemptive, or this thread sees that it is waited for. */
+GC__FN void gc__thread_stop(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&thread->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->mode, (uint32_t)GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) return;
+    __atomic_fetch_add(&heap->stopped_count, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&heap->stopped_count);
+}
+
+/* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given. */
+GC__FN void gc__park(const gc_heap *heap, char *stack_pointer) {
+    for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine) {
+        if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
+        thread->stack_pointer = stack_pointer;
+        memset(thread->registers, 0, sizeof thread->registers); /* they are on the stack */
+        thread->parked = true;
+        gc__mine_parked++;
+        gc__thread_stop(thread);
+    }
+}
+
+GC__FN void gc__unpark(gc_thread *thread) {
+    thread->parked = false;
+    gc__mine_parked--;
+}
+
+/* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
+GC__FN void gc__heap_wait(void *context, char *stack_pointer) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__park(NULL, stack_pointer);
+    gc__lock_take(&heap->lock);
+    gc_thread *self = gc__thread_self(heap);
+    if (!self || !self->parked) return;
+    gc__unpark(self);
+    __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+}
+
+/* May be taken again by its owner. Not from a signal handler. */
+GC__FN void gc__heap_lock(gc_heap *heap) {
+    if (!gc__heap_is_locked(heap)) {
+        if (!gc__lock_try(&heap->lock)) gc__cpu_with_spilled_registers(gc__heap_wait, heap);
+        __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+    }
+    heap->lock_depth++;
+}
+
+GC__FN void gc__thread_resume(gc_thread *thread);
+
+GC__FN void gc__heap_unlock(gc_heap *heap) {
+    if (--heap->lock_depth) return;
+    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->lock);
+    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = thread->next_mine) {
+        if (!thread->parked) continue;
+        gc__unpark(thread);
+        gc__thread_resume(thread);
+    }
+}
+
+/* Back to cooperative mode, after a collection that runs. */
+GC__FN void gc__thread_resume(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
+    gc__thread_stop(thread);
+    thread->parked = true;
+    gc__mine_parked++;
+    gc__heap_lock(heap);
+    gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
+}
+
+#define GC__STOP_SPINS \
+    200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
+
+GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
+    for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
+        uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
+        if (spins < GC__STOP_SPINS)
+            gc__cpu_pause();
+        else if (gc__is_cooperative(thread))
+            gc__os_wait_while(&heap->stopped_count, count);
+    }
+    uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
+             waited = stopped > heap->stop_started_ns ? stopped - heap->stop_started_ns : 0;
+    thread->stops++;
+    thread->stop_total_ns += waited;
+    if (waited > thread->stop_max_ns) thread->stop_max_ns = waited;
+    if (waited <= heap->stats.stop_max_ns) return;
+    heap->stats.stop_max_ns = waited;
+    snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s",
+             thread->name ? thread->name : "(unnamed)");
+}
+
+GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
+    gc_heap *heap = (gc_heap *)context;
+    gc_thread *self = gc__thread_self(heap);
+    gc__park(heap, stack_pointer);
+    heap->stop_started_ns = gc__os_now_ns();
+    __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
+    if (heap->options.suspend) {
+        heap->options.suspend(heap->options.host);
+        return;
+    }
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        if (thread != self) __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        if (thread != self) gc__world_await(heap, thread);
+    uint64_t waited = gc__os_now_ns() - heap->stop_started_ns;
+    heap->stats.stops++;
+    heap->stats.stop_total_ns += waited;
+}
+
+/* Stops the heap's threads, but for the calling one; takes the lock. Nests. */
+GC__FN void gc__world_stop(gc_heap *heap) {
+    gc__heap_lock(heap);
+    if (heap->stop_depth++) return;
+    bool alone = !heap->threads || (heap->threads == gc__thread_self(heap) && !heap->threads->next);
+    if (heap->options.suspend || !alone) gc__cpu_with_spilled_registers(gc__world_stop_others, heap);
+}
+
+GC__FN void gc__world_resume(gc_heap *heap) {
+    if (!--heap->stop_depth) {
+        if (heap->options.restart) heap->options.restart(heap->options.host);
+        __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
+        for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+            __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
+    }
+    gc__heap_unlock(heap);
+}
+
+/* Adds to a counter that threads add to without the lock. */
+GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
+GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
 /* Holes: free runs inside regions that hold survivors. Mutators allocate in the holes of generation 0 (regions that a
    non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
 
@@ -1987,8 +2343,8 @@ GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
 GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
     size_t rest = (size_t)(*spot.limit - *spot.next);
     *spot.limit = *spot.next;
-    heap->generation_bytes[0] -= rest < heap->generation_bytes[0] ? rest : heap->generation_bytes[0];
-    heap->stats.allocated_bytes -= rest;
+    gc__count(&heap->generation_bytes[0], 0 - rest);
+    gc__count(&heap->stats.allocated_bytes, 0 - rest);
 }
 
 /* Makes the window's region walkable. The window stays open. */
@@ -2048,12 +2404,14 @@ GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
     if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
     gc__region *region = *spot.region;
     uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
-    uintptr_t dirty = to < region->dirty_end ? to : region->dirty_end;
+    /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
+    uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
+              dirty = to < dirty_end ? to : dirty_end;
     if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
-    if (region->dirty_end < to) region->dirty_end = to;
+    if (dirty_end < to) __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     *spot.limit = (char *)to;
-    heap->generation_bytes[0] += extra;
-    heap->stats.allocated_bytes += extra;
+    gc__count(&heap->generation_bytes[0], extra);
+    gc__count(&heap->stats.allocated_bytes, extra);
 }
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -2079,17 +2437,22 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     region->live_bytes = bytes;
     gc__heap_push(heap, region);
     heap->large_bytes += bytes;
-    heap->generation_bytes[0] += bytes;
-    heap->stats.allocated_bytes += bytes;
+    gc__count(&heap->generation_bytes[0], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
     return (void *)region->base;
 }
 
 /* Allocates without collecting; NULL with gc__fail at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    if (bytes > GC_LARGE_BYTES) return gc__allocate_large(heap, bytes, zeroed);
     gc__spot spot = gc__thread_spot(thread, zeroed);
-    if (bytes > (size_t)(*spot.span_end - *spot.next) && !gc__spot_open(heap, spot, bytes)) return NULL;
+    if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
+        gc__heap_lock(heap);
+        void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
+        bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
+        gc__heap_unlock(heap);
+        if (!opened) return large;
+    }
     if (bytes > (size_t)(*spot.limit - *spot.next)) gc__spot_extend(heap, spot, bytes);
     char *object = *spot.next;
     *spot.next = object + bytes;
@@ -2099,7 +2462,10 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
 /* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    if (heap->collection.number == before) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc__heap_unlock(heap);
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
@@ -2120,7 +2486,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    if (heap->collecting) {
+    if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
         gc__fail(GC_ERROR_MISUSE, "an allocation during a collection: in a hook, a trace function or scan_roots");
         GC_ASSERT(false, "%s", gc__last_message);
         return NULL;
@@ -2139,8 +2505,8 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return gc__allocate_try(thread, size, zeroed);
     gc_safepoint(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
-    if (heap->generation_bytes[0] && heap->generation_bytes[0] + large >= heap->nursery_bytes)
-        gc__collect_for_budget(heap);
+    size_t spent = gc__counted(&heap->generation_bytes[0]);
+    if (spent && spent + large >= gc__counted(&heap->nursery_bytes)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
@@ -2228,6 +2594,8 @@ GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
 GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
 GC__SEAM void gc__handles_free_all(gc_heap *heap);
 
+#define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
+
 typedef struct gc__root_visitor {
     gc_visitor visitor;
     gc_heap *heap;
@@ -2283,9 +2651,26 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
     if (!ok) roots->failed = true;
 }
 
-GC__FN void gc__frames_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+/* A frame below the stack pointer, or one that other calls have overwritten, was left by longjmp or a native switch. */
+GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
+                            const char *stack_pointer) {
+    static const char left[] =
+        "was left without its end, by longjmp or a switch of stacks: restore the frames by gc_frames_restore, or call "
+        "gc_stack_switch";
+    if (frame->thread != stack->last)
+        gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
+    bool below =
+        (const char *)frame < stack_pointer && (size_t)(stack->base - (const char *)frame) < GC__STACK_BYTES_MAX;
+    if (below)
+        gc__fatal(&heap->options, "the frame of GC_ROOTS(%s) at %s:%u %s", frame->site->names, frame->site->file,
+                  frame->site->line, left);
+}
+
+GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
+                             const char *stack_pointer) {
     heap->root_kind = "frame";
-    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) {
+    for (gc_frame *frame = frames; frame; frame = frame->previous) {
+        if (GC_DEBUG >= 1) gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
         heap->root_site = frame->site;
         if (flags & GC__ROOT_CONTIGUOUS) {
@@ -2297,38 +2682,65 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     heap->root_site = NULL;
 }
 
+/* A native stack to be scanned conservatively, from the stack pointer to `base`. */
 typedef struct gc__stack_scan {
     gc_visitor *visitor;
-    gc_thread *thread;
+    const uintptr_t *registers; /* NULL: they are on the stack */
+    const char *base;
 } gc__stack_scan;
 
-/* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault. */
-__attribute__((no_sanitize("address"))) GC__FN void gc__stack_visit(void *context, char *stack_pointer) {
+GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
+    if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+}
+
+/* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault; and frames of a
+   thread in preemptive mode, whose native code may be writing to variables that are no references, which
+   ThreadSanitizer would. */
+__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(void *context, char *stack_pointer) {
     gc__stack_scan *scan = (gc__stack_scan *)context;
-    for (char *at = stack_pointer; at + 8 <= scan->thread->stack_base; at += 8) {
-        uintptr_t word = *(gc_word *)(void *)at;
-        if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+    for (int i = 0; scan->registers && i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
+    for (char *at = stack_pointer; at + 8 <= scan->base; at += 8) {
+        gc__stack_word(scan, *(gc_word *)(void *)at);
     }
+}
+
+/* The roots of a stack that does not run. */
+GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
+    gc__stack_scan scan = {visitor, stack->registers, stack->base};
+    if (stack->thread && stack->thread->stack == stack) return;
+    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer);
+    heap->root_kind = "native stack";
+    if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
+}
+
+GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    bool self = thread == gc__thread_self(heap);
+    gc__stack_scan scan = {visitor, self ? NULL : thread->registers, thread->stack_base};
+    const char *stack_pointer = self ? (const char *)__builtin_frame_address(0) : thread->stack_pointer;
+    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
+    heap->root_kind = "native stack";
+    if (thread->conservative && self) gc__cpu_with_spilled_registers(gc__stack_visit, &scan);
+    if (thread->conservative && !self) gc__stack_visit(&scan, thread->stack_pointer);
+    gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
+    heap->root_kind = "scan_roots callback";
+    if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
 
 /* Calls the visitor for every root of the heap. heap->root_kind and root_site tell it what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
-        gc__frames_visit(heap, thread, visitor);
-        if (heap->options.conservative_stack) {
-            gc__stack_scan scan = {visitor, thread};
-            heap->root_kind = "native stack";
-            gc__cpu_with_spilled_registers(gc__stack_visit, &scan);
-        }
-        heap->root_kind = "scan_roots callback";
-        if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
-    }
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_visit(heap, thread, visitor);
+    gc__lock_take(&heap->roots_lock);
+    for (const gc_stack *stack = heap->stacks; stack; stack = stack->next)
+        gc__stack_visit_left(heap, stack, heap->options.conservative_stack, visitor);
+    gc__lock_release(&heap->roots_lock);
     heap->root_kind = "scan_roots callback";
     if (!heap->threads && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
     heap->root_kind = "global slot";
     const gc__words *globals = &heap->globals;
+    gc__lock_take(&heap->roots_lock);
     for (size_t i = 0; i < globals->count; i += 3)
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
+    gc__lock_release(&heap->roots_lock);
     heap->root_kind = "handle";
     gc__handles_visit(heap, visitor);
     heap->root_kind = NULL;
@@ -2345,23 +2757,34 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
-    if (!gc__words_reserve(&heap->globals, heap->globals.count + 3))
-        return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
-    gc__words_push(&heap->globals, (uintptr_t)slots);
-    gc__words_push(&heap->globals, count);
-    gc__words_push(&heap->globals, flags);
-    return GC_OK;
+    gc__lock_take(&heap->roots_lock);
+    bool reserved = gc__words_reserve(&heap->globals, heap->globals.count + 3);
+    if (reserved) {
+        gc__words_push(&heap->globals, (uintptr_t)slots);
+        gc__words_push(&heap->globals, count);
+        gc__words_push(&heap->globals, flags);
+    }
+    gc__lock_release(&heap->roots_lock);
+    if (reserved) return GC_OK;
+    return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
+}
+
+GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
+    for (size_t i = globals->count; i > 0; i -= 3) {
+        uintptr_t *entry = &globals->words[i - 3];
+        if (entry[0] != slots) continue;
+        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
+        globals->count -= 3;
+        return true;
+    }
+    return false;
 }
 
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
-    gc__words *globals = &heap->globals;
-    for (size_t i = globals->count; i > 0; i -= 3) {
-        uintptr_t *entry = &globals->words[i - 3];
-        if (entry[0] != (uintptr_t)slots) continue;
-        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
-        globals->count -= 3;
-        return GC_OK;
-    }
+    gc__lock_take(&heap->roots_lock);
+    bool found = gc__roots_remove(&heap->globals, (uintptr_t)slots);
+    gc__lock_release(&heap->roots_lock);
+    if (found) return GC_OK;
     return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
 }
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
@@ -2975,8 +3398,8 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr
 /* Collects if `bytes` more external ones call for it, following the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
-    if (fits) heap->generation_bytes[0] += bytes;
-    if (fits && heap->generation_bytes[0] < heap->nursery_bytes) return GC_OK;
+    if (fits) gc__count(&heap->generation_bytes[0], bytes);
+    if (fits && gc__counted(&heap->generation_bytes[0]) < heap->nursery_bytes) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -2986,8 +3409,8 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
 }
 
-GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    gc_heap *heap = thread->heap;
+/* Lock held. */
+GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
     gc__external *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
@@ -3001,6 +3424,14 @@ GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_
     gc__external_put(table, (uintptr_t)object, (size_t)bytes);
     heap->external_bytes += (size_t)bytes;
     return GC_OK;
+}
+
+GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
+    gc__heap_lock(thread->heap);
+    gc_result result = gc__external_add(thread->heap, object, bytes);
+    gc__heap_unlock(thread->heap);
+    return result;
 }
 /* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
 
@@ -3092,7 +3523,7 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], regions = 0;
     if (gc__old_bytes(heap) >= heap->full_threshold) return 2;
-    uint64_t allocated = heap->stats.allocated_bytes - heap->allocated_at_full;
+    uint64_t allocated = gc__counted(&heap->stats.allocated_bytes) - heap->allocated_at_full;
     if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 2 * heap->nursery_bytes;
@@ -3163,9 +3594,15 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_release(heap, generation);
 }
 
+/* Unless another thread has spent the same budget and collected meanwhile. */
 GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
-    int generation = gc__pace_generation(heap);
-    gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    if (heap->collection.number == before) {
+        int generation = gc__pace_generation(heap);
+        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+    }
+    gc__heap_unlock(heap);
 }
 /* One collection, start to end. */
 
@@ -3179,7 +3616,7 @@ GC__SEAM void gc__shadow_sync(gc_heap *heap);
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
-    heap->collection.number++;
+    __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = generation;
     heap->collection.reason = reason;
     heap->collection.compacting = compacting;
@@ -3235,7 +3672,8 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
-GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+/* The world is stopped. */
+GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
@@ -3258,10 +3696,18 @@ GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool 
     } else {
         gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
     }
+    for (int g = 0; g <= generation; g++) heap->finished[g] = heap->collection.number;
+    if (compacting && generation == 2) heap->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
+}
+
+GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    gc__world_stop(heap);
+    gc__collect_stopped(heap, generation, reason, compacting);
+    gc__world_resume(heap);
 }
 
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
@@ -3276,8 +3722,14 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
               generation);
     if (generation < 0) generation = 0;
     if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
-    if ((mode & GC_COLLECT_OPTIMIZED) && !gc__worth_collecting(heap, generation)) return;
-    gc__collect(heap, generation, GC_REASON_INDUCED, (mode & GC_COLLECT_COMPACTING) != 0);
+    bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__world_stop(heap);
+    /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
+    bool joined = heap->finished[generation] > before && (!compacting || heap->finished_compacting > before);
+    if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
+        gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
+    gc__world_resume(heap);
 }
 /* Verify: walks everything and reports the first reference that is not what the collector's invariants say.
    Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
@@ -3717,7 +4169,7 @@ GC__SEAM void gc__stress_index(gc_heap *heap) {
 /* Statistics. */
 
 
-GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
+GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
         gc__thread_flush_windows(thread);
@@ -3751,6 +4203,12 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
     if (gc__tables.log) per_region += GC_REGION_BYTES >> 6;
     stats->table_bytes = heap->held_regions * per_region;
+}
+
+GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
+    gc__world_stop(heap);
+    gc__stats_stopped(heap, stats);
+    gc__world_resume(heap);
 }
 
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
@@ -3788,6 +4246,10 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n",
             (double)s.committed_bytes / mib, (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib,
             (double)s.external_bytes / mib);
+    if (s.stops)
+        fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
+                (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
+                (double)s.stop_max_ns / 1e3, s.stop_slowest);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
 }
 /* Looking at the heap: walks and questions about addresses. */
@@ -3805,8 +4267,11 @@ GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {
     if (!gc_is_heap_pointer(heap, address)) return NULL;
+    gc__world_stop(heap);
     gc__heap_flush(heap);
-    return (void *)gc__heap_covering(heap, (uintptr_t)address);
+    uintptr_t object = gc__heap_covering(heap, (uintptr_t)address);
+    gc__world_resume(heap);
+    return (void *)object;
 }
 
 GC_API int gc_generation_of(const void *object) {
@@ -3833,24 +4298,88 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
 GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                     void *context) {
     gc__walk walk = {visit, context, 0};
+    bool on = true;
+    gc__world_stop(heap);
     gc__heap_flush(heap);
-    for (; walk.generation < GC_GENERATIONS; walk.generation++)
-        for (gc__region *region = heap->regions[walk.generation]; region; region = region->next)
-            if (!gc__region_walk(region, gc__walk_object, &walk)) return;
+    for (; on && walk.generation < GC_GENERATIONS; walk.generation++)
+        for (gc__region *region = heap->regions[walk.generation]; on && region; region = region->next)
+            on = gc__region_walk(region, gc__walk_object, &walk);
+    gc__world_resume(heap);
 }
 
 GC_API size_t gc_verify(gc_heap *heap) {
+    gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
-    return gc__verify_heap(heap, "after");
+    size_t objects = gc__verify_heap(heap, "after");
+    gc__world_resume(heap);
+    return objects;
 }
 /* Mutator threads. */
 
 
+GC__FN void gc__thread_close_frames(gc_thread *thread) {
+    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
+}
+
+GC__FN void gc__thread_forget(gc_thread *thread) {
+    gc_thread **link = &gc__mine;
+    while (*link != thread) link = &(*link)->next_mine;
+    *link = thread->next_mine;
+    free(thread);
+}
+
+/* Ends the calling thread's attachment, in whichever mode it is. */
+GC__FN void gc__thread_leave(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc__thread_close_windows(thread);
+    gc__thread_close_frames(thread);
+    gc_thread **link = &heap->threads;
+    while (*link != thread) link = &(*link)->next;
+    *link = thread->next;
+    gc__heap_unlock(heap);
+    gc__thread_forget(thread);
+}
+
+/* A native thread ends: whatever it is still attached to. */
+GC__FN void gc__thread_ended(void) {
+    while (gc__mine) {
+        gc_thread *thread = gc__mine;
+        if (!thread->heap) {
+            gc__thread_forget(thread);
+            continue;
+        }
+        const gc_frame_site *site = thread->frames ? thread->frames->site : NULL;
+        char message[256];
+        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped%s%s%s",
+                 thread->name ? thread->name : "(unnamed)", site ? ", first those of GC_ROOTS(" : "",
+                 site ? site->names : "", site ? ")" : "");
+        gc__warn(&thread->heap->options, message);
+        gc__thread_leave(thread);
+    }
+}
+
+GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
+    if (!gc__os_at_thread_end(gc__thread_ended))
+        return gc__fail(GC_ERROR_MEMORY,
+                        "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
+                        "thread is noticed");
+    thread->stack_base = gc__os_stack_base();
+    thread->stack = &thread->own_stack;
+    thread->own_stack.heap = thread->heap;
+    thread->own_stack.thread = thread->own_stack.last = thread;
+    thread->own_stack.base = thread->stack_base;
+    if (thread->stack_base || !thread->conservative) return GC_OK;
+    return gc__fail(GC_ERROR_MISUSE,
+                    "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
+                    "thread's stack is: is /proc mounted?");
+}
+
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
-    if (heap->threads) {
+    if (gc__thread_self(heap)) {
         gc__fail(GC_ERROR_THREADS,
-                 "gc_thread_attach: the heap already has a thread; detach it first, or give each thread a heap");
+                 "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
     gc_thread *thread = (gc_thread *)calloc(1, sizeof *thread);
@@ -3859,36 +4388,99 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
         return NULL;
     }
     thread->heap = heap;
-    thread->stack_base = gc__os_stack_base();
-    if (!thread->stack_base && heap->options.conservative_stack) {
-        gc__fail(GC_ERROR_MISUSE, "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
-                                  "thread's stack is: is /proc mounted?");
+    thread->conservative = heap->options.conservative_stack;
+    if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
     thread->stress_countdown = heap->options.stress_interval;
+    gc__heap_lock(heap);
+    thread->next = heap->threads;
     heap->threads = thread;
+    thread->next_mine = gc__mine;
+    gc__mine = thread;
+    gc__heap_unlock(heap);
     return thread;
 }
 
 GC_API void gc_thread_detach(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
+    GC_ASSERT(gc__thread_self(thread->heap) == thread,
+              "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
-    GC_ASSERT(!heap->collecting, "gc_thread_detach: called during a collection");
-    gc__thread_close_windows(thread);
-    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
-    gc_thread **link = &heap->threads;
-    while (*link != thread) link = &(*link)->next;
-    *link = thread->next;
-    free(thread);
+    GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
+    gc__thread_leave(thread);
 }
 
+GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
+    gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
+    if (!stack) {
+        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        return NULL;
+    }
+    stack->heap = heap;
+    stack->base = (char *)base;
+    gc__lock_take(&heap->roots_lock);
+    stack->next = heap->stacks;
+    heap->stacks = stack;
+    gc__lock_release(&heap->roots_lock);
+    return stack;
+}
+
+GC_API void gc_stack_destroy(gc_stack *stack) {
+    if (!stack) return;
+    GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
+    for (gc_frame *frame = stack->frames; frame; frame = frame->previous) frame->thread = NULL;
+    gc__lock_take(&stack->heap->roots_lock);
+    gc_stack **link = &stack->heap->stacks;
+    while (*link != stack) link = &(*link)->next;
+    *link = stack->next;
+    gc__lock_release(&stack->heap->roots_lock);
+    free(stack);
+}
+
+GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
+    gc_stack *left = thread->stack;
+    if (!stack) stack = &thread->own_stack;
+    GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
+    GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
+    left->frames = thread->frames;
+    left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
+    left->thread = left == &thread->own_stack ? thread : NULL;
+    if (stack->last != thread)
+        for (gc_frame *frame = stack->frames; frame; frame = frame->previous) frame->thread = thread;
+    stack->thread = stack->last = thread;
+    thread->stack = stack;
+    thread->frames = stack->frames;
+    thread->stack_base = stack->base;
+}
+
+GC_API gc_thread *gc_thread_current(const gc_heap *heap) { return gc__thread_self(heap); }
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread) { return thread->heap; }
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name) { thread->name = name; }
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { thread->conservative = conservative; }
+
+GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
+    gc_mode former = gc_get_mode(thread);
+    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
+    if (mode == former) return former;
+    if (mode == GC_PREEMPTIVE) {
+        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__thread_stop(thread);
+    } else {
+        gc__thread_resume(thread);
+    }
+    return former;
+}
 
 GC_API void gc__safepoint_slow(gc_thread *thread) {
     gc_heap *heap = thread->heap;
+    if (gc__heap_is_locked(heap)) return;
+    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
+        gc__heap_lock(heap); /* the collector has it until it is done */
+        gc__heap_unlock(heap);
+    }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)
         gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
@@ -3960,6 +4552,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         return NULL;
     }
     heap->options = options;
+    gc__lock_init(&heap->lock);
+    gc__lock_init(&heap->roots_lock);
     if (gc__barrier_attach(heap) != GC_OK) {
         free(heap);
         return NULL;
@@ -3995,8 +4589,15 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     while (heap->threads) {
         gc_thread *thread = heap->threads;
         heap->threads = thread->next;
-        for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
-        free(thread);
+        gc__thread_close_frames(thread);
+        if (gc__thread_self(heap) == thread)
+            gc__thread_forget(thread);
+        else
+            thread->heap = NULL; /* its native thread frees it when it ends */
+    }
+    while (heap->stacks) {
+        heap->stacks->thread = NULL;
+        gc_stack_destroy(heap->stacks);
     }
     gc__log_flush();
     gc__heap_free_regions(heap);
@@ -4006,6 +4607,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
                           &heap->globals, &heap->stacks_seen, &heap->external_moving};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__lock_end(&heap->lock);
+    gc__lock_end(&heap->roots_lock);
     free(heap);
 }
 

@@ -62,14 +62,15 @@ GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *obje
         gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
         return NULL;
     }
-    if (!heap->handle_free && !gc__handle_block_add(heap)) {
-        gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
-        return NULL;
+    gc__lock_take(&heap->roots_lock);
+    gc_handle handle = heap->handle_free || gc__handle_block_add(heap) ? heap->handle_free : NULL;
+    if (handle) {
+        heap->handle_free = (struct gc__handle *)handle->object;
+        handle->kind = (uintptr_t)kind;
+        handle->object = object;
     }
-    gc_handle handle = heap->handle_free;
-    heap->handle_free = (struct gc__handle *)handle->object;
-    handle->kind = (uintptr_t)kind;
-    handle->object = object;
+    gc__lock_release(&heap->roots_lock);
+    if (!handle) gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
     return handle;
 }
 
@@ -88,27 +89,33 @@ GC_API void gc_handle_set(gc_handle handle, void *object) {
 GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     if (!handle) return;
     GC_ASSERT(handle->kind < GC_HANDLE_KINDS, "gc_handle_destroy: the handle %p was destroyed before", (void *)handle);
+    gc__lock_take(&heap->roots_lock);
     handle->kind = GC_HANDLE_KINDS;
     handle->object = heap->handle_free;
     heap->handle_free = handle;
+    gc__lock_release(&heap->roots_lock);
 }
 
 /* Seam: called by collect/. */
 GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor) {
+    gc__lock_take(&heap->roots_lock);
     for (struct gc__handle_block *block = heap->handle_blocks; block; block = block->next)
         for (int i = 0; i < GC__HANDLE_BLOCK; i++) {
             struct gc__handle *handle = &block->handles[i];
             if (handle->kind == GC_HANDLE_STRONG || handle->kind == GC_HANDLE_PINNED)
                 gc_visit(visitor, &handle->object, 1, handle->kind == GC_HANDLE_PINNED ? GC_ROOT_PINNED : 0);
         }
+    gc__lock_release(&heap->roots_lock);
 }
 
 GC__SEAM void gc__handles_clear_dead(gc_heap *heap) {
+    gc__lock_take(&heap->roots_lock);
     for (struct gc__handle_block *block = heap->handle_blocks; block; block = block->next)
         for (int i = 0; i < GC__HANDLE_BLOCK; i++) {
             struct gc__handle *handle = &block->handles[i];
             if (handle->kind == GC_HANDLE_WEAK) handle->object = (void *)gc__survivor((uintptr_t)handle->object);
         }
+    gc__lock_release(&heap->roots_lock);
 }
 
 GC__SEAM void gc__handles_free_all(gc_heap *heap) {

@@ -19,15 +19,18 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors) heap.h (options, statistics) thread.h (threads,
-   GC_ROOTS) roots.h (root callback, globals) barrier.h (stores) allocate.h (gc_new) collect.h (gc_collect, walks).
+   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors)
+   heap.h (options, statistics) thread.h (threads, GC_ROOTS) roots.h (root callback, globals) barrier.h (stores)
+   allocate.h (gc_new) collect.h (gc_collect, walks).
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
-   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a reference
-   into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails returns
-   NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a sentence if
-   GC_DEBUG >= 1. 5. One mutator thread per heap at present; any number of heaps. Run with GC_STRESS=allocation and
-   GC_VERIFY=1 in the environment to have forgotten roots and barriers reported by name. */
+   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
+   reference into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails
+   returns NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a
+   sentence if GC_DEBUG >= 1. 5. Each thread attaches itself, and polls gc_safepoint in loops that do not allocate; calls
+   that block are bracketed by GC_IN_MODE(thread, GC_PREEMPTIVE). Nothing of gc.h but gc_get_mode may be called in a signal
+   handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers reported
+   by name. */
 #pragma once
 
 #include "api/config.h"
@@ -49,6 +52,7 @@
 #include "heap/arena.h"        /* address space for all heaps */
 #include "heap/heap.h"         /* one heap and its regions */
 #include "heap/stomp.h"        /* what barriers read, and telling compiled code of it */
+#include "heap/suspend.h"      /* the heap's lock, stopping threads */
 #include "heap/holes.h"        /* free runs inside regions */
 #include "heap/allocate.h"     /* windows, large objects */
 #include "collect/barrier.h"   /* stores of ranges */

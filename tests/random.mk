@@ -33,3 +33,18 @@ $(eval $(call random_variant,at_run_time-tagged,-O1 -Isrc -DGC_REGION_SHIFT=16 -
 .PHONY: random-programs
 random-programs: $(random_programs)
 test-programs: random-programs
+
+# Several threads on one heap.
+# $(1): variant, $(2): compiler, $(3): flags
+define threads_variant
+build/tests/threads-$(1): tests/threads.c tests/fixture.h tests/tap.h $(parts)
+	@mkdir -p $$(@D)
+	$(2) -std=c11 $(WARNINGS) -pthread -O2 -g1 -Isrc -DGC_REGION_SHIFT=18 $(3) tests/threads.c -o $$@
+random_programs += build/tests/threads-$(1)
+endef
+$(eval $(call threads_variant,plain,$(CC),))
+$(eval $(call threads_variant,debug,$(CC),-O1 -DGC_DEBUG=3))
+$(eval $(call threads_variant,logging,$(CC),-DGC_BARRIER=object_logging))
+$(eval $(call threads_variant,asan,gcc,-DGC_DEBUG=2 $(sanitize)))
+$(eval $(call threads_variant,tsan,clang,-fsanitize=thread -DGC_BARRIER_PORTABLE '-DGC_ARENA_BYTES=((size_t)1<<34)'))
+random-programs test-programs: $(filter build/tests/threads-%,$(random_programs))

@@ -16,7 +16,9 @@ enum {
    thread attached), not from a hook or callback. Source: GC.Collect(generation, mode). */
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode);
 
-/* These look without changing anything; cooperative mode or stopped world; never collect. */
+/* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
+   take the heap wait for a collection of another thread: where several threads are attached, gc_object_at, gc_walk,
+   gc_verify and gc_get_stats are safe points. */
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address); /* into memory that may hold this heap's objects */
 GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one that covers it; NULL: none */
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */

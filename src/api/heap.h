@@ -60,6 +60,11 @@ typedef struct gc_options {
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
        gc_visit(visitor, slot, count, flags). Runs with the world stopped; must not allocate or collect. 0: none. */
     void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
+    /* Implemented by a host that stops threads by itself. suspend returns when every other thread that is attached to the
+       heap and in cooperative mode (gc_get_mode) is stopped at a safe point, as are those that call gc.h and wait there;
+       restart has them go on. 0: gc.h asks them by gc_safepoint. */
+    void (*suspend)(void *host);
+    void (*restart)(void *host);
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
@@ -112,6 +117,10 @@ typedef struct gc_stats {
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* that hold objects */
     size_t nursery_bytes;       /* the current budget */
+    uint64_t stops;             /* of several threads, for collections and walks */
+    uint64_t stop_total_ns;     /* from asking the threads until the last one had stopped */
+    uint64_t stop_max_ns;       /* the longest that one thread has taken */
+    char stop_slowest[32];      /* its name */
     uint64_t mark_stack_overflows;
     uint64_t evacuation_failures; /* objects that stayed in place because there was no room for a copy */
 } gc_stats;

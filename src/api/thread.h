@@ -1,7 +1,15 @@
-/* Mutator threads and shadow-stack frames. */
+/* Mutator threads, their modes, and shadow-stack frames.
+
+   A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
+   allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
+   may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode. */
 #pragma once
 
 #include "heap.h"
+
+typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
+
+#define GC__SAVED_REGISTERS 12
 
 /* What a frame tells reports: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
@@ -21,18 +29,42 @@ typedef struct gc_frame {
     void **slots; /* count addresses of variables */
 } gc_frame;
 
+/* Where a stack that does not run was left. Written by the thread that leaves it. */
+typedef struct gc_stack {
+    struct gc_stack *next; /* of the heap's: its roots lock */
+    gc_heap *heap;
+    struct gc_thread *thread; /* that it runs on; NULL: none */
+    struct gc_thread *last;   /* that it ran on, which its frames name */
+    gc_frame *frames;
+    char *base;          /* the highest address; NULL: not scanned conservatively */
+    char *stack_pointer; /* below it nothing is in use */
+    uintptr_t registers[GC__SAVED_REGISTERS];
+} gc_stack;
+
 /* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
-   while that thread is stopped. */
+   while that thread is stopped, unless they say otherwise. */
 struct gc_thread {
     char *allocation;       /* next free byte of the zeroed window */
     char *allocation_limit; /* its end; allocation <= allocation_limit */
     char *raw;              /* the window for contents that are not zeroed */
     char *raw_limit;
     gc_frame *frames; /* innermost first */
-    uint32_t poll;    /* nonzero: the next safe point must call gc__safepoint_slow */
-    gc_heap *heap;
-    gc_thread *next;
-    char *stack_base; /* the highest address of the native stack, for conservative scanning */
+    uint32_t
+        poll; /* nonzero: the next safe point must call gc__safepoint_slow; atomic, written under the heap's lock */
+    uint32_t mode;        /* gc_mode; atomic, written by the owning thread */
+    gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
+    gc_thread *next;      /* of the heap: its lock */
+    gc_thread *next_mine; /* of the native thread, which alone uses it */
+    bool parked;          /* waits in a function of gc.h, and returns to cooperative mode there */
+    bool conservative;    /* the native stack is a root, too */
+    const char *name;     /* for statistics and reports */
+    char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
+    uintptr_t registers[GC__SAVED_REGISTERS];   /* in preemptive mode: what callee-saved registers held */
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
+    uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
+    gc_stack *stack;                            /* that it runs on: its own, or one of gc_stack_create */
+    gc_stack own_stack;
+    char *stack_base; /* the highest address of the native stack in use, for conservative scanning */
     uint64_t stress_countdown;
     char *span_end; /* the zeroed window can be extended to here */
     char *raw_span_end;
@@ -42,12 +74,64 @@ struct gc_thread {
     struct gc__region *raw_region;
 };
 
-/* Makes the calling native thread a mutator of heap; detach it, or destroy the heap, to end that. At present a heap has
-   at most one attached thread. Returns NULL on failure (gc_last_message). Never collects. */
+/* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
+   native thread may be attached to several heaps, once to each. Detach it from the same native thread; one that ends
+   without is reported as a warning and detached. Returns NULL on failure (gc_last_message). Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment. Frames that have not been left are roots no more. Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
+/* The calling native thread's attachment to the heap, NULL if it has none. */
+GC_API gc_thread *gc_thread_current(const gc_heap *heap);
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
+/* A name for statistics and reports; the string stays the caller's and must outlive the attachment. */
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
+/* Whether this thread's native stack is scanned conservatively; at first as options.conservative_stack says. */
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
+
+/* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
+   that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
+   preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. */
+static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
+/* Any thread may ask. */
+static inline gc_mode gc_get_mode(const gc_thread *thread) {
+    return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
+}
+/* The rest of the scope is in that mode. At most one of these stands on a source line. */
+#define GC_IN_MODE(thread, mode)      \
+    gc__mode_scope GC__NAME(gc__mode) \
+        __attribute__((cleanup(gc__mode_leave), unused)) = {(thread), gc_set_mode((thread), (mode))}
+
+GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
+static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
+    /* Before anything else, so that they hold what the caller holds. */
+    if (mode == GC_PREEMPTIVE) gc__save_registers(thread->registers);
+    return gc__set_mode(thread, mode);
+}
+
+typedef struct gc__mode_scope {
+    gc_thread *thread;
+    gc_mode former;
+} gc__mode_scope;
+
+static inline void gc__mode_leave(gc__mode_scope *scope) { gc_set_mode(scope->thread, scope->former); }
+
+/* Coroutines and fibers: a stack has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
+   scanned conservatively, so is the native stack from where it was left to `base`, its highest address; `base` may be NULL
+   where they are not. The caller owns it, and destroys it when it will not run again, from any thread, in cooperative mode.
+   Returns NULL when memory is exhausted. Never collects. */
+GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base);
+GC_API void gc_stack_destroy(gc_stack *stack);
+/* Call it just before the native switch: leaves the stack that the thread runs on, and enters `stack`, or with NULL the
+   thread's own. Between it and the native switch nothing may allocate or poll. Some ten stores; more if `stack` was left by
+   another thread of the heap. Cooperative mode; never collects. */
+static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack);
+
+GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack);
+static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack) {
+    gc__save_registers(thread->stack->registers);
+    gc__stack_switch(thread, stack);
+}
 
 /* A place where a collection may run. One load and one predicted branch. May collect. */
 static inline void gc_safepoint(gc_thread *thread);
@@ -86,7 +170,9 @@ static inline void gc_safepoint(gc_thread *thread) {
 
 static inline void gc__frame_leave(gc_frame *frame) {
     if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
-    GC_ASSERT(frame->thread->frames == frame, "the frame of GC_ROOTS(%s) at %s:%u is left out of order",
+    GC_ASSERT(frame->thread->frames == frame,
+              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, gc_frames_restore "
+              "must restore what gc_frames_mark returned before setjmp",
               frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }

@@ -12,7 +12,7 @@ GC__SEAM void gc__shadow_sync(gc_heap *heap);
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
-    heap->collection.number++;
+    __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = generation;
     heap->collection.reason = reason;
     heap->collection.compacting = compacting;
@@ -68,7 +68,8 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
-GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+/* The world is stopped. */
+GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
@@ -91,10 +92,18 @@ GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool 
     } else {
         gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
     }
+    for (int g = 0; g <= generation; g++) heap->finished[g] = heap->collection.number;
+    if (compacting && generation == 2) heap->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
+}
+
+GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    gc__world_stop(heap);
+    gc__collect_stopped(heap, generation, reason, compacting);
+    gc__world_resume(heap);
 }
 
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
@@ -109,6 +118,12 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
               generation);
     if (generation < 0) generation = 0;
     if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
-    if ((mode & GC_COLLECT_OPTIMIZED) && !gc__worth_collecting(heap, generation)) return;
-    gc__collect(heap, generation, GC_REASON_INDUCED, (mode & GC_COLLECT_COMPACTING) != 0);
+    bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__world_stop(heap);
+    /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
+    bool joined = heap->finished[generation] > before && (!compacting || heap->finished_compacting > before);
+    if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
+        gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
+    gc__world_resume(heap);
 }

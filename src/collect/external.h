@@ -107,8 +107,8 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr
 /* Collects if `bytes` more external ones call for it, following the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
-    if (fits) heap->generation_bytes[0] += bytes;
-    if (fits && heap->generation_bytes[0] < heap->nursery_bytes) return GC_OK;
+    if (fits) gc__count(&heap->generation_bytes[0], bytes);
+    if (fits && gc__counted(&heap->generation_bytes[0]) < heap->nursery_bytes) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -118,8 +118,8 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
 }
 
-GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    gc_heap *heap = thread->heap;
+/* Lock held. */
+GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
     gc__external *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
@@ -133,4 +133,12 @@ GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_
     gc__external_put(table, (uintptr_t)object, (size_t)bytes);
     heap->external_bytes += (size_t)bytes;
     return GC_OK;
+}
+
+GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
+    gc__heap_lock(thread->heap);
+    gc_result result = gc__external_add(thread->heap, object, bytes);
+    gc__heap_unlock(thread->heap);
+    return result;
 }

@@ -28,7 +28,7 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], regions = 0;
     if (gc__old_bytes(heap) >= heap->full_threshold) return 2;
-    uint64_t allocated = heap->stats.allocated_bytes - heap->allocated_at_full;
+    uint64_t allocated = gc__counted(&heap->stats.allocated_bytes) - heap->allocated_at_full;
     if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 2 * heap->nursery_bytes;
@@ -99,7 +99,13 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_release(heap, generation);
 }
 
+/* Unless another thread has spent the same budget and collected meanwhile. */
 GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
-    int generation = gc__pace_generation(heap);
-    gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    if (heap->collection.number == before) {
+        int generation = gc__pace_generation(heap);
+        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+    }
+    gc__heap_unlock(heap);
 }

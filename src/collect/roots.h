@@ -12,6 +12,8 @@ GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
 GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
 GC__SEAM void gc__handles_free_all(gc_heap *heap);
 
+#define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
+
 typedef struct gc__root_visitor {
     gc_visitor visitor;
     gc_heap *heap;
@@ -67,9 +69,26 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
     if (!ok) roots->failed = true;
 }
 
-GC__FN void gc__frames_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+/* A frame below the stack pointer, or one that other calls have overwritten, was left by longjmp or a native switch. */
+GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
+                            const char *stack_pointer) {
+    static const char left[] =
+        "was left without its end, by longjmp or a switch of stacks: restore the frames by gc_frames_restore, or call "
+        "gc_stack_switch";
+    if (frame->thread != stack->last)
+        gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
+    bool below =
+        (const char *)frame < stack_pointer && (size_t)(stack->base - (const char *)frame) < GC__STACK_BYTES_MAX;
+    if (below)
+        gc__fatal(&heap->options, "the frame of GC_ROOTS(%s) at %s:%u %s", frame->site->names, frame->site->file,
+                  frame->site->line, left);
+}
+
+GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
+                             const char *stack_pointer) {
     heap->root_kind = "frame";
-    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) {
+    for (gc_frame *frame = frames; frame; frame = frame->previous) {
+        if (GC_DEBUG >= 1) gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
         heap->root_site = frame->site;
         if (flags & GC__ROOT_CONTIGUOUS) {
@@ -81,38 +100,65 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     heap->root_site = NULL;
 }
 
+/* A native stack to be scanned conservatively, from the stack pointer to `base`. */
 typedef struct gc__stack_scan {
     gc_visitor *visitor;
-    gc_thread *thread;
+    const uintptr_t *registers; /* NULL: they are on the stack */
+    const char *base;
 } gc__stack_scan;
 
-/* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault. */
-__attribute__((no_sanitize("address"))) GC__FN void gc__stack_visit(void *context, char *stack_pointer) {
+GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
+    if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+}
+
+/* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault; and frames of a
+   thread in preemptive mode, whose native code may be writing to variables that are no references, which
+   ThreadSanitizer would. */
+__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(void *context, char *stack_pointer) {
     gc__stack_scan *scan = (gc__stack_scan *)context;
-    for (char *at = stack_pointer; at + 8 <= scan->thread->stack_base; at += 8) {
-        uintptr_t word = *(gc_word *)(void *)at;
-        if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+    for (int i = 0; scan->registers && i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
+    for (char *at = stack_pointer; at + 8 <= scan->base; at += 8) {
+        gc__stack_word(scan, *(gc_word *)(void *)at);
     }
+}
+
+/* The roots of a stack that does not run. */
+GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
+    gc__stack_scan scan = {visitor, stack->registers, stack->base};
+    if (stack->thread && stack->thread->stack == stack) return;
+    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer);
+    heap->root_kind = "native stack";
+    if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
+}
+
+GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    bool self = thread == gc__thread_self(heap);
+    gc__stack_scan scan = {visitor, self ? NULL : thread->registers, thread->stack_base};
+    const char *stack_pointer = self ? (const char *)__builtin_frame_address(0) : thread->stack_pointer;
+    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
+    heap->root_kind = "native stack";
+    if (thread->conservative && self) gc__cpu_with_spilled_registers(gc__stack_visit, &scan);
+    if (thread->conservative && !self) gc__stack_visit(&scan, thread->stack_pointer);
+    gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
+    heap->root_kind = "scan_roots callback";
+    if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
 
 /* Calls the visitor for every root of the heap. heap->root_kind and root_site tell it what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
-        gc__frames_visit(heap, thread, visitor);
-        if (heap->options.conservative_stack) {
-            gc__stack_scan scan = {visitor, thread};
-            heap->root_kind = "native stack";
-            gc__cpu_with_spilled_registers(gc__stack_visit, &scan);
-        }
-        heap->root_kind = "scan_roots callback";
-        if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
-    }
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_visit(heap, thread, visitor);
+    gc__lock_take(&heap->roots_lock);
+    for (const gc_stack *stack = heap->stacks; stack; stack = stack->next)
+        gc__stack_visit_left(heap, stack, heap->options.conservative_stack, visitor);
+    gc__lock_release(&heap->roots_lock);
     heap->root_kind = "scan_roots callback";
     if (!heap->threads && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
     heap->root_kind = "global slot";
     const gc__words *globals = &heap->globals;
+    gc__lock_take(&heap->roots_lock);
     for (size_t i = 0; i < globals->count; i += 3)
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
+    gc__lock_release(&heap->roots_lock);
     heap->root_kind = "handle";
     gc__handles_visit(heap, visitor);
     heap->root_kind = NULL;
@@ -129,22 +175,33 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
-    if (!gc__words_reserve(&heap->globals, heap->globals.count + 3))
-        return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
-    gc__words_push(&heap->globals, (uintptr_t)slots);
-    gc__words_push(&heap->globals, count);
-    gc__words_push(&heap->globals, flags);
-    return GC_OK;
+    gc__lock_take(&heap->roots_lock);
+    bool reserved = gc__words_reserve(&heap->globals, heap->globals.count + 3);
+    if (reserved) {
+        gc__words_push(&heap->globals, (uintptr_t)slots);
+        gc__words_push(&heap->globals, count);
+        gc__words_push(&heap->globals, flags);
+    }
+    gc__lock_release(&heap->roots_lock);
+    if (reserved) return GC_OK;
+    return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
+}
+
+GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
+    for (size_t i = globals->count; i > 0; i -= 3) {
+        uintptr_t *entry = &globals->words[i - 3];
+        if (entry[0] != slots) continue;
+        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
+        globals->count -= 3;
+        return true;
+    }
+    return false;
 }
 
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
-    gc__words *globals = &heap->globals;
-    for (size_t i = globals->count; i > 0; i -= 3) {
-        uintptr_t *entry = &globals->words[i - 3];
-        if (entry[0] != (uintptr_t)slots) continue;
-        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
-        globals->count -= 3;
-        return GC_OK;
-    }
+    gc__lock_take(&heap->roots_lock);
+    bool found = gc__roots_remove(&heap->globals, (uintptr_t)slots);
+    gc__lock_release(&heap->roots_lock);
+    if (found) return GC_OK;
     return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
 }

@@ -3,7 +3,7 @@
 
 #include "stress.h"
 
-GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
+GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
         gc__thread_flush_windows(thread);
@@ -37,6 +37,12 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
     if (gc__tables.log) per_region += GC_REGION_BYTES >> 6;
     stats->table_bytes = heap->held_regions * per_region;
+}
+
+GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
+    gc__world_stop(heap);
+    gc__stats_stopped(heap, stats);
+    gc__world_resume(heap);
 }
 
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
@@ -74,5 +80,9 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n",
             (double)s.committed_bytes / mib, (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib,
             (double)s.external_bytes / mib);
+    if (s.stops)
+        fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
+                (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
+                (double)s.stop_max_ns / 1e3, s.stop_slowest);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
 }

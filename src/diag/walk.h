@@ -15,8 +15,11 @@ GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {
     if (!gc_is_heap_pointer(heap, address)) return NULL;
+    gc__world_stop(heap);
     gc__heap_flush(heap);
-    return (void *)gc__heap_covering(heap, (uintptr_t)address);
+    uintptr_t object = gc__heap_covering(heap, (uintptr_t)address);
+    gc__world_resume(heap);
+    return (void *)object;
 }
 
 GC_API int gc_generation_of(const void *object) {
@@ -43,14 +46,20 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
 GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                     void *context) {
     gc__walk walk = {visit, context, 0};
+    bool on = true;
+    gc__world_stop(heap);
     gc__heap_flush(heap);
-    for (; walk.generation < GC_GENERATIONS; walk.generation++)
-        for (gc__region *region = heap->regions[walk.generation]; region; region = region->next)
-            if (!gc__region_walk(region, gc__walk_object, &walk)) return;
+    for (; on && walk.generation < GC_GENERATIONS; walk.generation++)
+        for (gc__region *region = heap->regions[walk.generation]; on && region; region = region->next)
+            on = gc__region_walk(region, gc__walk_object, &walk);
+    gc__world_resume(heap);
 }
 
 GC_API size_t gc_verify(gc_heap *heap) {
+    gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
-    return gc__verify_heap(heap, "after");
+    size_t objects = gc__verify_heap(heap, "after");
+    gc__world_resume(heap);
+    return objects;
 }

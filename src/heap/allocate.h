@@ -33,8 +33,8 @@ GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
 GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
     size_t rest = (size_t)(*spot.limit - *spot.next);
     *spot.limit = *spot.next;
-    heap->generation_bytes[0] -= rest < heap->generation_bytes[0] ? rest : heap->generation_bytes[0];
-    heap->stats.allocated_bytes -= rest;
+    gc__count(&heap->generation_bytes[0], 0 - rest);
+    gc__count(&heap->stats.allocated_bytes, 0 - rest);
 }
 
 /* Makes the window's region walkable. The window stays open. */
@@ -94,12 +94,14 @@ GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
     if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
     gc__region *region = *spot.region;
     uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
-    uintptr_t dirty = to < region->dirty_end ? to : region->dirty_end;
+    /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
+    uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
+              dirty = to < dirty_end ? to : dirty_end;
     if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
-    if (region->dirty_end < to) region->dirty_end = to;
+    if (dirty_end < to) __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     *spot.limit = (char *)to;
-    heap->generation_bytes[0] += extra;
-    heap->stats.allocated_bytes += extra;
+    gc__count(&heap->generation_bytes[0], extra);
+    gc__count(&heap->stats.allocated_bytes, extra);
 }
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -125,17 +127,22 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     region->live_bytes = bytes;
     gc__heap_push(heap, region);
     heap->large_bytes += bytes;
-    heap->generation_bytes[0] += bytes;
-    heap->stats.allocated_bytes += bytes;
+    gc__count(&heap->generation_bytes[0], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
     return (void *)region->base;
 }
 
 /* Allocates without collecting; NULL with gc__fail at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    if (bytes > GC_LARGE_BYTES) return gc__allocate_large(heap, bytes, zeroed);
     gc__spot spot = gc__thread_spot(thread, zeroed);
-    if (bytes > (size_t)(*spot.span_end - *spot.next) && !gc__spot_open(heap, spot, bytes)) return NULL;
+    if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
+        gc__heap_lock(heap);
+        void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
+        bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
+        gc__heap_unlock(heap);
+        if (!opened) return large;
+    }
     if (bytes > (size_t)(*spot.limit - *spot.next)) gc__spot_extend(heap, spot, bytes);
     char *object = *spot.next;
     *spot.next = object + bytes;
@@ -145,7 +152,10 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
 /* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    if (heap->collection.number == before) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc__heap_unlock(heap);
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
@@ -166,7 +176,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    if (heap->collecting) {
+    if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
         gc__fail(GC_ERROR_MISUSE, "an allocation during a collection: in a hook, a trace function or scan_roots");
         GC_ASSERT(false, "%s", gc__last_message);
         return NULL;
@@ -185,8 +195,8 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return gc__allocate_try(thread, size, zeroed);
     gc_safepoint(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
-    if (heap->generation_bytes[0] && heap->generation_bytes[0] + large >= heap->nursery_bytes)
-        gc__collect_for_budget(heap);
+    size_t spent = gc__counted(&heap->generation_bytes[0]);
+    if (spent && spent + large >= gc__counted(&heap->nursery_bytes)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }

@@ -62,7 +62,7 @@ GC__FN gc_result gc__arena_open(void) {
 
 /* Whether the region can become part of a run for `heap`. */
 GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
-    return region->kind == GC__FREE && (!region->heap || region->heap == heap);
+    return !region->heap || (region->heap == heap && region->kind == GC__FREE);
 }
 
 /* The index of the first of `span` regions in a row that are free for `heap`; arena->count if there are none. Lock held. */

@@ -23,9 +23,18 @@ typedef struct gc__external {
     size_t count, capacity;
 } gc__external;
 
+/* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. */
 struct gc_heap {
     gc_options options;
-    gc_heap *next_heap; /* of the process: barrier lock */
+    gc_heap *next_heap;     /* of the process: barrier lock */
+    gc__lock lock;          /* see heap/suspend.h */
+    const void *lock_owner; /* atomic; the native thread that holds the lock */
+    unsigned lock_depth;
+    gc__lock roots_lock;    /* handles and global slots */
+    uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
+    uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
+    unsigned stop_depth;
+    uint64_t stop_started_ns;
     gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
     gc__region *free; /* last freed first, so that a small nursery stays in cache */
@@ -58,15 +67,18 @@ struct gc_heap {
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
     int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
     size_t evacuate_partly_bytes; /* fit into this */
-    gc_collection collection;
-    gc__words roots;    /* slot | flag bits 1: value */
-    gc__words interior; /* triples: slot | value, offset, object */
-    gc__words pins;     /* objects */
+    gc_collection collection;     /* its number is atomic */
+    uint64_t finished[GC_GENERATIONS],
+        finished_compacting; /* number of the last collection of that generation or an older */
+    gc__words roots;         /* slot | flag bits 1: value */
+    gc__words interior;      /* triples: slot | value, offset, object */
+    gc__words pins;          /* objects */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
 
+    gc_stack *stacks;  /* of gc_stack_create: roots lock */
     gc__words globals; /* triples: first slot, count, flags */
     struct gc__handle_block *handle_blocks;
     struct gc__handle *handle_free;

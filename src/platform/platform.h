@@ -32,6 +32,22 @@ GC__FN char *gc__os_stack_base(void);
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
+GC__FN bool gc__lock_try(gc__lock *lock);
+GC__FN void gc__lock_init(gc__lock *lock);
+GC__FN void gc__lock_end(gc__lock *lock);
+
+/* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
+GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
+GC__FN void gc__os_wake(const uint32_t *word);
+/* Tells the CPU that the calling thread spins. */
+GC__FN void gc__cpu_pause(void);
+
+/* Has `f` called at the end of the calling thread. False: the system has no room for it. */
+GC__FN bool gc__os_at_thread_end(void (*f)(void));
+
+/* Implemented in assembly: stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
+GC__EXTERN void gc__save_registers(uintptr_t *registers);
+#define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
 /* Calls `f` with the stack pointer after spilling every callee-saved register to the stack, by assembly of our own. */
 GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *context, char *stack_pointer), void *context);

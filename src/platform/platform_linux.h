@@ -6,9 +6,12 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -89,6 +92,46 @@ struct gc__lock {
     { PTHREAD_MUTEX_INITIALIZER }
 GC__FN void gc__lock_take(gc__lock *lock) { pthread_mutex_lock(&lock->mutex); }
 GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
+GC__FN bool gc__lock_try(gc__lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }
+GC__FN void gc__lock_init(gc__lock *lock) { pthread_mutex_init(&lock->mutex, NULL); }
+GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
+
+GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
+
+static pthread_key_t gc__os_end_key;
+static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
+static bool gc__os_end_ok;
+static void (*gc__os_end)(void);
+
+GC__FN void gc__os_end_call(void *unused) {
+    (void)unused;
+    gc__os_end();
+}
+GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
+GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
+    gc__os_end = f;
+    pthread_once(&gc__os_end_once, gc__os_end_create);
+    return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
+}
+
+#if defined(__x86_64__)
+GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
+__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, @function\n"
+        "gc__save_registers:\n\t"
+        "movq %rbx, 0(%rdi)\n\tmovq %rbp, 8(%rdi)\n\tmovq %r12, 16(%rdi)\n\tmovq %r13, 24(%rdi)\n\t"
+        "movq %r14, 32(%rdi)\n\tmovq %r15, 40(%rdi)\n\tleaq 8(%rsp), %rax\n\tmovq %rax, 88(%rdi)\n\tret\n\t"
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#else
+GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
+__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
+        "gc__save_registers:\n\t"
+        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
+        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#endif
 
 __attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *, char *), void *context) {
     uintptr_t registers[12] = {0};

@@ -68,6 +68,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         return NULL;
     }
     heap->options = options;
+    gc__lock_init(&heap->lock);
+    gc__lock_init(&heap->roots_lock);
     if (gc__barrier_attach(heap) != GC_OK) {
         free(heap);
         return NULL;
@@ -103,8 +105,15 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     while (heap->threads) {
         gc_thread *thread = heap->threads;
         heap->threads = thread->next;
-        for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
-        free(thread);
+        gc__thread_close_frames(thread);
+        if (gc__thread_self(heap) == thread)
+            gc__thread_forget(thread);
+        else
+            thread->heap = NULL; /* its native thread frees it when it ends */
+    }
+    while (heap->stacks) {
+        heap->stacks->thread = NULL;
+        gc_stack_destroy(heap->stacks);
     }
     gc__log_flush();
     gc__heap_free_regions(heap);
@@ -114,6 +123,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
                           &heap->globals, &heap->stacks_seen, &heap->external_moving};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__lock_end(&heap->lock);
+    gc__lock_end(&heap->roots_lock);
     free(heap);
 }
 

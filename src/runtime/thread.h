@@ -3,10 +3,68 @@
 
 #include "../diag/stress.h"
 
+GC__FN void gc__thread_close_frames(gc_thread *thread) {
+    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
+}
+
+GC__FN void gc__thread_forget(gc_thread *thread) {
+    gc_thread **link = &gc__mine;
+    while (*link != thread) link = &(*link)->next_mine;
+    *link = thread->next_mine;
+    free(thread);
+}
+
+/* Ends the calling thread's attachment, in whichever mode it is. */
+GC__FN void gc__thread_leave(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc__thread_close_windows(thread);
+    gc__thread_close_frames(thread);
+    gc_thread **link = &heap->threads;
+    while (*link != thread) link = &(*link)->next;
+    *link = thread->next;
+    gc__heap_unlock(heap);
+    gc__thread_forget(thread);
+}
+
+/* A native thread ends: whatever it is still attached to. */
+GC__FN void gc__thread_ended(void) {
+    while (gc__mine) {
+        gc_thread *thread = gc__mine;
+        if (!thread->heap) {
+            gc__thread_forget(thread);
+            continue;
+        }
+        const gc_frame_site *site = thread->frames ? thread->frames->site : NULL;
+        char message[256];
+        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped%s%s%s",
+                 thread->name ? thread->name : "(unnamed)", site ? ", first those of GC_ROOTS(" : "",
+                 site ? site->names : "", site ? ")" : "");
+        gc__warn(&thread->heap->options, message);
+        gc__thread_leave(thread);
+    }
+}
+
+GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
+    if (!gc__os_at_thread_end(gc__thread_ended))
+        return gc__fail(GC_ERROR_MEMORY,
+                        "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
+                        "thread is noticed");
+    thread->stack_base = gc__os_stack_base();
+    thread->stack = &thread->own_stack;
+    thread->own_stack.heap = thread->heap;
+    thread->own_stack.thread = thread->own_stack.last = thread;
+    thread->own_stack.base = thread->stack_base;
+    if (thread->stack_base || !thread->conservative) return GC_OK;
+    return gc__fail(GC_ERROR_MISUSE,
+                    "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
+                    "thread's stack is: is /proc mounted?");
+}
+
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
-    if (heap->threads) {
+    if (gc__thread_self(heap)) {
         gc__fail(GC_ERROR_THREADS,
-                 "gc_thread_attach: the heap already has a thread; detach it first, or give each thread a heap");
+                 "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
     gc_thread *thread = (gc_thread *)calloc(1, sizeof *thread);
@@ -15,36 +73,99 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
         return NULL;
     }
     thread->heap = heap;
-    thread->stack_base = gc__os_stack_base();
-    if (!thread->stack_base && heap->options.conservative_stack) {
-        gc__fail(GC_ERROR_MISUSE, "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
-                                  "thread's stack is: is /proc mounted?");
+    thread->conservative = heap->options.conservative_stack;
+    if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
     thread->stress_countdown = heap->options.stress_interval;
+    gc__heap_lock(heap);
+    thread->next = heap->threads;
     heap->threads = thread;
+    thread->next_mine = gc__mine;
+    gc__mine = thread;
+    gc__heap_unlock(heap);
     return thread;
 }
 
 GC_API void gc_thread_detach(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
+    GC_ASSERT(gc__thread_self(thread->heap) == thread,
+              "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
-    GC_ASSERT(!heap->collecting, "gc_thread_detach: called during a collection");
-    gc__thread_close_windows(thread);
-    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
-    gc_thread **link = &heap->threads;
-    while (*link != thread) link = &(*link)->next;
-    *link = thread->next;
-    free(thread);
+    GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
+    gc__thread_leave(thread);
 }
 
+GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
+    gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
+    if (!stack) {
+        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        return NULL;
+    }
+    stack->heap = heap;
+    stack->base = (char *)base;
+    gc__lock_take(&heap->roots_lock);
+    stack->next = heap->stacks;
+    heap->stacks = stack;
+    gc__lock_release(&heap->roots_lock);
+    return stack;
+}
+
+GC_API void gc_stack_destroy(gc_stack *stack) {
+    if (!stack) return;
+    GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
+    for (gc_frame *frame = stack->frames; frame; frame = frame->previous) frame->thread = NULL;
+    gc__lock_take(&stack->heap->roots_lock);
+    gc_stack **link = &stack->heap->stacks;
+    while (*link != stack) link = &(*link)->next;
+    *link = stack->next;
+    gc__lock_release(&stack->heap->roots_lock);
+    free(stack);
+}
+
+GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
+    gc_stack *left = thread->stack;
+    if (!stack) stack = &thread->own_stack;
+    GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
+    GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
+    left->frames = thread->frames;
+    left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
+    left->thread = left == &thread->own_stack ? thread : NULL;
+    if (stack->last != thread)
+        for (gc_frame *frame = stack->frames; frame; frame = frame->previous) frame->thread = thread;
+    stack->thread = stack->last = thread;
+    thread->stack = stack;
+    thread->frames = stack->frames;
+    thread->stack_base = stack->base;
+}
+
+GC_API gc_thread *gc_thread_current(const gc_heap *heap) { return gc__thread_self(heap); }
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread) { return thread->heap; }
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name) { thread->name = name; }
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { thread->conservative = conservative; }
+
+GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
+    gc_mode former = gc_get_mode(thread);
+    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
+    if (mode == former) return former;
+    if (mode == GC_PREEMPTIVE) {
+        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__thread_stop(thread);
+    } else {
+        gc__thread_resume(thread);
+    }
+    return former;
+}
 
 GC_API void gc__safepoint_slow(gc_thread *thread) {
     gc_heap *heap = thread->heap;
+    if (gc__heap_is_locked(heap)) return;
+    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
+        gc__heap_lock(heap); /* the collector has it until it is done */
+        gc__heap_unlock(heap);
+    }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)
         gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }

@@ -1,0 +1,171 @@
+/* The heap's lock, and stopping the heap's threads.
+
+   Whatever the threads of a heap share is guarded by one lock, which the thread that collects holds from before it stops
+   the others until they may go on. So waiting for a collection and waiting for the lock are the same. A thread that waits for
+   the lock is in preemptive mode meanwhile, in all its heaps: nobody who waits for it to stop waits in vain.
+
+   Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
+
+   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
+   slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
+
+   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while
+   it holds another heap's. */
+#pragma once
+
+#include "stomp.h"
+
+static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
+static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */
+static __thread char gc__me;              /* its address stands for the calling thread */
+
+GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
+    return __atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) == &gc__me;
+}
+
+GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
+    gc_thread *thread = gc__mine;
+    while (thread && thread->heap != heap) thread = thread->next_mine;
+    return thread;
+}
+
+GC__FN bool gc__is_cooperative(const gc_thread *thread) {
+    return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_COOPERATIVE;
+}
+
+/* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
+   thread preemptive, or this thread sees that it is waited for. */
+GC__FN void gc__thread_stop(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&thread->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->mode, (uint32_t)GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) return;
+    __atomic_fetch_add(&heap->stopped_count, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&heap->stopped_count);
+}
+
+/* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given. */
+GC__FN void gc__park(const gc_heap *heap, char *stack_pointer) {
+    for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine) {
+        if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
+        thread->stack_pointer = stack_pointer;
+        memset(thread->registers, 0, sizeof thread->registers); /* they are on the stack */
+        thread->parked = true;
+        gc__mine_parked++;
+        gc__thread_stop(thread);
+    }
+}
+
+GC__FN void gc__unpark(gc_thread *thread) {
+    thread->parked = false;
+    gc__mine_parked--;
+}
+
+/* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
+GC__FN void gc__heap_wait(void *context, char *stack_pointer) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__park(NULL, stack_pointer);
+    gc__lock_take(&heap->lock);
+    gc_thread *self = gc__thread_self(heap);
+    if (!self || !self->parked) return;
+    gc__unpark(self);
+    __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+}
+
+/* May be taken again by its owner. Not from a signal handler. */
+GC__FN void gc__heap_lock(gc_heap *heap) {
+    if (!gc__heap_is_locked(heap)) {
+        if (!gc__lock_try(&heap->lock)) gc__cpu_with_spilled_registers(gc__heap_wait, heap);
+        __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+    }
+    heap->lock_depth++;
+}
+
+GC__FN void gc__thread_resume(gc_thread *thread);
+
+GC__FN void gc__heap_unlock(gc_heap *heap) {
+    if (--heap->lock_depth) return;
+    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->lock);
+    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = thread->next_mine) {
+        if (!thread->parked) continue;
+        gc__unpark(thread);
+        gc__thread_resume(thread);
+    }
+}
+
+/* Back to cooperative mode, after a collection that runs. */
+GC__FN void gc__thread_resume(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
+    gc__thread_stop(thread);
+    thread->parked = true;
+    gc__mine_parked++;
+    gc__heap_lock(heap);
+    gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
+}
+
+#define GC__STOP_SPINS \
+    200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
+
+GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
+    for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
+        uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
+        if (spins < GC__STOP_SPINS)
+            gc__cpu_pause();
+        else if (gc__is_cooperative(thread))
+            gc__os_wait_while(&heap->stopped_count, count);
+    }
+    uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
+             waited = stopped > heap->stop_started_ns ? stopped - heap->stop_started_ns : 0;
+    thread->stops++;
+    thread->stop_total_ns += waited;
+    if (waited > thread->stop_max_ns) thread->stop_max_ns = waited;
+    if (waited <= heap->stats.stop_max_ns) return;
+    heap->stats.stop_max_ns = waited;
+    snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s",
+             thread->name ? thread->name : "(unnamed)");
+}
+
+GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
+    gc_heap *heap = (gc_heap *)context;
+    gc_thread *self = gc__thread_self(heap);
+    gc__park(heap, stack_pointer);
+    heap->stop_started_ns = gc__os_now_ns();
+    __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
+    if (heap->options.suspend) {
+        heap->options.suspend(heap->options.host);
+        return;
+    }
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        if (thread != self) __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        if (thread != self) gc__world_await(heap, thread);
+    uint64_t waited = gc__os_now_ns() - heap->stop_started_ns;
+    heap->stats.stops++;
+    heap->stats.stop_total_ns += waited;
+}
+
+/* Stops the heap's threads, but for the calling one; takes the lock. Nests. */
+GC__FN void gc__world_stop(gc_heap *heap) {
+    gc__heap_lock(heap);
+    if (heap->stop_depth++) return;
+    bool alone = !heap->threads || (heap->threads == gc__thread_self(heap) && !heap->threads->next);
+    if (heap->options.suspend || !alone) gc__cpu_with_spilled_registers(gc__world_stop_others, heap);
+}
+
+GC__FN void gc__world_resume(gc_heap *heap) {
+    if (!--heap->stop_depth) {
+        if (heap->options.restart) heap->options.restart(heap->options.host);
+        __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
+        for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+            __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
+    }
+    gc__heap_unlock(heap);
+}
+
+/* Adds to a counter that threads add to without the lock. */
+GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
+GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
