@@ -307,7 +307,9 @@ typedef struct gc_options {
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
        the hook may have dropped references. It must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
-    /* Called when what write barriers read has changed, for hosts that compile their own: see api/barrier.h. 0: none. */
+    /* Called when what write barriers read has changed, for hosts that compile their own: see api/barrier.h.
+       First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
+       gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
     void (*warning)(void *host, const char *message); /* 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
@@ -446,7 +448,8 @@ struct gc_thread {
    native thread may be attached to several heaps, once to each. Detach it from the same native thread; one that ends
    without is reported as a warning and detached. Returns NULL on failure (gc_last_message). Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment. Frames that have not been left are roots no more. Never collects. */
+/* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
+   Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
@@ -459,19 +462,21 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 /* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
    that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
    preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. */
-static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
+static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
 /* Any thread may ask. */
 static inline gc_mode gc_get_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
-/* The rest of the scope is in that mode. At most one of these stands on a source line. */
-#define GC_IN_MODE(thread, mode)      \
-    gc__mode_scope GC__NAME(gc__mode) \
-        __attribute__((cleanup(gc__mode_leave), unused)) = {(thread), gc_set_mode((thread), (mode))}
+/* The rest of the scope is in that mode. It must end before the heap does. At most one of these stands on a source line.
+   Callbacks out of preemptive mode use this rather than gc_set_mode where native stacks are scanned conservatively: it
+   keeps the registers of the outer call. */
+#define GC_IN_MODE(thread, mode)                                                         \
+    gc__mode_scope GC__NAME(gc__mode) __attribute__((cleanup(gc__mode_leave), unused)) = \
+        gc__mode_enter((thread), (mode))
 
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
-static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
+static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
     /* Before anything else, so that they hold what the caller holds. */
     if (mode == GC_PREEMPTIVE) gc__save_registers(thread->registers);
     return gc__set_mode(thread, mode);
@@ -480,9 +485,23 @@ static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
 typedef struct gc__mode_scope {
     gc_thread *thread;
     gc_mode former;
+    uintptr_t registers[GC__SAVED_REGISTERS]; /* that were saved when the former mode was entered */
 } gc__mode_scope;
 
-static inline void gc__mode_leave(gc__mode_scope *scope) { gc_set_mode(scope->thread, scope->former); }
+static inline __attribute__((always_inline)) gc__mode_scope gc__mode_enter(gc_thread *thread, gc_mode mode) {
+    gc__mode_scope scope;
+    for (int i = 0; i < GC__SAVED_REGISTERS; i++) scope.registers[i] = thread->registers[i];
+    scope.thread = thread;
+    scope.former = gc_set_mode(thread, mode);
+    return scope;
+}
+
+static inline void gc__mode_leave(gc__mode_scope *scope) {
+    gc_thread *thread = scope->thread;
+    if (scope->former == GC_PREEMPTIVE && gc_get_mode(thread) != GC_PREEMPTIVE)
+        for (int i = 0; i < GC__SAVED_REGISTERS; i++) thread->registers[i] = scope->registers[i];
+    gc__set_mode(thread, scope->former);
+}
 
 /* Coroutines and fibers: a stack has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
    scanned conservatively, so is the native stack from where it was left to `base`, its highest address; `base` may be NULL
@@ -667,8 +686,6 @@ typedef struct gc_barrier_change {
     const gc_barrier_tables *tables; /* valid as long as the process; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
-/* The callback runs under a lock of gc.h: it must not call into gc.h, but for gc_barrier_emit and gc_barrier_patch. */
-
 /* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */
 GC_API gc_barrier gc_current_barrier(void);
 /* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
@@ -677,8 +694,10 @@ GC_API gc_barrier gc_current_barrier(void);
    for the tables that it needs; then nothing has changed. Never collects. Source: SwitchToWriteWatchBarrier. */
 GC_API gc_result gc_switch_barrier(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
-   stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more.
-   Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
+   stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
+   under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
+   page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not
+   move. Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);
 /* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
    exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
@@ -959,11 +978,11 @@ static void (*gc__os_end)(void);
 
 GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
-    gc__os_end();
+    __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)();
 }
 GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
 GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
-    gc__os_end = f;
+    __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     pthread_once(&gc__os_end_once, gc__os_end_create);
     return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
 }
@@ -1848,6 +1867,8 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
+    if (gc__tables.watch) /* what was stored there before is not news of the objects to come */
+        memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, generation, true);
     return region;
 }
@@ -1945,8 +1966,8 @@ GC__FN void gc__barrier_use(gc_barrier barrier) {
 GC__FN gc_result gc__barrier_refuses(const gc_heap *heap) {
     if (gc__barrier_in_force != GC_BARRIER_NONE || heap->options.non_generational) return GC_OK;
     return gc__fail(GC_ERROR_OPTION,
-                    "a heap with generations needs a write barrier, and `none` is in force: set "
-                    "options.non_generational, or compile with another GC_BARRIER, or call gc_switch_barrier");
+                    "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
+                    "options.non_generational, or choose another barrier by GC_BARRIER or gc_switch_barrier");
 }
 
 /* Makes the heap one of those that are told. */
@@ -2008,23 +2029,38 @@ GC__FN void gc__bounds_tighten(gc_heap *heap) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. One of
-   those may be about to write an entry; its own heap's collection, which stops it, finds that. */
+#define GC__LOG_DONE 1 /* an entry that is a dirty card; 0: a mutator of another heap is about to write it */
+
+/* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
+GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
+    memset((void *)gc__log_start, 0, end - gc__log_start);
+    gc__log_flushed = end;
+    if (__atomic_compare_exchange_n(&gc__the_log.next, &next, gc__log_start, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        gc__log_flushed = gc__log_start;
+}
+
+/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. */
 GC__FN void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
-    uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE);
+    uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE), gap = 0;
     uintptr_t end = next < gc__the_log.limit ? next : gc__the_log.limit;
-    for (; gc__log_flushed < end; gc__log_flushed += 8) {
-        uintptr_t slot = __atomic_exchange_n((gc_word *)gc__log_flushed, 0, __ATOMIC_ACQ_REL);
-        if (!slot) break;
+    for (uintptr_t entry = gc__log_flushed; entry < end; entry += 8) {
+        uintptr_t slot = __atomic_load_n((gc_word *)entry, __ATOMIC_ACQUIRE);
+        if (!slot && !gap) gap = entry;
+        if (slot <= GC__LOG_DONE) continue;
         uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
+        __atomic_store_n((gc_word *)entry, (uintptr_t)GC__LOG_DONE, __ATOMIC_RELAXED);
         __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
-    if (gc__log_flushed == end &&
-        __atomic_compare_exchange_n(&gc__the_log.next, &next, gc__log_start, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        gc__log_flushed = gc__log_start;
+    /* What found the log full has its bit set and its card dirty, but no entry. */
+    if (next > gc__the_log.limit)
+        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__the_arena.bytes >> 6);
+    if (gap)
+        gc__log_flushed = gap;
+    else
+        gc__log_reset(next, end);
     gc__lock_release(&gc__barrier_lock);
 }
 
@@ -2039,9 +2075,9 @@ GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
         return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
     for (gc_heap *heap = gc__heaps; heap && barrier == GC_BARRIER_NONE; heap = heap->next_heap)
         if (!heap->options.non_generational)
-            return gc__fail(GC_ERROR_OPTION,
-                            "gc_switch_barrier: a heap with generations needs a write barrier, and `none` is none: set "
-                            "options.non_generational");
+            return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
+                                             "write barrier: \"none\" is for heaps with "
+                                             "options.non_generational only");
     return gc__heaps ? gc__barrier_reserve(barrier) : GC_OK;
 }
 
@@ -4054,10 +4090,14 @@ GC__SEAM void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     uintptr_t hash = (uintptr_t)gc__os_stack_hash();
-    for (size_t i = 0; i < heap->stacks_seen.count; i++)
-        if (heap->stacks_seen.words[i] == hash) return false;
-    gc__words_push(&heap->stacks_seen, hash);
-    return true;
+    gc__words *seen = &heap->stacks_seen;
+    size_t i = 0;
+    gc__lock_take(&heap->roots_lock);
+    while (i < seen->count && seen->words[i] != hash) i++;
+    bool is_new = i == seen->count;
+    if (is_new) gc__words_push(seen, hash);
+    gc__lock_release(&heap->roots_lock);
+    return is_new;
 }
 
 GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
@@ -4320,6 +4360,7 @@ GC_API size_t gc_verify(gc_heap *heap) {
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
+    for (gc_frame *frame = thread->own_stack.frames; frame; frame = frame->previous) frame->thread = NULL;
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
@@ -4335,6 +4376,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__heap_lock(heap);
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
+    thread->stack->thread = NULL; /* a fiber's, maybe */
     gc_thread **link = &heap->threads;
     while (*link != thread) link = &(*link)->next;
     *link = thread->next;
@@ -4350,11 +4392,11 @@ GC__FN void gc__thread_ended(void) {
             gc__thread_forget(thread);
             continue;
         }
-        const gc_frame_site *site = thread->frames ? thread->frames->site : NULL;
         char message[256];
-        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped%s%s%s",
-                 thread->name ? thread->name : "(unnamed)", site ? ", first those of GC_ROOTS(" : "",
-                 site ? site->names : "", site ? ")" : "");
+        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
+                 thread->name ? thread->name : "(unnamed)");
+        thread->frames = thread->own_stack.frames = NULL; /* they were on its stack, which is no more */
+        thread->conservative = false;
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
@@ -4409,6 +4451,8 @@ GC_API void gc_thread_detach(gc_thread *thread) {
               "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
+    GC_ASSERT(thread->stack == &thread->own_stack,
+              "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
     gc__thread_leave(thread);
 }
@@ -4453,6 +4497,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
+    stack->frames = NULL; /* they are the thread's while it runs there */
     thread->stack_base = stack->base;
 }
 

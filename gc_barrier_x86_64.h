@@ -101,6 +101,8 @@
 #define GC__IS_BARRIER_at_run_time 1
 #if !GC__PASTE(GC__IS_BARRIER_, GC_BARRIER)
 #error "GC_BARRIER must be a name from the list GC_BARRIERS, such as rank_sum or bit_region, or at_run_time"
+#undef GC_BARRIER
+#define GC_BARRIER rank_sum
 #endif
 /* The tables that barriers read and write, and the list of barriers. */
 
@@ -204,8 +206,10 @@ static inline gc__barrier_parts gc__barrier_parts_of(gc_barrier barrier) {
     return parts[barrier];
 }
 
-/* The barrier's name, as in GC_BARRIERS. */
-static inline const char *gc_barrier_name(gc_barrier barrier) { return gc__barrier_parts_of(barrier).name; }
+/* The barrier's name, as in GC_BARRIERS; "unknown" for other numbers. */
+static inline const char *gc_barrier_name(gc_barrier barrier) {
+    return (unsigned)barrier < GC_BARRIER_COUNT ? gc__barrier_parts_of(barrier).name : "unknown";
+}
 
 /* The barrier of that name; GC_BARRIER_COUNT if there is none. */
 static inline gc_barrier gc_barrier_named(const char *name) {
@@ -563,7 +567,8 @@ GC_BARRIERS(GC__BARRIER_BASE)
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
 
-/* *slot = ref, a field of `object`, which is what is logged: once for all its fields. */
+/* *slot = ref, a field of `object`, which is what is logged: once for all its fields. For tables of your own: gc.h takes
+   what is logged for a slot. */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
@@ -1051,6 +1056,7 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     gc__emitter e;
     memset(&e, 0, sizeof e);
     memset(code, 0, sizeof *code);
+    if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;
     e.code = code;
     e.tables = tables;
     e.leaves_by_jump = form & (GC_BARRIER_ASSIGN | GC_BARRIER_COPY) ? 1 : 0;

@@ -107,12 +107,13 @@ static void in_object(void) {
     int wrong = 0;
     set_marking(false);
     for (int room = 0; room < 3; room++)
-        for (int dirty = 0; dirty < 2; dirty++) {
+        for (int variant = 0; variant < 4; variant++) {
+            bool dirty = variant & 1, far_first = variant & 2; /* only the first slot's card is dirtied by a full log */
             accept_all();
             for (int i = 0; i < SITES; i++)
                 if (sites[i].in_arena) fill(&sites[i], CARDS, dirty ? 0xFF : 0), fill(&sites[i], LOG_BITS, 0);
             set_log((size_t)room);
-            uintptr_t slots[3] = {first, second, first};
+            uintptr_t slots[3] = {far_first ? second : first, far_first ? first : second, first};
             for (int i = 0; i < 3; i++) {
                 gc_barrier_store_in_object(&tables, (void *)object, (void *)slots[i], (void *)(ref + 8 * (uintptr_t)i));
                 *(gc_word *)(slots[i] + table[SLOTS].expected) = ref + 8 * (uintptr_t)i;

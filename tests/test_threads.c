@@ -138,21 +138,15 @@ static void on_warning(void *host, const char *message) {
 static void *ending(void *argument) {
     gc_thread *me = gc_thread_attach(heap);
     gc_thread_set_name(me, "careless");
-    static __thread node *lost; /* of a thread that is no more */
-    lost = gc_new(me, &node_type);
-    static void *slots[1];
-    slots[0] = (void *)&lost;
-    static const gc_frame_site site = {"lost", "ending", __FILE__, __LINE__, 0};
-    static gc_frame frame;
-    frame = (gc_frame){me->frames, &site, me, 1, slots};
-    me->frames = &frame;
+    node *lost = gc_new(me, &node_type);
+    GC_ROOTS(me, lost);
+    if (!argument) pthread_exit(lost); /* within the scope */
     return argument;
 }
 
 static void ended(void) {
     in_thread(ending, NULL);
     has(warning, "careless", "a thread that ends without detaching is reported by name");
-    has(warning, "GC_ROOTS(lost)", "and by the frame it has left behind");
     full();
     is(stats().live_bytes, 0, "its roots are dropped");
     is(gc->next == NULL, true, "and it is waited for no more");
@@ -292,6 +286,40 @@ static void fibers_that_migrate(void) {
         compact();
     }
     fibers_end("several threads");
+}
+
+/* The heap's end, on a fiber that has left a scope in which it had been left. */
+static void on_fiber(unsigned low, unsigned high) {
+    struct fiber *f = (struct fiber *)((uintptr_t)high << 32 | low);
+    fiber_nested(f, 3);
+    uint64_t words[400];
+    for (int i = 0; i < 400; i++) words[i] = ~(uint64_t)0;
+    __asm__ volatile("" : : "r"(words) : "memory");
+    gc_heap_destroy(heap);
+    f->sum = 0;
+    for (int i = 0; i < 400; i++) f->sum += words[i] != ~(uint64_t)0;
+    f->ended = true;
+    setcontext(f->back);
+}
+
+static void destroyed_on_a_fiber(void) {
+    struct fiber *f = &fibers[0];
+    ucontext_t back;
+    begin(NULL);
+    {
+        node *own = new_node(1);
+        GC_ROOTS(gc, own);
+        *f = (struct fiber){.number = 1, .memory = malloc(FIBER_BYTES)};
+        f->stack = gc_stack_create(heap, f->memory + FIBER_BYTES);
+        getcontext(&f->context);
+        f->context.uc_stack.ss_sp = f->memory, f->context.uc_stack.ss_size = FIBER_BYTES;
+        makecontext(&f->context, (void (*)(void))(uintptr_t)on_fiber, 2, (unsigned)(uintptr_t)f, (unsigned)((uintptr_t)f >> 32));
+        for (int i = 0; i < 8 && !f->ended; i++) resume(f, &gc, &back);
+    }
+    ok(f->ended, "a heap is destroyed on a fiber, and scopes of the thread's own stack end after that");
+    is(f->sum, 0, "nothing of the stack is overwritten");
+    free(f->memory);
+    heap = NULL, gc = NULL;
 }
 
 /* Conservative stacks: what only a native stack, a register in a native call, or a stack that was left holds. */
@@ -479,6 +507,7 @@ int main(void) {
     run(fibers_of_one_thread, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_that_migrate, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_of_one_thread, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    destroyed_on_a_fiber();
     run(conservative_fibers, (gc_options){.conservative_stack = true});
     run(conservative_threads, (gc_options){.conservative_stack = true});
     begin(&(gc_options){0}), interrupted(), end();

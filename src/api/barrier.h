@@ -96,8 +96,6 @@ typedef struct gc_barrier_change {
     const gc_barrier_tables *tables; /* valid as long as the process; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
-/* The callback runs under a lock of gc.h: it must not call into gc.h, but for gc_barrier_emit and gc_barrier_patch. */
-
 /* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */
 GC_API gc_barrier gc_current_barrier(void);
 /* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
@@ -106,6 +104,8 @@ GC_API gc_barrier gc_current_barrier(void);
    for the tables that it needs; then nothing has changed. Never collects. Source: SwitchToWriteWatchBarrier. */
 GC_API gc_result gc_switch_barrier(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
-   stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more.
-   Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
+   stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
+   under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
+   page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not
+   move. Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);

@@ -78,7 +78,8 @@ struct gc_thread {
    native thread may be attached to several heaps, once to each. Detach it from the same native thread; one that ends
    without is reported as a warning and detached. Returns NULL on failure (gc_last_message). Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment. Frames that have not been left are roots no more. Never collects. */
+/* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
+   Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
@@ -91,19 +92,21 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 /* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
    that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
    preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. */
-static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
+static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
 /* Any thread may ask. */
 static inline gc_mode gc_get_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
-/* The rest of the scope is in that mode. At most one of these stands on a source line. */
-#define GC_IN_MODE(thread, mode)      \
-    gc__mode_scope GC__NAME(gc__mode) \
-        __attribute__((cleanup(gc__mode_leave), unused)) = {(thread), gc_set_mode((thread), (mode))}
+/* The rest of the scope is in that mode. It must end before the heap does. At most one of these stands on a source line.
+   Callbacks out of preemptive mode use this rather than gc_set_mode where native stacks are scanned conservatively: it
+   keeps the registers of the outer call. */
+#define GC_IN_MODE(thread, mode)                                                         \
+    gc__mode_scope GC__NAME(gc__mode) __attribute__((cleanup(gc__mode_leave), unused)) = \
+        gc__mode_enter((thread), (mode))
 
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
-static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
+static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
     /* Before anything else, so that they hold what the caller holds. */
     if (mode == GC_PREEMPTIVE) gc__save_registers(thread->registers);
     return gc__set_mode(thread, mode);
@@ -112,9 +115,23 @@ static inline gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
 typedef struct gc__mode_scope {
     gc_thread *thread;
     gc_mode former;
+    uintptr_t registers[GC__SAVED_REGISTERS]; /* that were saved when the former mode was entered */
 } gc__mode_scope;
 
-static inline void gc__mode_leave(gc__mode_scope *scope) { gc_set_mode(scope->thread, scope->former); }
+static inline __attribute__((always_inline)) gc__mode_scope gc__mode_enter(gc_thread *thread, gc_mode mode) {
+    gc__mode_scope scope;
+    for (int i = 0; i < GC__SAVED_REGISTERS; i++) scope.registers[i] = thread->registers[i];
+    scope.thread = thread;
+    scope.former = gc_set_mode(thread, mode);
+    return scope;
+}
+
+static inline void gc__mode_leave(gc__mode_scope *scope) {
+    gc_thread *thread = scope->thread;
+    if (scope->former == GC_PREEMPTIVE && gc_get_mode(thread) != GC_PREEMPTIVE)
+        for (int i = 0; i < GC__SAVED_REGISTERS; i++) thread->registers[i] = scope->registers[i];
+    gc__set_mode(thread, scope->former);
+}
 
 /* Coroutines and fibers: a stack has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
    scanned conservatively, so is the native stack from where it was left to `base`, its highest address; `base` may be NULL

@@ -412,6 +412,7 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     gc__emitter e;
     memset(&e, 0, sizeof e);
     memset(code, 0, sizeof *code);
+    if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;
     e.code = code;
     e.tables = tables;
     e.leaves_by_jump = form & (GC_BARRIER_ASSIGN | GC_BARRIER_COPY) ? 1 : 0;

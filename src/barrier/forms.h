@@ -60,7 +60,8 @@
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
 
-/* *slot = ref, a field of `object`, which is what is logged: once for all its fields. */
+/* *slot = ref, a field of `object`, which is what is logged: once for all its fields. For tables of your own: gc.h takes
+   what is logged for a slot. */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);

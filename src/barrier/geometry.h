@@ -71,4 +71,6 @@
 #define GC__IS_BARRIER_at_run_time 1
 #if !GC__PASTE(GC__IS_BARRIER_, GC_BARRIER)
 #error "GC_BARRIER must be a name from the list GC_BARRIERS, such as rank_sum or bit_region, or at_run_time"
+#undef GC_BARRIER
+#define GC_BARRIER rank_sum
 #endif

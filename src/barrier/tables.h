@@ -102,8 +102,10 @@ static inline gc__barrier_parts gc__barrier_parts_of(gc_barrier barrier) {
     return parts[barrier];
 }
 
-/* The barrier's name, as in GC_BARRIERS. */
-static inline const char *gc_barrier_name(gc_barrier barrier) { return gc__barrier_parts_of(barrier).name; }
+/* The barrier's name, as in GC_BARRIERS; "unknown" for other numbers. */
+static inline const char *gc_barrier_name(gc_barrier barrier) {
+    return (unsigned)barrier < GC_BARRIER_COUNT ? gc__barrier_parts_of(barrier).name : "unknown";
+}
 
 /* The barrier of that name; GC_BARRIER_COUNT if there is none. */
 static inline gc_barrier gc_barrier_named(const char *name) {

@@ -6,10 +6,14 @@
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     uintptr_t hash = (uintptr_t)gc__os_stack_hash();
-    for (size_t i = 0; i < heap->stacks_seen.count; i++)
-        if (heap->stacks_seen.words[i] == hash) return false;
-    gc__words_push(&heap->stacks_seen, hash);
-    return true;
+    gc__words *seen = &heap->stacks_seen;
+    size_t i = 0;
+    gc__lock_take(&heap->roots_lock);
+    while (i < seen->count && seen->words[i] != hash) i++;
+    bool is_new = i == seen->count;
+    if (is_new) gc__words_push(seen, hash);
+    gc__lock_release(&heap->roots_lock);
+    return is_new;
 }
 
 GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {

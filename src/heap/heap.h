@@ -202,6 +202,8 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
+    if (gc__tables.watch) /* what was stored there before is not news of the objects to come */
+        memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, generation, true);
     return region;
 }

@@ -75,8 +75,8 @@ GC__FN void gc__barrier_use(gc_barrier barrier) {
 GC__FN gc_result gc__barrier_refuses(const gc_heap *heap) {
     if (gc__barrier_in_force != GC_BARRIER_NONE || heap->options.non_generational) return GC_OK;
     return gc__fail(GC_ERROR_OPTION,
-                    "a heap with generations needs a write barrier, and `none` is in force: set "
-                    "options.non_generational, or compile with another GC_BARRIER, or call gc_switch_barrier");
+                    "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
+                    "options.non_generational, or choose another barrier by GC_BARRIER or gc_switch_barrier");
 }
 
 /* Makes the heap one of those that are told. */
@@ -138,23 +138,38 @@ GC__FN void gc__bounds_tighten(gc_heap *heap) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. One of
-   those may be about to write an entry; its own heap's collection, which stops it, finds that. */
+#define GC__LOG_DONE 1 /* an entry that is a dirty card; 0: a mutator of another heap is about to write it */
+
+/* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
+GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
+    memset((void *)gc__log_start, 0, end - gc__log_start);
+    gc__log_flushed = end;
+    if (__atomic_compare_exchange_n(&gc__the_log.next, &next, gc__log_start, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        gc__log_flushed = gc__log_start;
+}
+
+/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. */
 GC__FN void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
-    uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE);
+    uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE), gap = 0;
     uintptr_t end = next < gc__the_log.limit ? next : gc__the_log.limit;
-    for (; gc__log_flushed < end; gc__log_flushed += 8) {
-        uintptr_t slot = __atomic_exchange_n((gc_word *)gc__log_flushed, 0, __ATOMIC_ACQ_REL);
-        if (!slot) break;
+    for (uintptr_t entry = gc__log_flushed; entry < end; entry += 8) {
+        uintptr_t slot = __atomic_load_n((gc_word *)entry, __ATOMIC_ACQUIRE);
+        if (!slot && !gap) gap = entry;
+        if (slot <= GC__LOG_DONE) continue;
         uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
+        __atomic_store_n((gc_word *)entry, (uintptr_t)GC__LOG_DONE, __ATOMIC_RELAXED);
         __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
-    if (gc__log_flushed == end &&
-        __atomic_compare_exchange_n(&gc__the_log.next, &next, gc__log_start, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        gc__log_flushed = gc__log_start;
+    /* What found the log full has its bit set and its card dirty, but no entry. */
+    if (next > gc__the_log.limit)
+        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__the_arena.bytes >> 6);
+    if (gap)
+        gc__log_flushed = gap;
+    else
+        gc__log_reset(next, end);
     gc__lock_release(&gc__barrier_lock);
 }
 
@@ -169,9 +184,9 @@ GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
         return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
     for (gc_heap *heap = gc__heaps; heap && barrier == GC_BARRIER_NONE; heap = heap->next_heap)
         if (!heap->options.non_generational)
-            return gc__fail(GC_ERROR_OPTION,
-                            "gc_switch_barrier: a heap with generations needs a write barrier, and `none` is none: set "
-                            "options.non_generational");
+            return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
+                                             "write barrier: \"none\" is for heaps with "
+                                             "options.non_generational only");
     return gc__heaps ? gc__barrier_reserve(barrier) : GC_OK;
 }
 

@@ -108,11 +108,11 @@ static void (*gc__os_end)(void);
 
 GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
-    gc__os_end();
+    __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)();
 }
 GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
 GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
-    gc__os_end = f;
+    __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     pthread_once(&gc__os_end_once, gc__os_end_create);
     return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
 }

@@ -5,6 +5,7 @@
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
+    for (gc_frame *frame = thread->own_stack.frames; frame; frame = frame->previous) frame->thread = NULL;
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
@@ -20,6 +21,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__heap_lock(heap);
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
+    thread->stack->thread = NULL; /* a fiber's, maybe */
     gc_thread **link = &heap->threads;
     while (*link != thread) link = &(*link)->next;
     *link = thread->next;
@@ -35,11 +37,11 @@ GC__FN void gc__thread_ended(void) {
             gc__thread_forget(thread);
             continue;
         }
-        const gc_frame_site *site = thread->frames ? thread->frames->site : NULL;
         char message[256];
-        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped%s%s%s",
-                 thread->name ? thread->name : "(unnamed)", site ? ", first those of GC_ROOTS(" : "",
-                 site ? site->names : "", site ? ")" : "");
+        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
+                 thread->name ? thread->name : "(unnamed)");
+        thread->frames = thread->own_stack.frames = NULL; /* they were on its stack, which is no more */
+        thread->conservative = false;
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
@@ -94,6 +96,8 @@ GC_API void gc_thread_detach(gc_thread *thread) {
               "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
+    GC_ASSERT(thread->stack == &thread->own_stack,
+              "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
     gc__thread_leave(thread);
 }
@@ -138,6 +142,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
+    stack->frames = NULL; /* they are the thread's while it runs there */
     thread->stack_base = stack->base;
 }
 
