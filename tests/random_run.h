@@ -175,6 +175,7 @@ static void world_open(world *w, const mode *m, uint64_t seed) {
     w->options.keep_memory = one_in(&w->random, 3);
     m->options(w, &w->options);
     if (GC__BARRIER_CHOSEN == GC_BARRIER_NONE) w->options.non_generational = true;
+    if (GC__BARRIER_CHOSEN == GC_BARRIER_COUNT && gc_current_barrier() == GC_BARRIER_NONE) gc_switch_barrier(GC_BARRIER_RANK_SUM);
     if (run.barrier && gc_switch_barrier(gc_barrier_named(run.barrier)) != GC_OK) wrong("--barrier: %s", gc_last_message());
     w->heap = gc_heap_create(&w->options);
     w->thread = w->heap ? gc_thread_attach(w->heap) : NULL;
