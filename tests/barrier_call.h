@@ -3,7 +3,19 @@
 
 #include "barrier_world.h"
 
-enum { STORE, CHECKED, AFTER, ASSIGN, ASSIGN_CHECKED, COPY_ONE, COPY_ONE_CHECKED, COPY_RUN, COPY_RUN_CHECKED, FORMS };
+enum {
+    STORE,
+    CHECKED,
+    AFTER,
+    AFTER_CHECKED,
+    ASSIGN,
+    ASSIGN_CHECKED,
+    COPY_ONE,
+    COPY_ONE_CHECKED,
+    COPY_RUN,
+    COPY_RUN_CHECKED,
+    FORMS
+};
 typedef struct form {
     const char *name;
     bool checked;
@@ -15,6 +27,7 @@ static const form forms[FORMS] = {
     {"store", false, GC_BARRIER_STORE, false, false, 1},
     {"checked", true, GC_BARRIER_CHECKED, false, false, 1},
     {"after", false, 0, false, false, 1},
+    {"after_checked", true, 0, false, false, 1},
     {"assign", false, GC_BARRIER_ASSIGN, true, false, 1},
     {"assign_checked", true, GC_BARRIER_ASSIGN | GC_BARRIER_CHECKED, true, false, 1},
     {"copy of one", false, GC_BARRIER_COPY, false, true, 1},
@@ -27,10 +40,10 @@ enum { INLINE, PORTABLE, AT_RUN_TIME, POINTERS, EMITTED, GROUPS };
 static const char *const group_names[GROUPS] = {"inline", "in C", "in C, chosen at run time", "through pointers",
                                                 "emitted"};
 
-/* C has no assign and copy of its own, and emitted code no after. */
+/* Each barrier's C has only its shortest forms here, since a copy of them all takes long to compile. */
 static inline bool group_has(int group, int f) {
-    if (group == EMITTED) return f != AFTER;
-    return (group != PORTABLE && group != AT_RUN_TIME) || f <= AFTER;
+    if (f == AFTER_CHECKED) return group == INLINE || group == POINTERS;
+    return group == PORTABLE ? f <= AFTER : group != EMITTED || f != AFTER;
 }
 
 /* Arguments and, of assign, results. */
@@ -44,50 +57,62 @@ typedef struct call {
 } call;
 
 #define NOINLINE __attribute__((noinline))
-#define CALL_COPY(name) name(&tables, c->slot, c->source, c->count)
-#define CALL_FORMS(store, checked, after, assign, assign_checked, copy, copy_checked) \
-    c->to = c->slot, c->from = c->source;                                             \
-    switch (f) {                                                                      \
-    case STORE:                                                                       \
-        store(&tables, c->slot, *c->source);                                          \
-        break;                                                                        \
-    case CHECKED:                                                                     \
-        checked(&tables, c->slot, *c->source);                                        \
-        break;                                                                        \
-    case AFTER:                                                                       \
-        *(gc_word *)c->slot = (uintptr_t)*c->source;                                  \
-        after(&tables, c->slot, *c->source);                                          \
-        break;                                                                        \
-    case ASSIGN:                                                                      \
-        assign(&tables, &c->to, &c->from);                                            \
-        break;                                                                        \
-    case ASSIGN_CHECKED:                                                              \
-        assign_checked(&tables, &c->to, &c->from);                                    \
-        break;                                                                        \
-    case COPY_ONE:                                                                    \
-    case COPY_RUN:                                                                    \
-        CALL_COPY(copy);                                                              \
-        break;                                                                        \
-    default:                                                                          \
-        CALL_COPY(copy_checked);                                                      \
-        break;                                                                        \
+#define CALL_FORMS(store, checked, after, after_checked, assign, assign_checked, copy, copy_checked) \
+    c->to = c->slot, c->from = c->source;                                                            \
+    if (f == AFTER || f == AFTER_CHECKED) *(gc_word *)c->slot = (uintptr_t)*c->source;               \
+    switch (f) {                                                                                     \
+    case STORE:                                                                                      \
+        store(&tables, c->slot, *c->source);                                                         \
+        break;                                                                                       \
+    case CHECKED:                                                                                    \
+        checked(&tables, c->slot, *c->source);                                                       \
+        break;                                                                                       \
+    case AFTER:                                                                                      \
+        after(&tables, c->slot, *c->source);                                                         \
+        break;                                                                                       \
+    case AFTER_CHECKED:                                                                              \
+        after_checked(&tables, c->slot, *c->source);                                                 \
+        break;                                                                                       \
+    case ASSIGN:                                                                                     \
+        assign(&tables, &c->to, &c->from);                                                           \
+        break;                                                                                       \
+    case ASSIGN_CHECKED:                                                                             \
+        assign_checked(&tables, &c->to, &c->from);                                                   \
+        break;                                                                                       \
+    case COPY_ONE:                                                                                   \
+    case COPY_RUN:                                                                                   \
+        copy(&tables, c->slot, c->source, c->count);                                                 \
+        break;                                                                                       \
+    default:                                                                                         \
+        copy_checked(&tables, c->slot, c->source, c->count);                                         \
+        break;                                                                                       \
     }
 
-#define INLINE_CALL(name, NAME, watch, filter, mark)                                                   \
-    static NOINLINE void call_inline_##name(int f, call *c) {                                          \
-        CALL_FORMS(gc_barrier_store_##name, gc_barrier_checked_##name, gc_barrier_after_##name,        \
-                   gc_barrier_assign_##name, gc_barrier_assign_checked_##name, gc_barrier_copy_##name, \
-                   gc_barrier_copy_checked_##name)                                                     \
-    }                                                                                                  \
-    static NOINLINE void call_c_##name(int f, call *c) {                                               \
-        if (f == STORE) gc_barrier_store_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);           \
-        if (f == CHECKED) gc_barrier_checked_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);       \
-        if (f == AFTER) {                                                                              \
-            *(gc_word *)c->slot = (uintptr_t)*c->source;                                               \
-            gc_barrier_after_c(GC_BARRIER_##NAME, &tables, c->slot, *c->source);                       \
-        }                                                                                              \
+/* In C, of the barrier B. There is no after_checked. */
+#define C_STORE(t, slot, ref) gc_barrier_store_c(B, t, slot, ref)
+#define C_CHECKED(t, slot, ref) gc_barrier_checked_c(B, t, slot, ref)
+#define C_AFTER(t, slot, ref) gc_barrier_after_c(B, t, slot, ref)
+#define C_AFTER_CHECKED(t, slot, ref) abort()
+#define C_ASSIGN(t, to, from) gc_barrier_assign_c(B, t, to, from)
+#define C_ASSIGN_CHECKED(t, to, from) gc_barrier_assign_checked_c(B, t, to, from)
+#define C_COPY(t, to, from, count) gc_barrier_copy_c(B, t, to, from, count)
+#define C_COPY_CHECKED(t, to, from, count) gc_barrier_copy_checked_c(B, t, to, from, count)
+
+#define CALLERS(name, NAME, watch, filter, mark)                                                                \
+    static NOINLINE void call_inline_##name(int f, call *c) {                                                   \
+        CALL_FORMS(gc_barrier_store_##name, gc_barrier_checked_##name, gc_barrier_after_##name,                 \
+                   gc_barrier_after_checked_##name, gc_barrier_assign_##name, gc_barrier_assign_checked_##name, \
+                   gc_barrier_copy_##name, gc_barrier_copy_checked_##name)                                      \
+    }                                                                                                           \
+    static NOINLINE void call_c_##name(int f, call *c) {                                                        \
+        const gc_barrier B = GC_BARRIER_##NAME;                                                                 \
+        if (f == STORE) C_STORE(&tables, c->slot, *c->source);                                                  \
+        if (f == CHECKED) C_CHECKED(&tables, c->slot, *c->source);                                              \
+        if (f != AFTER) return;                                                                                 \
+        *(gc_word *)c->slot = (uintptr_t)*c->source;                                                            \
+        C_AFTER(&tables, c->slot, *c->source);                                                                  \
     }
-GC_BARRIERS(INLINE_CALL)
+GC_BARRIERS(CALLERS)
 
 typedef void caller(int f, call *c);
 #define INLINE_CALLER(name, NAME, watch, filter, mark) call_inline_##name,
@@ -96,17 +121,13 @@ static caller *const inline_callers[] = {GC_BARRIERS(INLINE_CALLER)};
 static caller *const c_callers[] = {GC_BARRIERS(C_CALLER)};
 
 static NOINLINE void call_at_run_time(int f, call *c) {
-    if (f == STORE) gc_barrier_store_c(c->barrier, &tables, c->slot, *c->source);
-    if (f == CHECKED) gc_barrier_checked_c(c->barrier, &tables, c->slot, *c->source);
-    if (f == AFTER) {
-        *(gc_word *)c->slot = (uintptr_t)*c->source;
-        gc_barrier_after_c(c->barrier, &tables, c->slot, *c->source);
-    }
+    const gc_barrier B = c->barrier;
+    CALL_FORMS(C_STORE, C_CHECKED, C_AFTER, C_AFTER_CHECKED, C_ASSIGN, C_ASSIGN_CHECKED, C_COPY, C_COPY_CHECKED)
 }
 
 static inline void call_pointers(int f, call *c) {
     const gc_barrier_functions *p = gc_barrier_functions_of(c->barrier);
-    CALL_FORMS(p->store, p->checked, p->after, p->assign, p->assign_checked, p->copy, p->copy_checked)
+    CALL_FORMS(p->store, p->checked, p->after, p->after_checked, p->assign, p->assign_checked, p->copy, p->copy_checked)
 }
 
 /* Emitted code: written through one mapping of a page, executed through another. */

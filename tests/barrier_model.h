@@ -109,6 +109,7 @@ static inline void model_after(const model *m, uintptr_t object, uintptr_t slot,
     if (!model_passes(m, slot, ref)) return;
     switch (m->mark) {
     case MARK_CARD:
+    case MARK_SELECT:
         model_dirty_card(slot, false);
         break;
     case MARK_BYTE:
@@ -118,7 +119,6 @@ static inline void model_after(const model *m, uintptr_t object, uintptr_t slot,
         model_dirty(slot, model_bit(slot), false);
         break;
     case MARK_ALWAYS:
-    case MARK_SELECT:
         model_dirty_card(slot, true);
         break;
     case MARK_LOG:
