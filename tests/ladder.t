@@ -39,8 +39,11 @@ for rung in 3 4 5 6; do
     all "rung $rung, at every allocation" $programs/rung$rung 'GC_VERIFY=1 GC_STRESS=allocation' \
         $scripts/mistakes.calc $scripts/window.calc
 done
-all 'rung 6, sanitized' $programs/sanitize/rung6 UBSAN_OPTIONS=print_stacktrace=1 $scripts/*.calc
-all 'rung 6, sanitized, under stress' $programs/sanitize/rung6 "$verified GC_STRESS=stack" $scripts/language.calc $scripts/mistakes.calc
+for rung in 1 2 3 4 5 6; do
+    all "rung $rung, sanitized" $programs/sanitize/rung$rung UBSAN_OPTIONS=print_stacktrace=1 $scripts/*.calc
+    all "rung $rung, sanitized, under stress" $programs/sanitize/rung$rung "$verified GC_STRESS=100" \
+        $scripts/language.calc $scripts/mistakes.calc
+done
 
 for mistake in rung3-FORGET_ROOT rung4-FORGET_BARRIER rung5-FORGET_ROOT rung5-FORGET_ADDRESS; do
     all "$mistake, without stress: it does not show" $programs/$mistake LC_ALL=C $scripts/mistakes.calc

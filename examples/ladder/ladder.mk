@@ -1,5 +1,5 @@
 # The porting ladder (docs/porting.md): build/examples/ladder/rung0 to rung6, some rungs with a mistake planted,
-# rung4-FORGET_BARRIER for example, and some of either with sanitizers.
+# rung4-FORGET_BARRIER for example, and some with sanitizers.
 ladder := build/examples/ladder
 ladder_objects := build/objects/examples/ladder
 ladder_rungs := $(patsubst examples/ladder/%.c,$(ladder)/%,$(wildcard examples/ladder/rung*.c))
@@ -26,7 +26,7 @@ $(eval $(call ladder_program,,rung4,-FORGET_BARRIER))
 $(eval $(call ladder_program,,rung5,-FORGET_ROOT))
 $(eval $(call ladder_program,,rung5,-FORGET_ADDRESS))
 $(eval $(call ladder_program,sanitize/,rung3,-FORGET_ROOT,-O1 -DGC_DEBUG=2 $(sanitize)))
-$(eval $(call ladder_program,sanitize/,rung6,,-O1 -DGC_DEBUG=2 $(sanitize)))
+$(foreach rung,rung1 rung2 rung3 rung4 rung5 rung6,$(eval $(call ladder_program,sanitize/,$(rung),,-O1 -DGC_DEBUG=2 $(sanitize))))
 
 .PHONY: ladder ladder-build
 ladder: $(ladder_rungs) ## build the rungs of the porting ladder, and measure them

@@ -203,7 +203,7 @@ static void table_set(table *t, value key, value v) {
         t->count++;
         gc_store_value(gc, &entry[0], key);
     }
-#ifndef FORGET_BARRIER /* the same */
+#ifndef FORGET_BARRIER /* a mistake to plant: docs/porting.md */
     gc_store_value(gc, &entry[1], v);
 #else
     entry[1] = v;
@@ -248,10 +248,10 @@ static void set_index(int line, value a, value b, value v) {
 }
 
 static value binary(frame *f, const node *n) {
-    value a = NIL, b = NIL;
-    GC_ROOT_VALUES(gc, a, b);
-    a = eval(f, n->a);
-    b = eval(f, n->b);
+    value a = eval(f, n->a);
+    GC_ROOT_VALUES(gc, a);
+    value b = eval(f, n->b);
+    GC_ROOT_VALUES(gc, b);
     if (n->op == '=' || n->op == '!') return boolean(is_equal(a, b) == (n->op == '='));
     if (is_number(a) && is_number(b)) return arithmetic(n, number_of(a), number_of(b));
     if (n->op != '+' || !is_kind(a, KIND_STRING) || !is_kind(b, KIND_STRING))
@@ -261,13 +261,12 @@ static value binary(frame *f, const node *n) {
 
 static value list_literal(frame *f, const node *n) {
     list *l = new_list((size_t)n->count);
-    value v = NIL;
 #ifndef FORGET_ROOT /* a mistake to plant: docs/porting.md */
     GC_ROOTS(gc, l);
 #endif
-    GC_ROOT_VALUES(gc, v);
     for (const node *item = n->items; item; item = item->next) {
-        v = eval(f, item);
+        value v = eval(f, item);
+        GC_ROOT_VALUES(gc, v);
         list_push(l, v);
     }
     return value_of(l);
@@ -275,12 +274,12 @@ static value list_literal(frame *f, const node *n) {
 
 static value table_literal(frame *f, const node *n) {
     table *t = new_table();
-    value key = NIL, v = NIL;
     GC_ROOTS(gc, t);
-    GC_ROOT_VALUES(gc, key, v);
     for (const node *item = n->items; item; item = item->next->next) {
-        key = eval(f, item);
-        v = eval(f, item->next);
+        value key = eval(f, item);
+        GC_ROOT_VALUES(gc, key);
+        value v = eval(f, item->next);
+        GC_ROOT_VALUES(gc, v);
         set_index(n->line, value_of(t), key, v);
     }
     return value_of(t);
@@ -348,11 +347,9 @@ static value eval(frame *f, const node *n) {
     case NODE_CALL:
         return call(f, n);
     case NODE_INDEX: {
-        value b = NIL;
-        a = NIL;
-        GC_ROOT_VALUES(gc, a, b);
         a = eval(f, n->a);
-        b = eval(f, n->b);
+        GC_ROOT_VALUES(gc, a);
+        value b = eval(f, n->b);
         return get_index(n->line, a, b);
     }
     case NODE_AND:
@@ -387,11 +384,12 @@ static void assign(frame *f, const node *n) {
         gc_store_value(gc, place(f, target), v);
         return;
     }
-    value a = NIL, b = NIL, v = NIL;
-    GC_ROOT_VALUES(gc, a, b, v);
-    a = eval(f, target->a);
-    b = eval(f, target->b);
-    v = eval(f, n->b);
+    value a = eval(f, target->a);
+    GC_ROOT_VALUES(gc, a);
+    value b = eval(f, target->b);
+    GC_ROOT_VALUES(gc, b);
+    value v = eval(f, n->b);
+    GC_ROOT_VALUES(gc, v);
     set_index(n->line, a, b, v);
 }
 

@@ -20,17 +20,18 @@ typedef struct array { /* what lists and tables consist of */
 
 typedef struct list {
     object header;
-    uint64_t identity; /* what it is hashed by as a key; 0: not yet known */
     size_t count;
     array *items; /* with room for more */
+    /* What it is hashed by as a key; 0: not yet known. */
+    uint64_t identity;
 } list;
 
 typedef struct table {
     object header;
-    uint64_t identity; /* what it is hashed by as a key; 0: not yet known */
-    size_t count;      /* of keys */
-    size_t used;       /* of entries, removed ones included */
-    array *entries;    /* keys and values by turns; their number is a power of two */
+    size_t count;   /* of keys */
+    size_t used;    /* of entries, removed ones included */
+    array *entries; /* keys and values by turns; their number is a power of two */
+    uint64_t identity;
 } table;
 
 typedef struct cell { /* a local variable that closures refer to */
@@ -41,7 +42,7 @@ typedef struct cell { /* a local variable that closures refer to */
 typedef struct closure {
     object header;
     size_t length;
-    uint64_t identity; /* the same */
+    uint64_t identity;
     const function *code;
     cell *cells[];
 } closure;
@@ -133,7 +134,7 @@ static string *concatenate(const string *a, const string *b) {
 }
 
 static string *substring(const string *s, size_t start, size_t length) {
-#ifdef FORGET_ADDRESS /* the same */
+#ifdef FORGET_ADDRESS /* a mistake to plant: docs/porting.md */
     return new_string(s->bytes + start, length);
 #endif
     GC_ROOTS(gc, s);
@@ -203,10 +204,9 @@ static value *find(array *entries, value key) {
 
 /* New entries, without the removed ones. */
 static void table_grow(table *t) {
-    size_t length = t->entries->length;
-    GC_ROOTS(gc, t);
-    array *entries = new_array(t->count * 4 >= length ? length * 2 : length);
     array *old = t->entries;
+    GC_ROOTS(gc, t, old);
+    array *entries = new_array(t->count * 4 >= old->length ? old->length * 2 : old->length);
     for (size_t i = 0; i < old->length; i += 2) {
         if (!is_live(&old->items[i])) continue;
         value *entry = find(entries, old->items[i]);
@@ -232,7 +232,7 @@ static void table_set(table *t, value key, value v) {
         t->count++;
         gc_store_value(gc, &entry[0], key);
     }
-#ifndef FORGET_BARRIER /* the same */
+#ifndef FORGET_BARRIER /* a mistake to plant: docs/porting.md */
     gc_store_value(gc, &entry[1], v);
 #else
     entry[1] = v;
@@ -277,10 +277,10 @@ static void set_index(int line, value a, value b, value v) {
 }
 
 static value binary(frame *f, const node *n) {
-    value a = NIL, b = NIL;
-    GC_ROOT_VALUES(gc, a, b);
-    a = eval(f, n->a);
-    b = eval(f, n->b);
+    value a = eval(f, n->a);
+    GC_ROOT_VALUES(gc, a);
+    value b = eval(f, n->b);
+    GC_ROOT_VALUES(gc, b);
     if (n->op == '=' || n->op == '!') return boolean(is_equal(a, b) == (n->op == '='));
     if (is_number(a) && is_number(b)) return arithmetic(n, number_of(a), number_of(b));
     if (n->op != '+' || !is_kind(a, KIND_STRING) || !is_kind(b, KIND_STRING))
@@ -290,13 +290,12 @@ static value binary(frame *f, const node *n) {
 
 static value list_literal(frame *f, const node *n) {
     list *l = new_list((size_t)n->count);
-    value v = NIL;
 #ifndef FORGET_ROOT /* a mistake to plant: docs/porting.md */
     GC_ROOTS(gc, l);
 #endif
-    GC_ROOT_VALUES(gc, v);
     for (const node *item = n->items; item; item = item->next) {
-        v = eval(f, item);
+        value v = eval(f, item);
+        GC_ROOT_VALUES(gc, v);
         list_push(l, v);
     }
     return value_of(l);
@@ -304,12 +303,12 @@ static value list_literal(frame *f, const node *n) {
 
 static value table_literal(frame *f, const node *n) {
     table *t = new_table();
-    value key = NIL, v = NIL;
     GC_ROOTS(gc, t);
-    GC_ROOT_VALUES(gc, key, v);
     for (const node *item = n->items; item; item = item->next->next) {
-        key = eval(f, item);
-        v = eval(f, item->next);
+        value key = eval(f, item);
+        GC_ROOT_VALUES(gc, key);
+        value v = eval(f, item->next);
+        GC_ROOT_VALUES(gc, v);
         set_index(n->line, value_of(t), key, v);
     }
     return value_of(t);
@@ -377,11 +376,9 @@ static value eval(frame *f, const node *n) {
     case NODE_CALL:
         return call(f, n);
     case NODE_INDEX: {
-        value b = NIL;
-        a = NIL;
-        GC_ROOT_VALUES(gc, a, b);
         a = eval(f, n->a);
-        b = eval(f, n->b);
+        GC_ROOT_VALUES(gc, a);
+        value b = eval(f, n->b);
         return get_index(n->line, a, b);
     }
     case NODE_AND:
@@ -416,11 +413,12 @@ static void assign(frame *f, const node *n) {
         gc_store_value(gc, place(f, target), v);
         return;
     }
-    value a = NIL, b = NIL, v = NIL;
-    GC_ROOT_VALUES(gc, a, b, v);
-    a = eval(f, target->a);
-    b = eval(f, target->b);
-    v = eval(f, n->b);
+    value a = eval(f, target->a);
+    GC_ROOT_VALUES(gc, a);
+    value b = eval(f, target->b);
+    GC_ROOT_VALUES(gc, b);
+    value v = eval(f, n->b);
+    GC_ROOT_VALUES(gc, v);
     set_index(n->line, a, b, v);
 }
 
@@ -491,8 +489,9 @@ static value builtin_shift(value *arguments, int count) {
 }
 
 static value builtin_keys(value *arguments, int count) {
-    list *l = new_list(((table *)want("keys", arguments[0], KIND_TABLE, "table"))->count);
-    const table *t = table_of(arguments[0]);
+    const table *t = want("keys", arguments[0], KIND_TABLE, "table");
+    GC_ROOTS(gc, t);
+    list *l = new_list(t->count);
     (void)count;
     for (size_t i = 0; i < t->entries->length; i += 2)
         if (is_live(&t->entries->items[i])) list_push(l, t->entries->items[i]);

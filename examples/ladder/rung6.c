@@ -20,17 +20,18 @@ typedef struct array { /* what lists and tables consist of */
 
 typedef struct list {
     object header;
-    uint64_t identity; /* what it is hashed by as a key; 0: not yet known */
     size_t count;
     array *items; /* with room for more */
+    /* What it is hashed by as a key; 0: not yet known. */
+    uint64_t identity;
 } list;
 
 typedef struct table {
     object header;
-    uint64_t identity; /* what it is hashed by as a key; 0: not yet known */
-    size_t count;      /* of keys */
-    size_t used;       /* of entries, removed ones included */
-    array *entries;    /* keys and values by turns; their number is a power of two */
+    size_t count;   /* of keys */
+    size_t used;    /* of entries, removed ones included */
+    array *entries; /* keys and values by turns; their number is a power of two */
+    uint64_t identity;
 } table;
 
 typedef struct cell { /* a local variable that closures refer to */
@@ -41,7 +42,7 @@ typedef struct cell { /* a local variable that closures refer to */
 typedef struct closure {
     object header;
     size_t length;
-    uint64_t identity; /* the same */
+    uint64_t identity;
     const function *code;
     cell *cells[];
 } closure;
@@ -220,10 +221,9 @@ static value *find(array *entries, value key) {
 
 /* New entries, without the removed ones. */
 static void table_grow(table *t) {
-    size_t length = t->entries->length;
-    GC_ROOTS(gc, t);
-    array *entries = new_array(t->count * 4 >= length ? length * 2 : length);
     array *old = t->entries;
+    GC_ROOTS(gc, t, old);
+    array *entries = new_array(t->count * 4 >= old->length ? old->length * 2 : old->length);
     for (size_t i = 0; i < old->length; i += 2) {
         if (!is_live(&old->items[i])) continue;
         value *entry = find(entries, old->items[i]);
@@ -251,11 +251,7 @@ static void table_set(table *t, value key, value v) {
         t->count++;
         gc_store_value(gc, &entry[0], key);
     }
-#ifndef FORGET_BARRIER /* the same */
     gc_store_value(gc, &entry[1], v);
-#else
-    entry[1] = v;
-#endif
 }
 
 static void table_remove(table *t, value key) {
@@ -507,8 +503,9 @@ static value builtin_shift(value *arguments, int count) {
 }
 
 static value builtin_keys(value *arguments, int count) {
-    list *l = new_list(((table *)want("keys", arguments[0], KIND_TABLE, "table"))->count);
-    const table *t = table_of(arguments[0]);
+    const table *t = want("keys", arguments[0], KIND_TABLE, "table");
+    GC_ROOTS(gc, t);
+    list *l = new_list(t->count);
     (void)count;
     for (size_t i = 0; i < t->entries->length; i += 2)
         if (is_live(&t->entries->items[i])) list_push(l, t->entries->items[i]);
