@@ -539,7 +539,7 @@ static inline void gc_safepoint(gc_thread *thread) {
                                                      (flags_) | GC__ROOT_CONTIGUOUS};                 \
     gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                        \
         (thread)->frames, &GC__NAME(gc__site), (thread), (size_t)(count_), (void **)(void *)(first)}; \
-    (thread)->frames = &GC__NAME(gc__frame)
+    (thread)->frames = gc__frame_written(&GC__NAME(gc__frame))
 
 #define GC__ROOTS(thread_, flags_, ...)                                                                                \
     void *GC__NAME(gc__slots)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                              \
@@ -547,10 +547,16 @@ static inline void gc_safepoint(gc_thread *thread) {
     gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                         \
         (thread_)->frames, &GC__NAME(gc__site), (thread_), sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], \
         GC__NAME(gc__slots)};                                                                                          \
-    (thread_)->frames = &GC__NAME(gc__frame)
+    (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame))
 /* A variable that is not one word, an array for example, does not compile: GC_ROOT_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) \
     (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
+/* The frame is in memory before it is in force: the compiler could write it after a load that faults, and the report of
+   such a fault lists frames. */
+static inline gc_frame *gc__frame_written(gc_frame *frame) {
+    __asm__("" : "+r"(frame) : "m"(*frame));
+    return frame;
+}
 #define GC__NAME(prefix) GC__NAME2(prefix, __LINE__)
 #define GC__NAME2(prefix, line) GC__NAME3(prefix, line)
 #define GC__NAME3(prefix, line) prefix##line
