@@ -31,13 +31,13 @@ is "$(for script in "$scripts"/*.calc; do [ -s "${script%.calc}.expected" ] || e
 for rung in 0 1 2 3 4 5 6; do all "rung $rung" $programs/rung$rung LC_ALL=C $scripts/*.calc; done
 for rung in 1 2; do
     all "rung $rung, verified" $programs/rung$rung "$verified GC_STRESS=50" $scripts/*.calc
-    all "rung $rung, at every allocation" $programs/rung$rung 'GC_VERIFY=1 GC_STRESS=allocation' $scripts/window.calc
+    all "rung $rung, at every allocation" $programs/rung$rung 'GC_VERIFY=1 GC_STRESS=allocation' \
+        $scripts/language.calc $scripts/window.calc
 done
 for rung in 3 4 5 6; do
     all "rung $rung, stress by stack" $programs/rung$rung "$verified GC_STRESS=stack" $scripts/*.calc
-    all "rung $rung, at every 20th allocation" $programs/rung$rung "$verified GC_STRESS=20" $scripts/language.calc
     all "rung $rung, at every allocation" $programs/rung$rung 'GC_VERIFY=1 GC_STRESS=allocation' \
-        $scripts/mistakes.calc $scripts/window.calc
+        $scripts/language.calc $scripts/mistakes.calc $scripts/window.calc
 done
 for rung in 1 2 3 4 5 6; do
     all "rung $rung, sanitized" $programs/sanitize/rung$rung UBSAN_OPTIONS=print_stacktrace=1 $scripts/*.calc
