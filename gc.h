@@ -2592,12 +2592,28 @@ GC__FN bool gc__barrier_is_idle(const void *slot) {
     return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
 }
 
+/* For slots of one old object: those in a dirty card need no barrier. */
+GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
+    while (count) {
+        size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
+        size_t some = in_card < count ? in_card : count;
+        if (!gc__card_is_dirty((uintptr_t)slot))
+            for (size_t i = 0; i < some; i++) gc__barrier_after_word(&slot[i], slot[i], value);
+        slot += some;
+        count -= some;
+    }
+}
+
 GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc_word *slot = (gc_word *)slots;
+    bool value = (flags & GC_ROOT_VALUE) != 0;
     (void)thread;
     gc__store_shadow(slots, count);
     if (!count || gc__barrier_is_idle(slots)) return;
-    for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], (flags & GC_ROOT_VALUE) != 0);
+    if (GC__BARRIER_ANYWHERE)
+        gc__barrier_after_cards(slot, count, value);
+    else
+        for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
 }
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
@@ -2606,23 +2622,10 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
     gc__store_shadow(destination, count);
 }
 
-GC__FN void gc__copy_value(gc_word *to, uintptr_t word) {
-    *to = word;
-    gc__barrier_after_word(to, word, true);
-}
-
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
-    gc_word *to = (gc_word *)destination;
-    const gc_word *from = (const gc_word *)source;
-    (void)thread;
     if (!count) return;
-    if (gc__barrier_is_idle(destination))
-        memmove(destination, source, count * 8);
-    else if ((uintptr_t)destination - (uintptr_t)source >= count * 8)
-        for (size_t i = 0; i < count; i++) gc__copy_value(&to[i], from[i]);
-    else
-        for (size_t i = count; i-- > 0;) gc__copy_value(&to[i], from[i]);
-    gc__store_shadow(destination, count);
+    memmove(destination, source, count * 8);
+    gc_stored_range(thread, destination, count, GC_ROOT_VALUE);
 }
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
