@@ -673,7 +673,7 @@ GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsign
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one
    pass. The destination lies in one object, or outside the heap. */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* The same for tagged values. */
+/* The same for tagged values, which are looked at in a second pass, and only those in clean cards of an old object. */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 
 /* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the

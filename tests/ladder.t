@@ -67,8 +67,8 @@ type.calc:2: error: this operator does not take a number and a string
 name.calc:1: error: b is not defined' "rung $rung, errors of scripts"
 done
 
-# docs/porting.md: each command in it prints each line that it shows, but for addresses, and counts of collections.
-normal() { sed -E 's/0x[0-9a-f]+/0x/g; s/(collection|generation) [0-9]+/\1/g; s/[ \t]+$//'; }
+# docs/porting.md: each command in it prints each line that it shows, but for addresses, offsets, and counts of collections.
+normal() { sed -E 's/0x[0-9a-f]+/0x/g; s/(collection|generation|offset) [0-9]+/\1/g; s/[ \t]+$//'; }
 awk -v dir="$dir" '
     /^```/ { inside = !inside; file = ""; next }
     !inside { next }

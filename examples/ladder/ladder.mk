@@ -1,5 +1,5 @@
 # The porting ladder (docs/porting.md): build/examples/ladder/rung0 to rung6, some rungs with a mistake planted,
-# rung4-FORGET_BARRIER for example, and some with sanitizers.
+# rung4-FORGET_BARRIER for example, and some with gcc's sanitizers, whose report the page shows.
 ladder := build/examples/ladder
 ladder_objects := build/objects/examples/ladder
 ladder_rungs := $(patsubst examples/ladder/%.c,$(ladder)/%,$(wildcard examples/ladder/rung*.c))
@@ -9,16 +9,16 @@ ladder_programs := $(ladder_rungs)
 define ladder_program
 $(ladder_objects)/$(1)$(2)$(3).o: examples/ladder/$(2).c
 	@mkdir -p $$(@D)
-	$$(CC) $$(C11) $$(CFLAGS) -I. $(4) $(3:-%=-D%) -c $$< -o $$@
+	$(if $(1),gcc,$$(CC)) $$(C11) $$(CFLAGS) -I. $(4) $(3:-%=-D%) -c $$< -o $$@
 $(ladder)/$(1)$(2)$(3): $(addprefix $(ladder_objects)/$(1),$(2)$(3).o syntax.o host.o $(if $(filter rung0 rung1,$(2)),,collector.o))
 	@mkdir -p $$(@D)
-	$$(CC) -pthread $(4) $$^ -lm -o $$@
+	$(if $(1),gcc,$$(CC)) -pthread $(4) $$^ -lm -o $$@
 ladder_programs += $(ladder)/$(1)$(2)$(3)
 endef
 
 $(ladder_objects)/sanitize/%.o: examples/ladder/%.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) -O1 -g -I. -DGC_DEBUG=2 $(sanitize) -c $< -o $@
+	gcc $(C11) -O1 -g -I. -DGC_DEBUG=2 $(sanitize) -c $< -o $@
 
 $(foreach rung,$(notdir $(ladder_rungs)),$(eval $(call ladder_program,,$(rung))))
 $(eval $(call ladder_program,,rung3,-FORGET_ROOT))
