@@ -265,9 +265,10 @@ typedef struct gc_collection {
     int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
-    uint64_t pause_ns;     /* 0 at the start */
-    size_t promoted_bytes; /* survivors, moved or not; 0 at the start */
-    size_t moved_bytes;    /* the part of them that was copied; 0 at the start */
+    uint64_t pause_ns;         /* 0 at the start */
+    size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
+    size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
+    size_t conservative_bytes; /* the part of them that conservative words alone keep; 0 at the start */
 } gc_collection;
 
 typedef enum gc_stress {
@@ -361,7 +362,12 @@ typedef struct gc_stats {
     uint64_t stop_max_ns;       /* the longest that one thread has taken */
     char stop_slowest[32];      /* its name */
     uint64_t mark_stack_overflows;
-    uint64_t evacuation_failures; /* objects that stayed in place because there was no room for a copy */
+    /* What conservative words alone keep: objects that they found and nothing else reached, and (in bytes) what only those
+       lead to. At most that much is retained falsely: such a word may also be a reference. Of condemned generations. */
+    size_t conservative_objects;       /* found by the last collection */
+    size_t conservative_bytes;         /* kept by the last collection */
+    uint64_t conservative_total_bytes; /* the sum over all collections */
+    uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
 
 /* Fills *stats. Cooperative mode or stopped world; never collects. */
@@ -1737,7 +1743,8 @@ struct gc_heap {
         finished_compacting; /* number of the last collection of that generation or an older */
     gc__words roots;         /* slot | flag bits 1: value */
     gc__words interior;      /* triples: slot | value, offset, object */
-    gc__words pins;          /* objects */
+    gc__words pins;          /* objects | conservative bit 0 */
+    gc__words suspects;      /* see collect/suspects.h */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     const char *root_kind; /* while roots are visited: what reports them */
@@ -2622,7 +2629,7 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
    roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
-   pins: objects. */
+   pins: objects, bit 0 set if a conservative word found it. */
 
 
 /* Implemented by gc_handles.h. */
@@ -2630,6 +2637,7 @@ GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
 GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
 GC__SEAM void gc__handles_free_all(gc_heap *heap);
 
+#define GC__PIN_CONSERVATIVE 1
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
 typedef struct gc__root_visitor {
@@ -2675,7 +2683,7 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
         if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
         if (!object) continue; /* an address between objects */
         if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
-            ok &= gc__words_push(&heap->pins, object);
+            ok &= gc__words_push(&heap->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
         } else if (flags & GC_ROOT_INTERIOR) {
             ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
             ok &= gc__words_push(&heap->interior, ref - object);
@@ -2823,6 +2831,35 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
     if (found) return GC_OK;
     return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
 }
+/* Suspects: condemned objects that conservative words found. Their mark bits are set before the trace, for they must stay;
+   but they are scanned only when a reference reaches them, or when everything else has been traced. What is then still
+   unreached is kept by conservative words alone, and so is what only it leads to: statistics count both.
+
+   heap->suspects is an open-addressing table: object, bit 0 set once it was reached. Its count is its size, 0 or a power of
+   two, at least twice the number of suspects. */
+
+
+#define GC__SUSPECT_REACHED 1
+
+/* Room for every conservative pin; false: no memory. */
+GC__FN bool gc__suspects_reserve(gc_heap *heap) {
+    size_t found = 0, size = 16;
+    for (size_t i = 0; i < heap->pins.count; i++) found += heap->pins.words[i] & GC__PIN_CONSERVATIVE;
+    while (size < 2 * found) size *= 2;
+    heap->suspects.count = 0;
+    if (!found) return true;
+    if (!gc__words_reserve(&heap->suspects, size)) return false;
+    heap->suspects.count = size;
+    memset(heap->suspects.words, 0, size * sizeof *heap->suspects.words);
+    return true;
+}
+
+/* Where the object is in the table, or where it would be. The table is not empty. */
+GC__FN uintptr_t *gc__suspect_place(const gc__words *table, uintptr_t object) {
+    size_t last = table->count - 1, at = (size_t)((object * 0x9E3779B97F4A7C15u) >> 32) & last;
+    while (table->words[at] && (table->words[at] & ~(uintptr_t)GC__SUSPECT_REACHED) != object) at = (at + 1) & last;
+    return &table->words[at];
+}
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
    A slot found is prefetched into a small FIFO and processed some slots later, when its referent has reached the cache.
@@ -2844,6 +2881,7 @@ typedef struct gc__tracer {
     unsigned fifo_next;       /* counts up */
     bool remember;            /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
+    bool suspects; /* there are some */
     bool no_room[GC_GENERATIONS];
 } gc__tracer;
 
@@ -2919,8 +2957,19 @@ GC__FN void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 8) GC__WORD(to + i) = GC__WORD(from + i);
 }
 
+/* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
+GC__FN void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
+    uintptr_t *place = gc__suspect_place(&tracer->heap->suspects, object);
+    if (*place != object) return;
+    *place |= GC__SUSPECT_REACHED;
+    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+}
+
 GC__FN void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
-    if (!gc__mark_set(object)) return;
+    if (!gc__mark_set(object)) {
+        if (GC__UNLIKELY(tracer->suspects)) gc__suspect_reached(tracer, object);
+        return;
+    }
     gc__region *region = gc__region_of(object);
     size_t bytes = gc__object_bytes(object);
     region->live_bytes += bytes;
@@ -2978,7 +3027,10 @@ GC__FN void gc__process(gc__tracer *tracer, uintptr_t entry) {
         gc__mark_object(tracer, ref);
     } else if (verdict) {
         uintptr_t now = gc__reached(ref, verdict);
-        if (!now) now = gc__evacuate(tracer, ref);
+        if (!now)
+            now = gc__evacuate(tracer, ref);
+        else if (GC__UNLIKELY(tracer->suspects) && now == ref)
+            gc__suspect_reached(tracer, ref);
         *slot = gc__slot_encode(now, word, value);
         ref = now;
     }
@@ -3131,11 +3183,31 @@ GC__FN void gc__trace_drain(gc__tracer *tracer) {
     }
 }
 
+/* Sets the mark bits of the suspects, and counts them as survivors. */
+GC__FN void gc__suspects_mark(gc__tracer *tracer) {
+    gc_heap *heap = tracer->heap;
+    for (size_t i = 0; i < heap->pins.count; i++) {
+        uintptr_t object = heap->pins.words[i] - GC__PIN_CONSERVATIVE;
+        if (!(heap->pins.words[i] & GC__PIN_CONSERVATIVE) || !tracer->verdicts[object >> GC_REGION_SHIFT]) continue;
+        if (!gc__mark_set(object)) continue; /* by another word */
+        size_t bytes = gc__object_bytes(object);
+        gc__region *region = gc__region_of(object);
+        region->live_bytes += bytes;
+        heap->marked_bytes[region->target] += bytes;
+        *gc__suspect_place(&heap->suspects, object) = object;
+        tracer->suspects = true;
+    }
+}
+
 /* Traces from the gathered roots. Pinned objects first, so that they are marked before anything could copy them. */
 GC__FN void gc__trace_roots(gc__tracer *tracer) {
     gc_heap *heap = tracer->heap;
-    for (size_t i = 0; i < heap->pins.count; i++)
-        if (tracer->verdicts[heap->pins.words[i] >> GC_REGION_SHIFT]) gc__mark_object(tracer, heap->pins.words[i]);
+    gc__suspects_mark(tracer);
+    for (size_t i = 0; i < heap->pins.count; i++) {
+        uintptr_t object = heap->pins.words[i];
+        if (!(object & GC__PIN_CONSERVATIVE) && tracer->verdicts[object >> GC_REGION_SHIFT])
+            gc__mark_object(tracer, object);
+    }
     for (size_t i = 0; i < heap->roots.count; i++) {
         gc__enqueue(tracer, (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1), heap->roots.words[i] & 1);
         gc__stack_drain(tracer);
@@ -3189,6 +3261,31 @@ GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
             gc__trace_cards_of(tracer, region);
     gc__trace_drain(tracer);
     tracer->remember = false;
+}
+
+GC__FN size_t gc__traced_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
+    return bytes;
+}
+
+/* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
+   that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
+GC__FN void gc__trace_suspects(gc__tracer *tracer) {
+    gc_heap *heap = tracer->heap;
+    size_t objects = 0, bytes = 0, before = gc__traced_bytes(heap);
+    for (size_t i = 0; tracer->suspects && i < heap->suspects.count; i++) {
+        uintptr_t object = heap->suspects.words[i];
+        if (!object || (object & GC__SUSPECT_REACHED)) continue;
+        heap->suspects.words[i] |= GC__SUSPECT_REACHED;
+        objects++;
+        bytes += gc__object_bytes(object);
+        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    }
+    gc__trace_drain(tracer);
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes + gc__traced_bytes(heap) - before;
+    heap->stats.conservative_objects = objects;
+    heap->stats.conservative_total_bytes += heap->collection.conservative_bytes;
 }
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 
@@ -3657,6 +3754,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     heap->collection.reason = reason;
     heap->collection.compacting = compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
+    heap->collection.conservative_bytes = 0;
     memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
     memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
     memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
@@ -3699,6 +3797,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&tracer);
     if (generation < 2) gc__trace_cards(&tracer, generation);
+    gc__trace_suspects(&tracer);
     /* Every reachable condemned object is marked or has a forwarding word; every slot refers to where it is now. */
     gc__roots_update_interior(heap);
     gc__handles_clear_dead(heap);
@@ -3722,7 +3821,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
-    if (gc__roots_gather(heap) && gc__external_gather(heap, generation)) {
+    if (gc__roots_gather(heap) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation)) {
         gc__cycle_run(heap, generation, compacting);
         if (heap->options.checkmark) gc__checkmark(heap, generation);
         if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
@@ -4002,7 +4101,8 @@ GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
         gc_word *slot = (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1);
         gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
     }
-    for (size_t i = 0; i < heap->pins.count; i++) gc__checkmark_reach(&verifier, heap->pins.words[i], NULL);
+    for (size_t i = 0; i < heap->pins.count; i++)
+        gc__checkmark_reach(&verifier, heap->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
     for (size_t i = 0; i < heap->interior.count; i += 3)
         gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
     while (verifier.stack.count) {
@@ -4290,6 +4390,12 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
         fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
                 (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
                 (double)s.stop_max_ns / 1e3, s.stop_slowest);
+    if (s.conservative_total_bytes)
+        fprintf(
+            file,
+            "conservative %zu objects, %.2f MiB, at the last collection kept by conservative words alone; %.2f MiB in "
+            "all collections\n",
+            s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
 }
 /* Looking at the heap: walks and questions about addresses. */
@@ -4649,8 +4755,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__barrier_detach(heap);
     gc__handles_free_all(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
-    gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
-                          &heap->globals, &heap->stacks_seen, &heap->external_moving};
+    gc__words *lists[] = {&heap->roots,       &heap->interior,        &heap->pins,    &heap->mark_stack, &heap->globals,
+                          &heap->stacks_seen, &heap->external_moving, &heap->suspects};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__lock_end(&heap->lock);
     gc__lock_end(&heap->roots_lock);

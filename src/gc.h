@@ -57,6 +57,7 @@
 #include "heap/allocate.h"     /* windows, large objects */
 #include "collect/barrier.h"   /* stores of ranges */
 #include "collect/roots.h"     /* gathering roots */
+#include "collect/suspects.h"  /* what conservative words found */
 #include "collect/trace.h"     /* mark and copy */
 #include "collect/verdict.h"   /* which region is moved, marked, ignored */
 #include "collect/external.h"  /* off-heap memory of objects */

@@ -2,7 +2,7 @@
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
    roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
-   pins: objects. */
+   pins: objects, bit 0 set if a conservative word found it. */
 #pragma once
 
 #include "../heap/allocate.h"
@@ -12,6 +12,7 @@ GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
 GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
 GC__SEAM void gc__handles_free_all(gc_heap *heap);
 
+#define GC__PIN_CONSERVATIVE 1
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
 typedef struct gc__root_visitor {
@@ -57,7 +58,7 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
         if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
         if (!object) continue; /* an address between objects */
         if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
-            ok &= gc__words_push(&heap->pins, object);
+            ok &= gc__words_push(&heap->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
         } else if (flags & GC_ROOT_INTERIOR) {
             ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
             ok &= gc__words_push(&heap->interior, ref - object);

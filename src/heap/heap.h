@@ -72,7 +72,8 @@ struct gc_heap {
         finished_compacting; /* number of the last collection of that generation or an older */
     gc__words roots;         /* slot | flag bits 1: value */
     gc__words interior;      /* triples: slot | value, offset, object */
-    gc__words pins;          /* objects */
+    gc__words pins;          /* objects | conservative bit 0 */
+    gc__words suspects;      /* see collect/suspects.h */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     const char *root_kind; /* while roots are visited: what reports them */
