@@ -835,6 +835,7 @@ GC__FN bool gc__os_discard(void *address, size_t bytes);
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
+GC__FN unsigned gc__os_processors(void); /* that the process may use */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The highest address of the calling thread's stack. */
@@ -882,6 +883,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <sched.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -941,6 +943,11 @@ GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 GC__FN size_t gc__os_l2_bytes(void) {
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+}
+
+GC__FN unsigned gc__os_processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
 GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
@@ -1119,6 +1126,7 @@ GC__FN bool gc__os_discard(void *address, size_t bytes);
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
+GC__FN unsigned gc__os_processors(void); /* that the process may use */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The highest address of the calling thread's stack. */
@@ -1704,6 +1712,7 @@ struct gc_heap {
     gc__lock roots_lock;    /* handles and global slots */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
+    bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
     uint64_t stop_started_ns;
     gc_thread *threads;
@@ -1726,12 +1735,15 @@ struct gc_heap {
     /* Pacing. */
     size_t nursery_bytes;  /* budget of generation 0 */
     size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
+    unsigned processors;   /* asked for once */
+    unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
+    const void *resumed_by;            /* the native thread that ran it, whose clock that is */
 
     /* The collection that runs. */
     bool collecting;
@@ -2124,6 +2136,9 @@ GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
    Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
    slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
+   Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
+   fast as one (bench/threads.c; 0.8 times without), for a collection of a dying nursery takes but microseconds.
+
    Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while
    it holds another heap's. */
 
@@ -2175,11 +2190,24 @@ GC__FN void gc__unpark(gc_thread *thread) {
     gc__mine_parked--;
 }
 
+#define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
+
+/* Sleeping and being woken take longer than many a collection, so it polls first, unless a thread that the lock's owner
+   waits for may need the processor. */
+GC__FN void gc__lock_take_soon(gc_heap *heap) {
+    unsigned spins = __atomic_load_n(&heap->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
+    for (; spins < GC__LOCK_SPINS; spins++) {
+        if (!__atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) && gc__lock_try(&heap->lock)) return;
+        gc__cpu_pause();
+    }
+    gc__lock_take(&heap->lock);
+}
+
 /* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
 GC__FN void gc__heap_wait(void *context, char *stack_pointer) {
     gc_heap *heap = (gc_heap *)context;
     gc__park(NULL, stack_pointer);
-    gc__lock_take(&heap->lock);
+    gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !self->parked) return;
     gc__unpark(self);
@@ -2252,8 +2280,13 @@ GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
         heap->options.suspend(heap->options.host);
         return;
     }
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
-        if (thread != self) __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+    unsigned running = 1;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        if (thread == self) continue;
+        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+        running += gc__is_cooperative(thread);
+    }
+    __atomic_store_n(&heap->crowded, running > heap->processors, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads; thread; thread = thread->next)
         if (thread != self) gc__world_await(heap, thread);
     uint64_t waited = gc__os_now_ns() - heap->stop_started_ns;
@@ -3684,7 +3717,8 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
 
 /* While collections take a notable share of the time and objects survive, double the nursery: each survivor is then
    looked at less often, and dirty cards too. Halve it towards the cache's size where pauses exceed the goal or where
-   little survives anyway. In CPU time, so that what else the machine does has no influence. */
+   little survives anyway, but not below a cache for each processor that allocates. In CPU time, so that what else the
+   machine does has no influence, of the thread that collects: if another has done so last time, its share is not known. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -3692,15 +3726,17 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     if (heap->collection.generation == 2) return;
-    size_t cached = gc__max(heap->cache_bytes, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
+    size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
     if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 10), GC__NURSERY_MIN);
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
-    uint64_t share = pause * 100 / (now - heap->resumed_cpu_ns + 1);
+    uint64_t share = GC__GC_SHARE_HIGH;
+    if (heap->resumed_by == &gc__me) share = pause * 100 / (now - heap->resumed_cpu_ns + 1);
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
         heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
-        heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
+        heap->nursery_bytes = heap->nursery_bytes / 2;
+    heap->nursery_bytes = gc__max(heap->nursery_bytes, gc__min(cached, most));
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
@@ -3758,7 +3794,12 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
     memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
     memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_close_windows(thread);
+    unsigned allocating = 0;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        allocating += thread->region != NULL;
+        gc__thread_close_windows(thread);
+    }
+    heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
     gc__log_flush();
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
@@ -3836,6 +3877,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
+    heap->resumed_by = &gc__me;
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
@@ -4710,11 +4752,15 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         return NULL;
     }
     heap->cache_bytes = gc__os_l2_bytes();
+    heap->processors = gc__os_processors();
+    heap->allocating = 1;
+    heap->crowded = heap->processors == 1;
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
     if (options.heap_bytes_max && !options.nursery_bytes)
         heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
     heap->resumed_cpu_ns = gc__os_cpu_ns();
+    heap->resumed_by = &gc__me;
     heap->full_threshold = gc__threshold_for(heap, 0);
     heap->survival[0] = 20;
     heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */

@@ -56,11 +56,13 @@ static void modes(void) {
     is(gc_get_mode(gc), GC_COOPERATIVE, "back");
 }
 
-/* A thread whose root is looked at and moved while it sleeps in native code. */
+/* A thread whose root is looked at and moved while it waits in a system call: nothing is written to its pipe before the
+   collection is over. */
 typedef struct sleeper {
     int stage; /* atomic */
     uint64_t value;
     uintptr_t before, after;
+    int pipe[2];
 } sleeper;
 
 static void reach(int *stage, int wanted) {
@@ -78,8 +80,9 @@ static void *sleeping(void *argument) {
         s->before = (uintptr_t)n;
         {
             GC_IN_MODE(me, GC_PREEMPTIVE);
+            char byte;
             __atomic_store_n(&s->stage, 1, __ATOMIC_SEQ_CST);
-            reach(&s->stage, 2);
+            if (read(s->pipe[0], &byte, 1) != 1) abort();
         }
         s->after = (uintptr_t)n;
         s->value = n->value;
@@ -91,16 +94,19 @@ static void *sleeping(void *argument) {
 static void native_calls(void) {
     pthread_t thread;
     sleeper s = {0};
+    if (pipe(s.pipe) != 0) abort();
     pthread_create(&thread, NULL, sleeping, &s);
     {
         GC_IN_MODE(gc, GC_PREEMPTIVE); /* it may collect */
         reach(&s.stage, 1);
     }
     compact();
-    __atomic_store_n(&s.stage, 2, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < 200000; i++) new_node(0);
+    if (write(s.pipe[1], "", 1) != 1) abort();
     GC_IN_MODE(gc, GC_PREEMPTIVE);
     pthread_join(thread, NULL);
-    is(s.value, 4711, "a thread in native code is not waited for, and its roots live");
+    close(s.pipe[0]), close(s.pipe[1]);
+    is(s.value, 4711, "a thread in read() is not waited for, and its roots live");
     ok(s.after != s.before, "and are updated");
 }
 

@@ -21,7 +21,12 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
     memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
     memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_close_windows(thread);
+    unsigned allocating = 0;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        allocating += thread->region != NULL;
+        gc__thread_close_windows(thread);
+    }
+    heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
     gc__log_flush();
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
@@ -99,6 +104,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
+    heap->resumed_by = &gc__me;
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <sched.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -65,6 +66,11 @@ GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 GC__FN size_t gc__os_l2_bytes(void) {
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+}
+
+GC__FN unsigned gc__os_processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
 GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
