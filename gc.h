@@ -564,13 +564,14 @@ static inline void gc_safepoint(gc_thread *thread) {
 static inline void gc__frame_leave(gc_frame *frame) {
     if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
     GC_ASSERT(frame->thread->frames == frame,
-              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, gc_frames_restore "
-              "must restore what gc_frames_mark returned before setjmp",
+              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, or an exception through C code, "
+              "gc_frames_restore must restore what gc_frames_mark returned before",
               frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }
 
-/* Frames after a longjmp: save the mark before setjmp and restore it after. */
+/* Frames after a longjmp: save the mark before setjmp and restore it after. The same around a try whose exceptions pass C
+   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }
 /* Root slots: flags, visiting, globals. */
@@ -2731,9 +2732,9 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
 /* A frame below the stack pointer, or one that other calls have overwritten, was left by longjmp or a native switch. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
-    static const char left[] =
-        "was left without its end, by longjmp or a switch of stacks: restore the frames by gc_frames_restore, or call "
-        "gc_stack_switch";
+    static const char left[] = "was left without its end, by longjmp, by an exception through C code or by a switch of "
+                               "stacks: restore the frames "
+                               "by gc_frames_restore, or call gc_stack_switch";
     if (frame->thread != stack->last)
         gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
     bool below =

@@ -188,12 +188,13 @@ static inline void gc_safepoint(gc_thread *thread) {
 static inline void gc__frame_leave(gc_frame *frame) {
     if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
     GC_ASSERT(frame->thread->frames == frame,
-              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, gc_frames_restore "
-              "must restore what gc_frames_mark returned before setjmp",
+              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, or an exception through C code, "
+              "gc_frames_restore must restore what gc_frames_mark returned before",
               frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }
 
-/* Frames after a longjmp: save the mark before setjmp and restore it after. */
+/* Frames after a longjmp: save the mark before setjmp and restore it after. The same around a try whose exceptions pass C
+   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }

@@ -73,9 +73,9 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
 /* A frame below the stack pointer, or one that other calls have overwritten, was left by longjmp or a native switch. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
-    static const char left[] =
-        "was left without its end, by longjmp or a switch of stacks: restore the frames by gc_frames_restore, or call "
-        "gc_stack_switch";
+    static const char left[] = "was left without its end, by longjmp, by an exception through C code or by a switch of "
+                               "stacks: restore the frames "
+                               "by gc_frames_restore, or call gc_stack_switch";
     if (frame->thread != stack->last)
         gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
     bool below =
