@@ -380,7 +380,11 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file);
 
    A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
-   may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode. */
+   may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
+
+   Signal handlers may run at any time, and may read the mode (gc_get_mode), but call nothing else of gc.h: the thread may be
+   in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where the
+   thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
 
 
 typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
@@ -608,6 +612,7 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
 GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
 GC__EXTERN void gc__shadow_store(void *slot, size_t count);
+GC__EXTERN void gc__check_outside(const char *name); /* of any function of gc.h */
 
 static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
     gc__barrier_calls.store(tables, slot, ref);
@@ -655,6 +660,7 @@ static inline void gc__store_shadow(void *slot, size_t count) {
 static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     (void)thread;
     GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
+    if (GC_DEBUG >= 2) gc__check_outside("gc_store");
     gc__barrier_store(slot, ref);
     gc__store_shadow(slot, 1);
 }
@@ -972,12 +978,24 @@ GC__FN char *gc__os_stack_base(void) {
 struct gc__lock {
     pthread_mutex_t mutex;
 };
+#if GC_DEBUG >= 1 && defined(PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP)
+#define GC__MUTEX_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
+#else
+#define GC__MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
+#endif
 #define GC__LOCK_INITIALIZER \
-    { PTHREAD_MUTEX_INITIALIZER }
-GC__FN void gc__lock_take(gc__lock *lock) { pthread_mutex_lock(&lock->mutex); }
+    { GC__MUTEX_INITIALIZER }
+GC__FN void gc__lock_take(gc__lock *lock) {
+    int error = pthread_mutex_lock(&lock->mutex);
+    (void)error;
+    GC_ASSERT(!error, "the thread waits for a lock of gc.h that it holds itself: it was called in a signal handler");
+}
 GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
 GC__FN bool gc__lock_try(gc__lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }
-GC__FN void gc__lock_init(gc__lock *lock) { pthread_mutex_init(&lock->mutex, NULL); }
+GC__FN void gc__lock_init(gc__lock *lock) {
+    static const gc__lock fresh = GC__LOCK_INITIALIZER;
+    *lock = fresh;
+}
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
 
 GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value) {
@@ -1169,6 +1187,39 @@ GC__FN uint64_t gc__os_stack_hash(void);
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
+/* Finding, with GC_DEBUG, a signal handler that calls gc.h although it has interrupted gc.h on the same thread: what it
+   interrupted may be in the middle of any change, and may hold any lock. */
+
+
+/* The function of gc.h that the calling thread is in; NULL: none, or a callback of the host that may call some. */
+static __thread const char *volatile gc__inside;
+
+GC__EXTERN void gc__check_outside(const char *name) {
+    const char *inside = gc__inside;
+    (void)name, (void)inside;
+    GC_ASSERT(!inside,
+              "%s was called while the same thread is within %s: by a signal handler, or by a callback that must not. "
+              "Have the handler set a flag, and look at it where the thread calls gc_safepoint",
+              name, inside);
+}
+
+GC__FN const char *gc__enter(const char *name) {
+    const char *outer = gc__inside;
+    if (GC_DEBUG >= 1) gc__inside = name;
+    return outer;
+}
+
+GC__FN void gc__leave(const char **outer) {
+    if (GC_DEBUG >= 1) gc__inside = *outer;
+}
+
+#define GC__SCOPE(name) const char *gc__outer __attribute__((cleanup(gc__leave), unused)) = gc__enter(name)
+/* The rest of the scope is within the named function, which was not called from within gc.h. */
+#define GC__ENTER(name)                         \
+    if (GC_DEBUG >= 1) gc__check_outside(name); \
+    GC__SCOPE(name)
+/* The rest of the scope is the host's: a callback. */
+#define GC__LEAVE GC__SCOPE(NULL)
 /* Failures, warnings and fatal faults, each as a sentence. */
 
 
@@ -1210,6 +1261,7 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
 }
 
 GC__FN void gc__warn(const gc_options *options, const char *message) {
+    GC__LEAVE;
     if (options->warning)
         options->warning(options->host, message);
     else
@@ -2278,6 +2330,7 @@ GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
     heap->stop_started_ns = gc__os_now_ns();
     __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
+        GC__LEAVE;
         heap->options.suspend(heap->options.host);
         return;
     }
@@ -2303,9 +2356,14 @@ GC__FN void gc__world_stop(gc_heap *heap) {
     if (heap->options.suspend || !alone) gc__cpu_with_spilled_registers(gc__world_stop_others, heap);
 }
 
+GC__FN void gc__world_restart(gc_heap *heap) {
+    GC__LEAVE;
+    if (heap->options.restart) heap->options.restart(heap->options.host);
+}
+
 GC__FN void gc__world_resume(gc_heap *heap) {
     if (!--heap->stop_depth) {
-        if (heap->options.restart) heap->options.restart(heap->options.host);
+        gc__world_restart(heap);
         __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
         for (gc_thread *thread = heap->threads; thread; thread = thread->next)
             __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
@@ -2400,6 +2458,7 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *
 GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
 GC__SEAM void gc__collect_for_budget(gc_heap *heap);
 GC__SEAM void gc__stress_at_allocation(gc_thread *thread);
+GC__SEAM void gc__safepoint_run(gc_thread *thread); /* implemented by runtime/thread.h */
 
 /* One of a thread's two windows. */
 typedef struct gc__spot {
@@ -2552,22 +2611,27 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     }
 }
 
+GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
+    GC__LEAVE;
+    return options->out_of_memory && options->out_of_memory(options->host, bytes, gc__last_message);
+}
+
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
-    const gc_options *options = &thread->heap->options;
     void *object = gc__allocate_collecting(thread, bytes, zeroed);
-    if (object || !options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))
-        return object;
+    if (object || !gc__ask_host(&thread->heap->options, bytes)) return object;
     return gc__allocate_collecting(thread, bytes, zeroed);
 }
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
-        gc__fail(GC_ERROR_MISUSE, "an allocation during a collection: in a hook, a trace function or scan_roots");
+        gc__fail(GC_ERROR_MISUSE,
+                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler");
         GC_ASSERT(false, "%s", gc__last_message);
         return NULL;
     }
+    GC__ENTER("an allocation");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
@@ -2580,7 +2644,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         gc__stress_at_allocation(thread);
     else if (size <= (size_t)(*spot.limit - *spot.next))
         return gc__allocate_try(thread, size, zeroed);
-    gc_safepoint(thread);
+    if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
     size_t spent = gc__counted(&heap->generation_bytes[0]);
     if (spent && spent + large >= gc__counted(&heap->nursery_bytes)) gc__collect_for_budget(heap);
@@ -2833,6 +2897,7 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 }
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
+    GC__ENTER("gc_add_roots");
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
     gc__lock_take(&heap->roots_lock);
@@ -2859,6 +2924,7 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
 }
 
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
+    GC__ENTER("gc_remove_roots");
     gc__lock_take(&heap->roots_lock);
     bool found = gc__roots_remove(&heap->globals, (uintptr_t)slots);
     gc__lock_release(&heap->roots_lock);
@@ -3594,6 +3660,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
 }
 
 GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);
     gc_result result = gc__external_add(thread->heap, object, bytes);
@@ -3802,6 +3869,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     }
     heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
     gc__log_flush();
+    GC__LEAVE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
@@ -3879,6 +3947,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     heap->collecting = false;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->resumed_by = &gc__me;
+    GC__LEAVE;
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
@@ -3896,6 +3965,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
+    GC__ENTER("gc_collect");
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
     if (generation < 0) generation = 0;
@@ -4389,6 +4459,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
 }
 
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
+    GC__ENTER("gc_get_stats");
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);
@@ -4455,6 +4526,7 @@ GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
 }
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {
+    GC__ENTER("gc_object_at");
     if (!gc_is_heap_pointer(heap, address)) return NULL;
     gc__world_stop(heap);
     gc__heap_flush(heap);
@@ -4497,6 +4569,7 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 }
 
 GC_API size_t gc_verify(gc_heap *heap) {
+    GC__ENTER("gc_verify");
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
@@ -4568,6 +4641,7 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+    GC__ENTER("gc_thread_attach");
     if (gc__thread_self(heap)) {
         gc__fail(GC_ERROR_THREADS,
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
@@ -4596,6 +4670,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 }
 
 GC_API void gc_thread_detach(gc_thread *thread) {
+    GC__ENTER("gc_thread_detach");
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
@@ -4634,6 +4709,7 @@ GC_API void gc_stack_destroy(gc_stack *stack) {
 }
 
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
+    GC__ENTER("gc_stack_switch");
     gc_stack *left = thread->stack;
     if (!stack) stack = &thread->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
@@ -4656,6 +4732,7 @@ GC_API void gc_thread_set_name(gc_thread *thread, const char *name) { thread->na
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { thread->conservative = conservative; }
 
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
+    GC__ENTER("gc_set_mode");
     gc_mode former = gc_get_mode(thread);
     GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
@@ -4668,7 +4745,7 @@ GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
     return former;
 }
 
-GC_API void gc__safepoint_slow(gc_thread *thread) {
+GC__SEAM void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
@@ -4677,6 +4754,11 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
     }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)
         gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+GC_API void gc__safepoint_slow(gc_thread *thread) {
+    GC__ENTER("gc_safepoint");
+    gc__safepoint_run(thread);
 }
 /* Creating and destroying heaps. */
 
@@ -4730,6 +4812,7 @@ GC__FN gc_result gc__options_check(gc_options *options) {
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
+    GC__ENTER("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
     if (given) options = *given;
@@ -4783,6 +4866,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
+    if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     while (heap->threads) {
         gc_thread *thread = heap->threads;

@@ -45,6 +45,7 @@
 
 #ifdef GC_IMPLEMENTATION
 #include "platform/platform.h" /* the contract with the system and the CPU */
+#include "heap/entry.h"        /* signal handlers that must not call gc.h */
 #include "heap/report.h"       /* failures as sentences */
 #include "heap/region.h"       /* regions, rank and verdict tables, mark bits */
 #include "heap/cards.h"        /* the card table */

@@ -2,7 +2,11 @@
 
    A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
-   may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode. */
+   may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
+
+   Signal handlers may run at any time, and may read the mode (gc_get_mode), but call nothing else of gc.h: the thread may be
+   in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where the
+   thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
 #pragma once
 
 #include "heap.h"

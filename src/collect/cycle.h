@@ -28,6 +28,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     }
     heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
     gc__log_flush();
+    GC__LEAVE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
@@ -105,6 +106,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     heap->collecting = false;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->resumed_by = &gc__me;
+    GC__LEAVE;
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
@@ -122,6 +124,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
+    GC__ENTER("gc_collect");
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
     if (generation < 0) generation = 0;

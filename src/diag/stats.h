@@ -40,6 +40,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
 }
 
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
+    GC__ENTER("gc_get_stats");
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);

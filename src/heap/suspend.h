@@ -152,6 +152,7 @@ GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
     heap->stop_started_ns = gc__os_now_ns();
     __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
+        GC__LEAVE;
         heap->options.suspend(heap->options.host);
         return;
     }
@@ -177,9 +178,14 @@ GC__FN void gc__world_stop(gc_heap *heap) {
     if (heap->options.suspend || !alone) gc__cpu_with_spilled_registers(gc__world_stop_others, heap);
 }
 
+GC__FN void gc__world_restart(gc_heap *heap) {
+    GC__LEAVE;
+    if (heap->options.restart) heap->options.restart(heap->options.host);
+}
+
 GC__FN void gc__world_resume(gc_heap *heap) {
     if (!--heap->stop_depth) {
-        if (heap->options.restart) heap->options.restart(heap->options.host);
+        gc__world_restart(heap);
         __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
         for (gc_thread *thread = heap->threads; thread; thread = thread->next)
             __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);

@@ -52,6 +52,7 @@ GC__FN gc_result gc__options_check(gc_options *options) {
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
+    GC__ENTER("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
     if (given) options = *given;
@@ -105,6 +106,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
+    if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     while (heap->threads) {
         gc_thread *thread = heap->threads;
