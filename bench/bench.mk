@@ -1,4 +1,4 @@
-# The benchmarks: the same workloads over gc.h and over the memory managers that it is compared with; and the write barriers.
+# The benchmarks: the same workloads over gc.h and over the memory managers that it is compared with; write barriers; threads.
 
 bench_sources := $(wildcard bench/workloads/*.c)
 bench_programs :=
@@ -32,7 +32,11 @@ build/bench/barriers: bench/barriers.c
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) $(branch_alignment) -I. $< -o $@
 
-.PHONY: bench bench-build bench-barriers
+build/bench/threads: bench/threads.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
+
+.PHONY: bench bench-build bench-barriers bench-threads
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -41,3 +45,7 @@ bench: bench-build ## measure them side by side: a table and a chart in build/be
 
 bench-barriers: build/bench/barriers $(bench_barriers:%=build/bench/workloads-barrier-%) ## measure the write barriers: a store alone, and whole programs
 	BENCH_BARRIERS="$(bench_barriers)" bench/barriers.sh
+
+bench-threads: build/bench/threads ## measure stopping threads, and whether two allocate twice as fast as one
+	build/bench/threads stop
+	build/bench/threads rate

@@ -45,6 +45,7 @@
 
 #ifdef GC_IMPLEMENTATION
 #include "platform/platform.h" /* the contract with the system and the CPU */
+#include "heap/entry.h"        /* signal handlers that must not call gc.h */
 #include "heap/report.h"       /* failures as sentences */
 #include "heap/region.h"       /* regions, rank and verdict tables, mark bits */
 #include "heap/cards.h"        /* the card table */
@@ -57,6 +58,7 @@
 #include "heap/allocate.h"     /* windows, large objects */
 #include "collect/barrier.h"   /* stores of ranges */
 #include "collect/roots.h"     /* gathering roots */
+#include "collect/suspects.h"  /* what conservative words found */
 #include "collect/trace.h"     /* mark and copy */
 #include "collect/verdict.h"   /* which region is moved, marked, ignored */
 #include "collect/external.h"  /* off-heap memory of objects */

@@ -57,6 +57,7 @@ GC__FN bool gc__handle_block_add(gc_heap *heap) {
 }
 
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
+    GC__ENTER("gc_handle_create");
     if ((unsigned)kind >= GC_HANDLE_KINDS) {
         gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
         return NULL;
@@ -86,6 +87,7 @@ GC_API void gc_handle_set(gc_handle handle, void *object) {
 }
 
 GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
+    GC__ENTER("gc_handle_destroy");
     if (!handle) return;
     GC_ASSERT(handle->kind < GC_HANDLE_KINDS, "gc_handle_destroy: the handle %p was destroyed before", (void *)handle);
     gc__lock_take(&heap->roots_lock);

@@ -180,6 +180,7 @@ static __attribute__((noinline)) void stack_list(void) {
     int wrong = 0;
     for (node *n = list; n; n = n->left) wrong += n->value != --expected;
     is(wrong + (int)expected, 0, "what only the C stack refers to lives");
+    ok(stats().conservative_objects >= 1 && stats().conservative_bytes >= 100000 * sizeof(node), "and is counted as kept by its words");
 }
 
 static void conservative_stack(void) {
@@ -191,6 +192,77 @@ static void conservative_stack(void) {
     full();
     if (gc_handle_get(weak)) diag("a hidden object lives by chance");
     ok(stats().live_bytes < 100000 * sizeof(node) / 2, "what nothing refers to dies: %zu bytes live", stats().live_bytes);
+}
+
+/* What statistics count as kept by conservative words alone. */
+static size_t ended_bytes, ended_sum;
+static void at_end(void *host, const gc_collection *collection) {
+    (void)host;
+    ended_bytes = collection->conservative_bytes;
+    ended_sum += ended_bytes;
+}
+
+static void counts(size_t objects, size_t nodes, const char *what) {
+    gc_stats s = stats();
+    is(s.conservative_objects, objects, "%s: objects", what);
+    is(s.conservative_bytes, nodes * sizeof(node), "%s: bytes", what);
+    is(ended_bytes, s.conservative_bytes, "%s: as the hook is told", what);
+}
+
+static node *chain(size_t length) {
+    node *list = NULL, *next;
+    GC_ROOTS(gc, list);
+    for (size_t i = 0; i < length; i++) next = new_node(i), gc_store(gc, &next->left, list), list = next;
+    return list;
+}
+
+static void retained(void) {
+    node *live = chain(5), *dead = NULL;
+    vector *old = new_vector(10);
+    GC_ROOTS(gc, live, old);
+    clear(), full();
+    ended_sum = 0;
+    counts(0, 0, "no conservative words");
+    words[0] = &live->value, words[1] = live, words[2] = live->left->left;
+    full();
+    counts(0, 0, "what is rooted, and what that refers to");
+    words[3] = (char *)chain(3) + 9;
+    full();
+    counts(1, 3, "an integer like an object's address, and what that refers to");
+    full();
+    counts(1, 3, "at the next collection");
+    gc_collect(heap, 0, 0);
+    ok(ended_bytes <= sizeof(node), "what lies in generations that are not condemned is not counted");
+    dead = words[4] = chain(4), words[5] = dead->left->left;
+    full();
+    counts(3, 7, "words that lead to one another's objects");
+    gc_store(gc, &live->right, dead->left);
+    full();
+    counts(2, 4, "one of them refers to what is live now");
+    words[3] = words[4] = words[5] = NULL;
+    full(), full();
+    counts(0, 0, "words that are gone");
+    words[3] = chain(2);
+    gc_store(gc, &old->items[0], words[3]);
+    gc_collect(heap, 0, 0);
+    counts(0, 0, "an old object refers to it");
+    words[3] = pins[0] = chain(2);
+    pin_flags = GC_ROOT_PINNED;
+    compact();
+    counts(0, 0, "pinned, and so a reference");
+    pins[0] = NULL;
+    compact();
+    counts(1, 2, "pinned before");
+    gc_stats s = stats();
+    is(s.conservative_total_bytes, ended_sum, "the sum of them");
+    static char text[8192];
+    FILE *file = tmpfile();
+    gc_print_stats(heap, file);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    has(text, "conservative 1 objects", "it is printed");
+    clear();
 }
 
 /* The thread that attaches is the mutator, whichever it is; its stack is the one to scan. */
@@ -211,7 +283,13 @@ int main(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, elsewhere, NULL);
     pthread_join(thread, NULL);
+    hosted.collection_end = at_end;
+    run(retained, hosted);
+    hosted.test_small_mark_stack = true;
+    run(retained, hosted);
+    hosted.test_small_mark_stack = false;
     hosted.non_moving = true;
+    run(retained, hosted);
     run(conservative, hosted);
     hosted.non_moving = false, hosted.nursery_bytes = GC_REGION_BYTES;
     run(scattered, hosted);

@@ -61,6 +61,7 @@ static void printed(void) {
     has(text, "collections", "collections are on it");
     has(text, "pause", "and pauses");
     has(text, "live", "and the heap");
+    ok(!strstr(text, "conservative"), "and nothing of conservative words where there are none");
 }
 
 static void host(void) {

@@ -1,6 +1,7 @@
 /* Threads: modes, stopping, joining, ending without detaching; stacks that are switched and left; signals; fork. */
 #define _GNU_SOURCE
 #include "fixture.h"
+#include "single_step.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -56,11 +57,13 @@ static void modes(void) {
     is(gc_get_mode(gc), GC_COOPERATIVE, "back");
 }
 
-/* A thread whose root is looked at and moved while it sleeps in native code. */
+/* A thread whose root is looked at and moved while it waits in a system call: nothing is written to its pipe before the
+   collection is over. */
 typedef struct sleeper {
     int stage; /* atomic */
     uint64_t value;
     uintptr_t before, after;
+    int pipe[2];
 } sleeper;
 
 static void reach(int *stage, int wanted) {
@@ -78,8 +81,9 @@ static void *sleeping(void *argument) {
         s->before = (uintptr_t)n;
         {
             GC_IN_MODE(me, GC_PREEMPTIVE);
+            char byte;
             __atomic_store_n(&s->stage, 1, __ATOMIC_SEQ_CST);
-            reach(&s->stage, 2);
+            if (read(s->pipe[0], &byte, 1) != 1) abort();
         }
         s->after = (uintptr_t)n;
         s->value = n->value;
@@ -91,16 +95,19 @@ static void *sleeping(void *argument) {
 static void native_calls(void) {
     pthread_t thread;
     sleeper s = {0};
+    if (pipe(s.pipe) != 0) abort();
     pthread_create(&thread, NULL, sleeping, &s);
     {
         GC_IN_MODE(gc, GC_PREEMPTIVE); /* it may collect */
         reach(&s.stage, 1);
     }
     compact();
-    __atomic_store_n(&s.stage, 2, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < 200000; i++) new_node(0);
+    if (write(s.pipe[1], "", 1) != 1) abort();
     GC_IN_MODE(gc, GC_PREEMPTIVE);
     pthread_join(thread, NULL);
-    is(s.value, 4711, "a thread in native code is not waited for, and its roots live");
+    close(s.pipe[0]), close(s.pipe[1]);
+    is(s.value, 4711, "a thread in read() is not waited for, and its roots live");
     ok(s.after != s.before, "and are updated");
 }
 
@@ -391,11 +398,14 @@ static void conservative_threads(void) {
     is(s.value, 4712, "the native stack and registers of a thread in native code are scanned");
 }
 
-/* Signals that interrupt anything. */
-static volatile sig_atomic_t signals;
+/* Signals that interrupt anything: the handler counts what it interrupts. */
+enum { ALLOCATING, STORING, SWITCHING, OTHERWISE, ACTIVITIES };
+static volatile sig_atomic_t signals[ACTIVITIES], activity = OTHERWISE, in_handler_wrong;
 static void on_signal(int number) {
     (void)number;
-    signals++;
+    signals[activity]++;
+    gc_mode mode = gc_get_mode(gc); /* the one call that is allowed */
+    in_handler_wrong += mode != GC_COOPERATIVE && activity != SWITCHING;
 }
 
 static void interrupted(void) {
@@ -408,18 +418,96 @@ static void interrupted(void) {
     GC_ROOTS(gc, keep);
     setitimer(ITIMER_REAL, &often, NULL);
     uint64_t wrong = 0;
-    for (uint64_t i = 0; signals < 2000 && i < 20000000; i++) {
+    for (uint64_t i = 0; i < 3000000; i++) {
+        if (i % 1000 == 0 && signals[ALLOCATING] >= 200 && signals[STORING] >= 200 && signals[SWITCHING] >= 200) break;
+        activity = ALLOCATING;
         node *n = new_node(i);
-        gc_store(gc, &keep->items[i % 1000], n);
-        if (i % 64 == 0) {
+        activity = STORING;
+        for (int k = 0; k < 20; k++) gc_store(gc, &keep->items[i % 1000], n);
+        activity = SWITCHING;
+        for (int k = 0; k < 4; k++) {
             GC_IN_MODE(gc, GC_PREEMPTIVE);
         }
+        activity = OTHERWISE;
         const node *old = keep->items[i * 7 % 1000];
         wrong += old && old->value % 1000 != i * 7 % 1000;
     }
     setitimer(ITIMER_REAL, &never, NULL);
-    ok(signals >= 100, "%d signals came", (int)signals);
-    is(wrong, 0, "and did no harm");
+    ok(signals[ALLOCATING] >= 20 && signals[STORING] >= 20 && signals[SWITCHING] >= 20,
+       "%d signals came at allocations, %d at stores, %d at changes of mode", (int)signals[ALLOCATING], (int)signals[STORING],
+       (int)signals[SWITCHING]);
+    is(wrong + (uint64_t)in_handler_wrong, 0, "and did no harm");
+}
+
+/* Functions that a signal handler may not call, and what it may not interrupt. The handler runs at an instruction
+   within the latter. */
+static vector *signal_vector;
+static void *signal_slots[1];
+static void do_allocate(void) { signal_vector = new_vector(GC_REGION_BYTES / 64 + 1); }
+static void do_collect(void) { gc_collect(heap, 0, 0); }
+static void do_mode(void) { gc_set_mode(gc, gc_get_mode(gc) == GC_COOPERATIVE ? GC_PREEMPTIVE : GC_COOPERATIVE); }
+static void do_handle(void) { gc_handle_destroy(heap, gc_handle_create(heap, GC_HANDLE_STRONG, NULL)); }
+static void do_roots(void) { gc_add_roots(heap, signal_slots, 1, 0), gc_remove_roots(heap, signal_slots); }
+static void do_stats(void) { stats(); }
+static void do_verify(void) { gc_verify(heap); }
+static void do_find(void) { gc_object_at(heap, signal_vector); }
+static void do_attach(void) { gc_thread_attach(heap); }
+static void do_detach(void) { gc_thread_detach(gc); }
+static void do_create(void) { gc_heap_create(NULL); }
+static void do_destroy(void) { gc_heap_destroy(heap); }
+static void do_external(void) { gc_add_external_bytes(gc, signal_vector, 8); }
+static void do_switch(void) { gc_stack_switch(gc, NULL); }
+static void do_store(void) { gc_store(gc, &signal_vector->items[0], NULL); }
+
+static const struct forbidden {
+    void (*call)(void);
+    const char *name;
+    int debug; /* the level that reports it */
+} forbidden[] = {{do_allocate, "allocation", 1}, {do_collect, "gc_collect", 1}, {do_mode, "gc_set_mode", 1},
+                 {do_handle, "gc_handle_create", 1}, {do_roots, "gc_add_roots", 1}, {do_stats, "gc_get_stats", 1},
+                 {do_verify, "gc_verify", 1}, {do_find, "gc_object_at", 1}, {do_attach, "gc_thread_attach", 1},
+                 {do_detach, "gc_thread_detach", 1}, {do_create, "gc_heap_create", 1}, {do_destroy, "gc_heap_destroy", 1},
+                 {do_external, "gc_add_external_bytes", 1}, {do_switch, "gc_stack_switch", 1}, {do_store, "gc_store", 2}};
+enum { FORBIDDEN = sizeof forbidden / sizeof *forbidden, INTERRUPTED = 6 };
+
+static long step_at;
+static void (*step_call)(void);
+static void at_step(void) {
+    if (single_step_count == step_at) step_call();
+}
+
+/* Runs one of them with the handler's call in its middle. argument: interrupted * FORBIDDEN + called. */
+static void in_the_middle(void *argument) {
+    size_t which = (size_t)(uintptr_t)argument;
+    void (*interrupted)(void) = forbidden[which / FORBIDDEN].call;
+    begin(&(gc_options){0});
+    gc_add_roots(heap, &signal_vector, 1, 0);
+    do_allocate();
+    for (int i = 0; i < 2; i++) interrupted(); /* has every function bound that a call binds only once */
+    if (gc_get_mode(gc) != GC_COOPERATIVE) do_mode();
+    single_step_begin();
+    interrupted();
+    long steps = single_step_end();
+    if (gc_get_mode(gc) != GC_COOPERATIVE) do_mode();
+    step_at = steps * 2 / 3, step_call = forbidden[which % FORBIDDEN].call;
+    single_step_each = at_step;
+    single_step_begin();
+    interrupted();
+    single_step_end();
+}
+
+static void from_handlers(void) {
+    static char report[4096];
+    if (GC_DEBUG == 0 || !single_step_available()) return;
+    for (size_t i = 0; i < INTERRUPTED; i++)
+        for (size_t k = 0; k < FORBIDDEN; k++) {
+            if (forbidden[k].debug > GC_DEBUG || (i != 1 && k && k != i)) continue; /* all of them in gc_collect */
+            int status = tap_child(in_the_middle, (void *)(uintptr_t)(i * FORBIDDEN + k), report, sizeof report);
+            ok(status != 0 && strstr(report, "misuse") && strstr(report, forbidden[k].name) && strstr(report, "signal handler"),
+               "%s in a handler that interrupts %s is reported", forbidden[k].name, forbidden[i].name);
+            if (status == 0 || !strstr(report, "misuse")) diag("status %d: %s", status, report);
+        }
+    has(report, "set a flag", "with the remedy");
 }
 
 /* fork() of a single-threaded host. */
@@ -511,6 +599,7 @@ int main(void) {
     run(conservative_fibers, (gc_options){.conservative_stack = true});
     run(conservative_threads, (gc_options){.conservative_stack = true});
     begin(&(gc_options){0}), interrupted(), end();
+    from_handlers();
     run(forked, (gc_options){0});
     run(host_stops, (gc_options){.suspend = host_suspend, .restart = host_restart, .nursery_bytes = 64 << 10});
     tap_child(across_heaps, NULL, report, sizeof report);

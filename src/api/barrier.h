@@ -11,6 +11,7 @@
 GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
 GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
 GC__EXTERN void gc__shadow_store(void *slot, size_t count);
+GC__EXTERN void gc__check_outside(const char *name); /* of any function of gc.h */
 
 static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
     gc__barrier_calls.store(tables, slot, ref);
@@ -58,6 +59,7 @@ static inline void gc__store_shadow(void *slot, size_t count) {
 static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     (void)thread;
     GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
+    if (GC_DEBUG >= 2) gc__check_outside("gc_store");
     gc__barrier_store(slot, ref);
     gc__store_shadow(slot, 1);
 }

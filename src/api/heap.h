@@ -28,9 +28,10 @@ typedef struct gc_collection {
     int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
-    uint64_t pause_ns;     /* 0 at the start */
-    size_t promoted_bytes; /* survivors, moved or not; 0 at the start */
-    size_t moved_bytes;    /* the part of them that was copied; 0 at the start */
+    uint64_t pause_ns;         /* 0 at the start */
+    size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
+    size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
+    size_t conservative_bytes; /* the part of them that conservative words alone keep; 0 at the start */
 } gc_collection;
 
 typedef enum gc_stress {
@@ -124,7 +125,12 @@ typedef struct gc_stats {
     uint64_t stop_max_ns;       /* the longest that one thread has taken */
     char stop_slowest[32];      /* its name */
     uint64_t mark_stack_overflows;
-    uint64_t evacuation_failures; /* objects that stayed in place because there was no room for a copy */
+    /* What conservative words alone keep: objects that they found and nothing else reached, and (in bytes) what only those
+       lead to. At most that much is retained falsely: such a word may also be a reference. Of condemned generations. */
+    size_t conservative_objects;       /* found by the last collection */
+    size_t conservative_bytes;         /* kept by the last collection */
+    uint64_t conservative_total_bytes; /* the sum over all collections */
+    uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
 
 /* Fills *stats. Cooperative mode or stopped world; never collects. */

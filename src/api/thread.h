@@ -2,7 +2,11 @@
 
    A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
-   may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode. */
+   may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
+
+   Signal handlers may run at any time, and may read the mode (gc_get_mode), but call nothing else of gc.h: the thread may be
+   in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where the
+   thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
 #pragma once
 
 #include "heap.h"
@@ -194,12 +198,13 @@ static inline gc_frame *gc__frame_written(gc_frame *frame) {
 static inline void gc__frame_leave(gc_frame *frame) {
     if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
     GC_ASSERT(frame->thread->frames == frame,
-              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, gc_frames_restore "
-              "must restore what gc_frames_mark returned before setjmp",
+              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, or an exception through C code, "
+              "gc_frames_restore must restore what gc_frames_mark returned before",
               frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }
 
-/* Frames after a longjmp: save the mark before setjmp and restore it after. */
+/* Frames after a longjmp: save the mark before setjmp and restore it after. The same around a try whose exceptions pass C
+   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }

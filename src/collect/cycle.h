@@ -17,11 +17,18 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     heap->collection.reason = reason;
     heap->collection.compacting = compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
+    heap->collection.conservative_bytes = 0;
     memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
     memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
     memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_close_windows(thread);
+    unsigned allocating = 0;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        allocating += thread->region != NULL;
+        gc__thread_close_windows(thread);
+    }
+    heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
     gc__log_flush();
+    GC__LEAVE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
@@ -59,6 +66,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&tracer);
     if (generation < 2) gc__trace_cards(&tracer, generation);
+    gc__trace_suspects(&tracer);
     /* Every reachable condemned object is marked or has a forwarding word; every slot refers to where it is now. */
     gc__roots_update_interior(heap);
     gc__handles_clear_dead(heap);
@@ -82,7 +90,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
-    if (gc__roots_gather(heap) && gc__external_gather(heap, generation)) {
+    if (gc__roots_gather(heap) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation)) {
         gc__cycle_run(heap, generation, compacting);
         if (heap->options.checkmark) gc__checkmark(heap, generation);
         if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
@@ -97,6 +105,8 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
+    heap->resumed_by = &gc__me;
+    GC__LEAVE;
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
@@ -114,6 +124,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
+    GC__ENTER("gc_collect");
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
     if (generation < 0) generation = 0;

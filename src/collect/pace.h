@@ -56,7 +56,8 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
 
 /* While collections take a notable share of the time and objects survive, double the nursery: each survivor is then
    looked at less often, and dirty cards too. Halve it towards the cache's size where pauses exceed the goal or where
-   little survives anyway. In CPU time, so that what else the machine does has no influence. */
+   little survives anyway, but not below a cache for each processor that allocates. In CPU time, so that what else the
+   machine does has no influence, of the thread that collects: if another has done so last time, its share is not known. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -64,15 +65,17 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     if (heap->collection.generation == 2) return;
-    size_t cached = gc__max(heap->cache_bytes, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
+    size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
     if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 10), GC__NURSERY_MIN);
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
-    uint64_t share = pause * 100 / (now - heap->resumed_cpu_ns + 1);
+    uint64_t share = GC__GC_SHARE_HIGH;
+    if (heap->resumed_by == &gc__me) share = pause * 100 / (now - heap->resumed_cpu_ns + 1);
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
         heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
-        heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
+        heap->nursery_bytes = heap->nursery_bytes / 2;
+    heap->nursery_bytes = gc__max(heap->nursery_bytes, gc__min(cached, most));
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */

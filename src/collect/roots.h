@@ -2,7 +2,7 @@
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
    roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
-   pins: objects. */
+   pins: objects, bit 0 set if a conservative word found it. */
 #pragma once
 
 #include "../heap/allocate.h"
@@ -12,6 +12,7 @@ GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
 GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
 GC__SEAM void gc__handles_free_all(gc_heap *heap);
 
+#define GC__PIN_CONSERVATIVE 1
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
 typedef struct gc__root_visitor {
@@ -57,7 +58,7 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
         if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
         if (!object) continue; /* an address between objects */
         if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
-            ok &= gc__words_push(&heap->pins, object);
+            ok &= gc__words_push(&heap->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
         } else if (flags & GC_ROOT_INTERIOR) {
             ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
             ok &= gc__words_push(&heap->interior, ref - object);
@@ -72,9 +73,9 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
 /* A frame below the stack pointer, or one that other calls have overwritten, was left by longjmp or a native switch. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
-    static const char left[] =
-        "was left without its end, by longjmp or a switch of stacks: restore the frames by gc_frames_restore, or call "
-        "gc_stack_switch";
+    static const char left[] = "was left without its end, by longjmp, by an exception through C code or by a switch of "
+                               "stacks: restore the frames "
+                               "by gc_frames_restore, or call gc_stack_switch";
     if (frame->thread != stack->last)
         gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
     bool below =
@@ -173,6 +174,7 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 }
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
+    GC__ENTER("gc_add_roots");
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
     gc__lock_take(&heap->roots_lock);
@@ -199,6 +201,7 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
 }
 
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
+    GC__ENTER("gc_remove_roots");
     gc__lock_take(&heap->roots_lock);
     bool found = gc__roots_remove(&heap->globals, (uintptr_t)slots);
     gc__lock_release(&heap->roots_lock);

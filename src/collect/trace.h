@@ -6,7 +6,7 @@
    its marked objects are scanned again at the end: scanning is idempotent. */
 #pragma once
 
-#include "roots.h"
+#include "suspects.h"
 
 #define GC__FIFO 16  /* slots between prefetch and use; a power of two */
 #define GC__CHUNK 32 /* elements of an array that are scanned at a time */
@@ -21,6 +21,7 @@ typedef struct gc__tracer {
     unsigned fifo_next;       /* counts up */
     bool remember;            /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
+    bool suspects; /* there are some */
     bool no_room[GC_GENERATIONS];
 } gc__tracer;
 
@@ -96,8 +97,19 @@ GC__FN void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 8) GC__WORD(to + i) = GC__WORD(from + i);
 }
 
+/* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
+GC__FN void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
+    uintptr_t *place = gc__suspect_place(&tracer->heap->suspects, object);
+    if (*place != object) return;
+    *place |= GC__SUSPECT_REACHED;
+    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+}
+
 GC__FN void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
-    if (!gc__mark_set(object)) return;
+    if (!gc__mark_set(object)) {
+        if (GC__UNLIKELY(tracer->suspects)) gc__suspect_reached(tracer, object);
+        return;
+    }
     gc__region *region = gc__region_of(object);
     size_t bytes = gc__object_bytes(object);
     region->live_bytes += bytes;
@@ -155,7 +167,10 @@ GC__FN void gc__process(gc__tracer *tracer, uintptr_t entry) {
         gc__mark_object(tracer, ref);
     } else if (verdict) {
         uintptr_t now = gc__reached(ref, verdict);
-        if (!now) now = gc__evacuate(tracer, ref);
+        if (!now)
+            now = gc__evacuate(tracer, ref);
+        else if (GC__UNLIKELY(tracer->suspects) && now == ref)
+            gc__suspect_reached(tracer, ref);
         *slot = gc__slot_encode(now, word, value);
         ref = now;
     }
@@ -308,11 +323,31 @@ GC__FN void gc__trace_drain(gc__tracer *tracer) {
     }
 }
 
+/* Sets the mark bits of the suspects, and counts them as survivors. */
+GC__FN void gc__suspects_mark(gc__tracer *tracer) {
+    gc_heap *heap = tracer->heap;
+    for (size_t i = 0; i < heap->pins.count; i++) {
+        uintptr_t object = heap->pins.words[i] - GC__PIN_CONSERVATIVE;
+        if (!(heap->pins.words[i] & GC__PIN_CONSERVATIVE) || !tracer->verdicts[object >> GC_REGION_SHIFT]) continue;
+        if (!gc__mark_set(object)) continue; /* by another word */
+        size_t bytes = gc__object_bytes(object);
+        gc__region *region = gc__region_of(object);
+        region->live_bytes += bytes;
+        heap->marked_bytes[region->target] += bytes;
+        *gc__suspect_place(&heap->suspects, object) = object;
+        tracer->suspects = true;
+    }
+}
+
 /* Traces from the gathered roots. Pinned objects first, so that they are marked before anything could copy them. */
 GC__FN void gc__trace_roots(gc__tracer *tracer) {
     gc_heap *heap = tracer->heap;
-    for (size_t i = 0; i < heap->pins.count; i++)
-        if (tracer->verdicts[heap->pins.words[i] >> GC_REGION_SHIFT]) gc__mark_object(tracer, heap->pins.words[i]);
+    gc__suspects_mark(tracer);
+    for (size_t i = 0; i < heap->pins.count; i++) {
+        uintptr_t object = heap->pins.words[i];
+        if (!(object & GC__PIN_CONSERVATIVE) && tracer->verdicts[object >> GC_REGION_SHIFT])
+            gc__mark_object(tracer, object);
+    }
     for (size_t i = 0; i < heap->roots.count; i++) {
         gc__enqueue(tracer, (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1), heap->roots.words[i] & 1);
         gc__stack_drain(tracer);
@@ -366,4 +401,29 @@ GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
             gc__trace_cards_of(tracer, region);
     gc__trace_drain(tracer);
     tracer->remember = false;
+}
+
+GC__FN size_t gc__traced_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
+    return bytes;
+}
+
+/* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
+   that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
+GC__FN void gc__trace_suspects(gc__tracer *tracer) {
+    gc_heap *heap = tracer->heap;
+    size_t objects = 0, bytes = 0, before = gc__traced_bytes(heap);
+    for (size_t i = 0; tracer->suspects && i < heap->suspects.count; i++) {
+        uintptr_t object = heap->suspects.words[i];
+        if (!object || (object & GC__SUSPECT_REACHED)) continue;
+        heap->suspects.words[i] |= GC__SUSPECT_REACHED;
+        objects++;
+        bytes += gc__object_bytes(object);
+        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    }
+    gc__trace_drain(tracer);
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes + gc__traced_bytes(heap) - before;
+    heap->stats.conservative_objects = objects;
+    heap->stats.conservative_total_bytes += heap->collection.conservative_bytes;
 }

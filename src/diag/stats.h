@@ -40,6 +40,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
 }
 
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
+    GC__ENTER("gc_get_stats");
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);
@@ -84,5 +85,11 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
         fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
                 (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
                 (double)s.stop_max_ns / 1e3, s.stop_slowest);
+    if (s.conservative_total_bytes)
+        fprintf(
+            file,
+            "conservative %zu objects, %.2f MiB, at the last collection kept by conservative words alone; %.2f MiB in "
+            "all collections\n",
+            s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
 }

@@ -235,7 +235,8 @@ GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
         gc_word *slot = (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1);
         gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
     }
-    for (size_t i = 0; i < heap->pins.count; i++) gc__checkmark_reach(&verifier, heap->pins.words[i], NULL);
+    for (size_t i = 0; i < heap->pins.count; i++)
+        gc__checkmark_reach(&verifier, heap->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
     for (size_t i = 0; i < heap->interior.count; i += 3)
         gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
     while (verifier.stack.count) {

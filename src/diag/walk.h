@@ -14,6 +14,7 @@ GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
 }
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {
+    GC__ENTER("gc_object_at");
     if (!gc_is_heap_pointer(heap, address)) return NULL;
     gc__world_stop(heap);
     gc__heap_flush(heap);
@@ -56,6 +57,7 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 }
 
 GC_API size_t gc_verify(gc_heap *heap) {
+    GC__ENTER("gc_verify");
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();

@@ -13,6 +13,7 @@
 GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
 GC__SEAM void gc__collect_for_budget(gc_heap *heap);
 GC__SEAM void gc__stress_at_allocation(gc_thread *thread);
+GC__SEAM void gc__safepoint_run(gc_thread *thread); /* implemented by runtime/thread.h */
 
 /* One of a thread's two windows. */
 typedef struct gc__spot {
@@ -165,22 +166,27 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     }
 }
 
+GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
+    GC__LEAVE;
+    return options->out_of_memory && options->out_of_memory(options->host, bytes, gc__last_message);
+}
+
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
-    const gc_options *options = &thread->heap->options;
     void *object = gc__allocate_collecting(thread, bytes, zeroed);
-    if (object || !options->out_of_memory || !options->out_of_memory(options->host, bytes, gc__last_message))
-        return object;
+    if (object || !gc__ask_host(&thread->heap->options, bytes)) return object;
     return gc__allocate_collecting(thread, bytes, zeroed);
 }
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
-        gc__fail(GC_ERROR_MISUSE, "an allocation during a collection: in a hook, a trace function or scan_roots");
+        gc__fail(GC_ERROR_MISUSE,
+                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler");
         GC_ASSERT(false, "%s", gc__last_message);
         return NULL;
     }
+    GC__ENTER("an allocation");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
@@ -193,7 +199,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         gc__stress_at_allocation(thread);
     else if (size <= (size_t)(*spot.limit - *spot.next))
         return gc__allocate_try(thread, size, zeroed);
-    gc_safepoint(thread);
+    if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
     size_t spent = gc__counted(&heap->generation_bytes[0]);
     if (spent && spent + large >= gc__counted(&heap->nursery_bytes)) gc__collect_for_budget(heap);

@@ -33,6 +33,7 @@ struct gc_heap {
     gc__lock roots_lock;    /* handles and global slots */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
+    bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
     uint64_t stop_started_ns;
     gc_thread *threads;
@@ -55,12 +56,15 @@ struct gc_heap {
     /* Pacing. */
     size_t nursery_bytes;  /* budget of generation 0 */
     size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
+    unsigned processors;   /* asked for once */
+    unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
+    const void *resumed_by;            /* the native thread that ran it, whose clock that is */
 
     /* The collection that runs. */
     bool collecting;
@@ -72,7 +76,8 @@ struct gc_heap {
         finished_compacting; /* number of the last collection of that generation or an older */
     gc__words roots;         /* slot | flag bits 1: value */
     gc__words interior;      /* triples: slot | value, offset, object */
-    gc__words pins;          /* objects */
+    gc__words pins;          /* objects | conservative bit 0 */
+    gc__words suspects;      /* see collect/suspects.h */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     const char *root_kind; /* while roots are visited: what reports them */

@@ -1,7 +1,7 @@
 /* Failures, warnings and fatal faults, each as a sentence. */
 #pragma once
 
-#include "../platform/platform.h"
+#include "entry.h"
 
 #include <stdarg.h>
 
@@ -41,6 +41,7 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
 }
 
 GC__FN void gc__warn(const gc_options *options, const char *message) {
+    GC__LEAVE;
     if (options->warning)
         options->warning(options->host, message);
     else

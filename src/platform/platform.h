@@ -23,6 +23,7 @@ GC__FN bool gc__os_discard(void *address, size_t bytes);
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
+GC__FN unsigned gc__os_processors(void); /* that the process may use */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The highest address of the calling thread's stack. */

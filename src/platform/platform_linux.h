@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <sched.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -67,6 +68,11 @@ GC__FN size_t gc__os_l2_bytes(void) {
     return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
 }
 
+GC__FN unsigned gc__os_processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
 GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -88,12 +94,24 @@ GC__FN char *gc__os_stack_base(void) {
 struct gc__lock {
     pthread_mutex_t mutex;
 };
+#if GC_DEBUG >= 1 && defined(PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP)
+#define GC__MUTEX_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
+#else
+#define GC__MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
+#endif
 #define GC__LOCK_INITIALIZER \
-    { PTHREAD_MUTEX_INITIALIZER }
-GC__FN void gc__lock_take(gc__lock *lock) { pthread_mutex_lock(&lock->mutex); }
+    { GC__MUTEX_INITIALIZER }
+GC__FN void gc__lock_take(gc__lock *lock) {
+    int error = pthread_mutex_lock(&lock->mutex);
+    (void)error;
+    GC_ASSERT(!error, "the thread waits for a lock of gc.h that it holds itself: it was called in a signal handler");
+}
 GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
 GC__FN bool gc__lock_try(gc__lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }
-GC__FN void gc__lock_init(gc__lock *lock) { pthread_mutex_init(&lock->mutex, NULL); }
+GC__FN void gc__lock_init(gc__lock *lock) {
+    static const gc__lock fresh = GC__LOCK_INITIALIZER;
+    *lock = fresh;
+}
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
 
 GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value) {

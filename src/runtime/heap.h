@@ -52,6 +52,7 @@ GC__FN gc_result gc__options_check(gc_options *options) {
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
+    GC__ENTER("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
     if (given) options = *given;
@@ -75,11 +76,15 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         return NULL;
     }
     heap->cache_bytes = gc__os_l2_bytes();
+    heap->processors = gc__os_processors();
+    heap->allocating = 1;
+    heap->crowded = heap->processors == 1;
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
     if (options.heap_bytes_max && !options.nursery_bytes)
         heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
     heap->resumed_cpu_ns = gc__os_cpu_ns();
+    heap->resumed_by = &gc__me;
     heap->full_threshold = gc__threshold_for(heap, 0);
     heap->survival[0] = 20;
     heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */
@@ -101,6 +106,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
+    if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     while (heap->threads) {
         gc_thread *thread = heap->threads;
@@ -120,8 +126,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__barrier_detach(heap);
     gc__handles_free_all(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
-    gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
-                          &heap->globals, &heap->stacks_seen, &heap->external_moving};
+    gc__words *lists[] = {&heap->roots,       &heap->interior,        &heap->pins,    &heap->mark_stack, &heap->globals,
+                          &heap->stacks_seen, &heap->external_moving, &heap->suspects};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__lock_end(&heap->lock);
     gc__lock_end(&heap->roots_lock);

@@ -64,6 +64,7 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+    GC__ENTER("gc_thread_attach");
     if (gc__thread_self(heap)) {
         gc__fail(GC_ERROR_THREADS,
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
@@ -92,6 +93,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 }
 
 GC_API void gc_thread_detach(gc_thread *thread) {
+    GC__ENTER("gc_thread_detach");
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
@@ -130,6 +132,7 @@ GC_API void gc_stack_destroy(gc_stack *stack) {
 }
 
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
+    GC__ENTER("gc_stack_switch");
     gc_stack *left = thread->stack;
     if (!stack) stack = &thread->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
@@ -152,6 +155,7 @@ GC_API void gc_thread_set_name(gc_thread *thread, const char *name) { thread->na
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { thread->conservative = conservative; }
 
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
+    GC__ENTER("gc_set_mode");
     gc_mode former = gc_get_mode(thread);
     GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
@@ -164,7 +168,7 @@ GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
     return former;
 }
 
-GC_API void gc__safepoint_slow(gc_thread *thread) {
+GC__SEAM void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
@@ -173,4 +177,9 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
     }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)
         gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+GC_API void gc__safepoint_slow(gc_thread *thread) {
+    GC__ENTER("gc_safepoint");
+    gc__safepoint_run(thread);
 }

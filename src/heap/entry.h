@@ -1,0 +1,35 @@
+/* Finding, with GC_DEBUG, a signal handler that calls gc.h although it has interrupted gc.h on the same thread: what it
+   interrupted may be in the middle of any change, and may hold any lock. */
+#pragma once
+
+#include "../platform/platform.h"
+
+/* The function of gc.h that the calling thread is in; NULL: none, or a callback of the host that may call some. */
+static __thread const char *volatile gc__inside;
+
+GC__EXTERN void gc__check_outside(const char *name) {
+    const char *inside = gc__inside;
+    (void)name, (void)inside;
+    GC_ASSERT(!inside,
+              "%s was called while the same thread is within %s: by a signal handler, or by a callback that must not. "
+              "Have the handler set a flag, and look at it where the thread calls gc_safepoint",
+              name, inside);
+}
+
+GC__FN const char *gc__enter(const char *name) {
+    const char *outer = gc__inside;
+    if (GC_DEBUG >= 1) gc__inside = name;
+    return outer;
+}
+
+GC__FN void gc__leave(const char **outer) {
+    if (GC_DEBUG >= 1) gc__inside = *outer;
+}
+
+#define GC__SCOPE(name) const char *gc__outer __attribute__((cleanup(gc__leave), unused)) = gc__enter(name)
+/* The rest of the scope is within the named function, which was not called from within gc.h. */
+#define GC__ENTER(name)                         \
+    if (GC_DEBUG >= 1) gc__check_outside(name); \
+    GC__SCOPE(name)
+/* The rest of the scope is the host's: a callback. */
+#define GC__LEAVE GC__SCOPE(NULL)
