@@ -1925,7 +1925,9 @@ struct gc_heap {
     gc__words external_moving;               /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;  /* budget of generation 0 */
+    size_t nursery_bytes;  /* of generation 0 */
+    size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
+    bool nursery_grows;    /* young collections are not worth their time */
     size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
@@ -2726,7 +2728,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_safepoint(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
     size_t spent = gc__counted(&heap->generation_bytes[0]);
-    if (spent && spent + large >= gc__counted(&heap->nursery_bytes)) gc__collect_for_budget(heap);
+    if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
@@ -3417,7 +3419,7 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
 /* The share of the region's memory that is expected to survive. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     if (region->linear && !region->formatted) return heap->survival[0];
-    return region->generation == 1 ? gc__density(region) * heap->survival[1] / 100 : gc__density(region);
+    return gc__density(region) * heap->survival[region->generation] / 100;
 }
 
 /* Whether the region's objects have survived a collection, so that its density is known. */
@@ -3588,7 +3590,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
     if (fits) gc__count(&heap->generation_bytes[0], bytes);
-    if (fits && gc__counted(&heap->generation_bytes[0]) < heap->nursery_bytes) return GC_OK;
+    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -3710,10 +3712,9 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
-    size_t young = heap->generation_bytes[1], regions = 0;
-    if (gc__old_bytes(heap) >= heap->full_threshold) return 2;
-    uint64_t allocated = gc__counted(&heap->stats.allocated_bytes) - heap->allocated_at_full;
-    if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
+    size_t young = heap->generation_bytes[1], regions = 0, old = gc__old_bytes(heap);
+    if (heap->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
+    if (old >= heap->full_threshold) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 2 * heap->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
@@ -3722,11 +3723,12 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->copied_bytes, *marked = heap->marked_bytes;
-    size_t survivors[2] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2]};
-    for (int g = 0; g < 2 && g <= generation; g++) {
-        if (g == 1 && generation == 2) break; /* the old generation's survivors are in the same sum */
-        if (!heap->condemned_bytes[g]) continue;
-        unsigned percent = (unsigned)gc__min(100, survivors[g] / (heap->condemned_bytes[g] / 100 + 1));
+    size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
+    for (int g = 0; g <= generation; g++) {
+        if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
+        size_t condemned = heap->condemned_bytes[g] + (g == 2 ? heap->condemned_bytes[1] : 0);
+        if (!condemned) continue;
+        unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->survival[g] = (heap->survival[g] + 3 * percent) / 4;
     }
 }
@@ -3759,6 +3761,18 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         heap->nursery_bytes = gc__max(heap->nursery_bytes / 2, gc__min(cached, most));
 }
 
+/* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
+   that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
+   long as those still find much of it alive. */
+GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
+    if (heap->options.nursery_bytes || heap->condemned_bytes[0] < heap->nursery_bytes / 2) return;
+    size_t percent = (heap->copied_bytes[1] + heap->marked_bytes[1]) / (heap->condemned_bytes[0] / 100 + 1);
+    if (generation < 2)
+        heap->nursery_grows = percent >= GC__SURVIVAL_HIGH;
+    else if (percent < GC__SURVIVAL_HIGH / 2)
+        heap->nursery_grows = false;
+}
+
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
@@ -3775,9 +3789,12 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
     heap->kept_bytes = promoted[0];
+    gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
+    heap->budget_bytes = heap->nursery_bytes;
     if (generation == 2) {
-        heap->full_threshold = gc__threshold_for(heap, gc__old_bytes(heap) + heap->kept_bytes);
+        heap->full_threshold =
+            gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
         heap->allocated_at_full = heap->stats.allocated_bytes;
     }
     gc__pace_release(heap, generation);
@@ -3789,7 +3806,10 @@ GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+        if (generation < 2 && heap->nursery_grows)
+            gc__count(&heap->budget_bytes, heap->nursery_bytes);
+        else
+            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
     }
     gc__heap_unlock(heap);
 }
@@ -4802,9 +4822,11 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
     if (options.heap_bytes_max && !options.nursery_bytes)
         heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    heap->budget_bytes = heap->nursery_bytes;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->full_threshold = gc__threshold_for(heap, 0);
     heap->survival[0] = 20;
+    heap->survival[2] = 100;
     heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */
     return heap;
 }

@@ -56,7 +56,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
     if (fits) gc__count(&heap->generation_bytes[0], bytes);
-    if (fits && gc__counted(&heap->generation_bytes[0]) < heap->nursery_bytes) return GC_OK;
+    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);

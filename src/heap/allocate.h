@@ -196,7 +196,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_safepoint(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
     size_t spent = gc__counted(&heap->generation_bytes[0]);
-    if (spent && spent + large >= gc__counted(&heap->nursery_bytes)) gc__collect_for_budget(heap);
+    if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }

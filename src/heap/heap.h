@@ -74,7 +74,9 @@ struct gc_heap {
     gc__words external_moving;               /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;  /* budget of generation 0 */
+    size_t nursery_bytes;  /* of generation 0 */
+    size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
+    bool nursery_grows;    /* young collections are not worth their time */
     size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;

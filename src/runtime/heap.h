@@ -87,9 +87,11 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
     if (options.heap_bytes_max && !options.nursery_bytes)
         heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    heap->budget_bytes = heap->nursery_bytes;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->full_threshold = gc__threshold_for(heap, 0);
     heap->survival[0] = 20;
+    heap->survival[2] = 100;
     heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */
     return heap;
 }
