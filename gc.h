@@ -49,8 +49,10 @@
 
 #ifdef __cplusplus
 #define GC__EXTERN extern "C"
+#define GC__STATIC_ASSERT static_assert
 #else
 #define GC__EXTERN extern
+#define GC__STATIC_ASSERT _Static_assert
 #endif
 
 #ifndef GC_API
@@ -121,6 +123,9 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
     X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")   \
     X(GC_ERROR_TYPE, "the type is misdeclared")                        \
     X(GC_ERROR_THREADS, "the heap already has its one mutator thread") \
+    X(GC_ERROR_HANDLE, "the handle was destroyed")                     \
+    X(GC_ERROR_ARGUMENT, "an argument is NULL")                        \
+    X(GC_ERROR_DISPOSED, "the safe handle has been closed")            \
     X(GC_ERROR_MISUSE, "the call is not allowed here")
 
 typedef enum gc_result {
@@ -144,6 +149,7 @@ GC_API const char *gc_last_message(void);
 typedef struct gc_heap gc_heap;
 typedef struct gc_thread gc_thread;
 typedef struct gc_type gc_type;
+typedef struct gc_finalizer gc_finalizer;
 
 /* Receives the slots that a trace function or a root callback reports. Opaque: pass it on to gc_visit. */
 typedef struct gc_visitor gc_visitor;
@@ -173,6 +179,8 @@ struct gc_type {
     uint64_t element_values;
     void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
                                                          Must not allocate, nor read other heap objects. */
+    const gc_finalizer
+        *finalizer;             /* runs when an object of the type was found dead (handles/finalizer.h); may be NULL */
     const char *fields;         /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[16]; /* their offsets in the order of `fields` */
 };
@@ -189,9 +197,14 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_VALUES(T, ...) GC_TYPE_MIXED(T, 0, GC_FIELDS(T, __VA_ARGS__), GC_NAMES(T, __VA_ARGS__))
 /* A type of fixed size without references. */
 #define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
+/* The same two, with a finalizer (a static const gc_finalizer). */
+#define GC_TYPE_FINALIZED(T, finalizer, ...) \
+    { #T, sizeof(T), 0, GC_FIELDS(T, __VA_ARGS__), 0, 0, 0, 0, &(finalizer), GC_NAMES(T, __VA_ARGS__) }
+#define GC_TYPE_LEAF_FINALIZED(T, finalizer) \
+    { #T, sizeof(T), 0, 0, 0, 0, 0, 0, &(finalizer), GC_NO_NAMES }
 /* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
 #define GC_TYPE_MIXED(T, refs, values, names) \
-    { #T, sizeof(T), 0, refs, values, 0, 0, 0, names }
+    { #T, sizeof(T), 0, refs, values, 0, 0, 0, 0, names }
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
    whose elements are references, tagged values, or neither. No other field of T holds a reference. */
@@ -200,12 +213,12 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
 /* All masks by hand: fixed-part references and values, element references and values. */
 #define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
-    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, names }
+    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, 0, names }
 /* A type whose slots only its trace function knows. */
 #define GC_TYPE_TRACED(T, trace) \
-    { #T, sizeof(T), 0, 0, 0, 0, 0, trace, GC_NO_NAMES }
+    { #T, sizeof(T), 0, 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
 #define GC_TYPE_ARRAY_TRACED(T, member, trace) \
-    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, GC_NO_NAMES }
+    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
 
 /* The mask of the named fields of T; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
@@ -282,6 +295,7 @@ typedef enum gc_stress {
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 struct gc_barrier_change;
+struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
@@ -312,6 +326,16 @@ typedef struct gc_options {
        First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
        gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
+    /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Asked during
+       collections, of handles to objects that may be condemned. It must call nothing of gc.h. 0: none does. */
+    bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
+    /* A collection has queued finalizers: have gc_run_finalizers called soon. Called in the collection, so it must not
+       allocate. 0: none; nor is it needed where the heap has its finalizer thread. */
+    void (*finalizers_ready)(void *host);
+    bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
+    unsigned
+        finalizer_patience_ms; /* one that runs for longer is reported as a warning, and gc_heap_destroy does not wait
+                                       longer for it; 0: 10,000 */
     void (*warning)(void *host, const char *message); /* 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
@@ -390,6 +414,12 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file);
 typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
+#define GC__HANDLE_CACHES 6
+
+typedef struct gc__handle_cache {
+    uintptr_t first;
+    size_t count;
+} gc__handle_cache;
 
 /* What a frame tells reports: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
@@ -445,6 +475,7 @@ struct gc_thread {
     gc_stack *stack;                            /* that it runs on: its own, or one of gc_stack_create */
     gc_stack own_stack;
     char *stack_base; /* the highest address of the native stack in use, for conservative scanning */
+    gc__handle_cache handle_caches[GC__HANDLE_CACHES]; /* of free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
     char *span_end; /* the zeroed window can be extended to here */
     char *raw_span_end;
@@ -752,7 +783,7 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->allocation;
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || size > (size_t)(thread->allocation_limit - object)))
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->allocation_limit - object)))
         return gc__new_slow(thread, type, 0, true);
     thread->allocation = object + size;
     ((gc_object *)object)->type = type;
@@ -764,7 +795,8 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->allocation;
     size_t room = (size_t)(thread->allocation_limit - object);
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || length > room)) return gc__new_slow(thread, type, length, true);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
+        return gc__new_slow(thread, type, length, true);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
     thread->allocation = object + size;
@@ -777,7 +809,8 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
 static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->raw;
     size_t room = (size_t)(thread->raw_limit - object);
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || length > room)) return gc__new_slow(thread, type, length, false);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
+        return gc__new_slow(thread, type, length, false);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
     thread->raw = object + size;
@@ -865,6 +898,13 @@ GC__FN void gc__lock_end(gc__lock *lock);
 /* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
 GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
 GC__FN void gc__os_wake(const uint32_t *word);
+/* The same for so long at most. */
+GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
+
+/* A thread of the collector's own. False: the system gives none. */
+typedef struct gc__os_thread gc__os_thread;
+GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
+GC__FN void gc__os_thread_join(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
@@ -894,6 +934,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <sched.h>
@@ -1008,6 +1049,31 @@ GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value) {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
+
+GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+    struct timespec time;
+    time.tv_sec = (time_t)(ns / 1000000000u);
+    time.tv_nsec = (long)(ns % 1000000000u);
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
+}
+
+struct gc__os_thread {
+    pthread_t id;
+    void (*f)(void *context);
+    void *context;
+};
+
+GC__FN void *gc__os_thread_main(void *thread) {
+    const gc__os_thread *self = (const gc__os_thread *)thread;
+    self->f(self->context);
+    return NULL;
+}
+GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context) {
+    thread->f = f;
+    thread->context = context;
+    return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
+}
+GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 
 static pthread_key_t gc__os_end_key;
 static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
@@ -1168,6 +1234,13 @@ GC__FN void gc__lock_end(gc__lock *lock);
 /* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
 GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
 GC__FN void gc__os_wake(const uint32_t *word);
+/* The same for so long at most. */
+GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
+
+/* A thread of the collector's own. False: the system gives none. */
+typedef struct gc__os_thread gc__os_thread;
+GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
+GC__FN void gc__os_thread_join(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
@@ -1740,12 +1813,120 @@ GC__FN void gc__arena_release(gc__region *region) {
 }
 /* The heap: one instance of everything that is not shared by the process. */
 
+/* Maps from an object's address to a word, by open addressing. Whoever keeps one follows the objects as they move: a collection
+   takes the entries of condemned generations out (gc__map_take) and puts those back that survive, for which there is room. */
 
-/* A growing array of words outside the heap. */
+/* Growing arrays of words outside the heap. */
+
+
 typedef struct gc__words {
     uintptr_t *words;
     size_t count, capacity;
 } gc__words;
+
+GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
+    if (list->capacity >= count) return true;
+    size_t old_bytes = list->capacity * sizeof(uintptr_t);
+    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
+    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
+    void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
+    if (!words) return false;
+    list->words = (uintptr_t *)words;
+    list->capacity = bytes / sizeof(uintptr_t);
+    return true;
+}
+
+GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
+    list->words[list->count++] = word;
+    return true;
+}
+
+GC__FN void gc__words_free(gc__words *list) {
+    if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
+    memset(list, 0, sizeof *list);
+}
+
+typedef struct gc__map {
+    uintptr_t *keys; /* 0: free */
+    uintptr_t *values;
+    size_t count, capacity;
+} gc__map;
+
+GC__FN void gc__map_free(gc__map *map) {
+    if (map->capacity) gc__os_unmap(map->keys, map->capacity * 2 * sizeof(uintptr_t));
+    memset(map, 0, sizeof *map);
+}
+
+/* Where the key is or would be. The map must have some capacity. */
+GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
+    size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
+    for (;; at++) {
+        at &= map->capacity - 1;
+        if (!map->keys[at] || map->keys[at] == key) return at;
+    }
+}
+
+/* Where the key's value is; NULL if it has none. */
+GC__FN uintptr_t *gc__map_find(const gc__map *map, uintptr_t key) {
+    size_t at = map->capacity ? gc__map_place(map, key) : 0;
+    return map->capacity && map->keys[at] ? &map->values[at] : NULL;
+}
+
+/* The key's value, 0 if it is new. There must be room. */
+GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
+    size_t at = gc__map_place(map, key);
+    if (!map->keys[at]) {
+        map->keys[at] = key;
+        map->values[at] = 0;
+        map->count++;
+    }
+    return &map->values[at];
+}
+
+/* Takes out the key, which must be there: those that follow it move up to where they are looked for. */
+GC__FN void gc__map_remove(gc__map *map, uintptr_t key) {
+    size_t mask = map->capacity - 1, hole = gc__map_place(map, key);
+    map->count--;
+    map->keys[hole] = 0;
+    for (size_t at = (hole + 1) & mask; map->keys[at]; at = (at + 1) & mask) {
+        uintptr_t moved = map->keys[at], value = map->values[at];
+        map->keys[at] = 0;
+        size_t place = gc__map_place(map, moved);
+        map->keys[place] = moved;
+        map->values[place] = value;
+    }
+}
+
+/* Makes room for `count` entries at half load. On failure nothing has changed. */
+GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
+    if (map->capacity >= 2 * count && map->capacity) return true;
+    gc__map bigger = {NULL, NULL, 0, 512};
+    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
+    bigger.keys = (uintptr_t *)gc__os_map(bigger.capacity * 2 * sizeof(uintptr_t));
+    if (!bigger.keys) return false;
+    bigger.values = bigger.keys + bigger.capacity;
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->keys[i]) *gc__map_put(&bigger, map->keys[i]) = map->values[i];
+    gc__map_free(map);
+    *map = bigger;
+    return true;
+}
+
+GC__FN void gc__map_clear(gc__map *map) {
+    if (map->count) memset(map->keys, 0, map->capacity * sizeof(uintptr_t));
+    map->count = 0;
+}
+
+/* Appends all entries to the list as key, value, and clears the map. The list must have room. */
+GC__FN void gc__map_take(gc__map *map, gc__words *list) {
+    for (size_t i = 0; map->count && i < map->capacity; i++) {
+        if (!map->keys[i]) continue;
+        list->words[list->count++] = map->keys[i];
+        list->words[list->count++] = map->values[i];
+    }
+    gc__map_clear(map);
+}
 
 /* Where the collector copies survivors of a generation to. */
 typedef struct gc__window {
@@ -1754,12 +1935,38 @@ typedef struct gc__window {
     gc__region *cursor; /* the region of the generation where the search for holes goes on */
 } gc__window;
 
-/* Off-heap bytes of objects: an open-addressing table by address, one per generation. */
-typedef struct gc__external {
-    uintptr_t *keys; /* 0: free */
-    size_t *bytes;
-    size_t count, capacity;
-} gc__external;
+/* The handle table, of gc_handles.h. */
+typedef struct gc__handle_segment gc__handle_segment;
+typedef struct gc__handles {
+    gc__lock lock; /* of all of this */
+    gc__handle_segment *segments;
+    gc__handle_cache free[GC__HANDLE_CACHES]; /* places, by kind */
+    gc__handle_cache free_blocks;             /* their first places */
+    gc__words waiting, ready;                 /* during a collection: dependent handles */
+    gc__map keys;
+} gc__handles;
+
+/* Finalizers, of gc_handles.h. */
+typedef struct gc__due {
+    gc__words pairs;
+    size_t head; /* words that were taken */
+} gc__due;
+
+typedef struct gc__finalizing gc__finalizing;
+typedef struct gc__finalizers {
+    gc__lock lock;        /* of the lists */
+    gc__words registered; /* see handles/queue.h */
+    size_t start[GC_GENERATIONS];
+    size_t promised;
+    gc__due due[2];
+    gc__words moving;        /* during a collection */
+    bool announce;           /* a collection has queued some: written with the world stopped */
+    gc__finalizing *running; /* lock */
+    uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
+    uint32_t state;          /* of the finalizer thread; atomic */
+    gc__os_thread thread;    /* written by who starts and who ends it */
+} gc__finalizers;
+enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
 
 /* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. */
 struct gc_heap {
@@ -1768,7 +1975,7 @@ struct gc_heap {
     gc__lock lock;          /* see heap/suspend.h */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;
-    gc__lock roots_lock;    /* handles and global slots */
+    gc__lock roots_lock;    /* global slots and stacks */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
@@ -1788,11 +1995,13 @@ struct gc_heap {
     size_t large_bytes, external_bytes;
     size_t generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0: allocated since the last collection */
     size_t kept_bytes;                       /* survivors in generation 0: recycled and pinned regions */
-    gc__external external[GC_GENERATIONS];
-    gc__words external_moving; /* during a collection: object, bytes */
+    gc__map external[GC_GENERATIONS];        /* off-heap bytes of objects */
+    gc__words external_moving;               /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;  /* budget of generation 0 */
+    size_t nursery_bytes;  /* of generation 0 */
+    size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
+    bool nursery_grows;    /* young collections are not worth their time */
     size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
     unsigned processors;   /* asked for once */
     unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
@@ -1823,34 +2032,11 @@ struct gc_heap {
 
     gc_stack *stacks;  /* of gc_stack_create: roots lock */
     gc__words globals; /* triples: first slot, count, flags */
-    struct gc__handle_block *handle_blocks;
-    struct gc__handle *handle_free;
+    gc__handles handles;
+    gc__finalizers finalizers;
     gc_stats stats;
     gc__words stacks_seen; /* GC_STRESS_STACK: hashes */
 };
-
-GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
-    if (list->capacity >= count) return true;
-    size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
-    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
-    void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
-    if (!words) return false;
-    list->words = (uintptr_t *)words;
-    list->capacity = bytes / sizeof(uintptr_t);
-    return true;
-}
-
-GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
-    list->words[list->count++] = word;
-    return true;
-}
-
-GC__FN void gc__words_free(gc__words *list) {
-    if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
-    memset(list, 0, sizeof *list);
-}
 
 /* Regions of the heap. */
 
@@ -2653,10 +2839,14 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
     size_t spent = gc__counted(&heap->generation_bytes[0]);
-    if (spent && spent + large >= gc__counted(&heap->nursery_bytes)) gc__collect_for_budget(heap);
+    if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
+
+/* Implemented by gc_handles.h. */
+GC__SEAM bool gc__finalizer_promise(gc_heap *heap);
+GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer);
 
 #if !GC_HAS_MODEL
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
@@ -2676,7 +2866,9 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                  type->name ? type->name : "(unnamed)", length, type->element_bytes);
         return NULL;
     }
+    if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
     void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
+    if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
     ((gc_object *)object)->type = type;
     if (type->element_bytes) ((gc_array *)object)->length = length;
@@ -2740,9 +2932,7 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 
 
 /* Implemented by gc_handles.h. */
-GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
-GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
-GC__SEAM void gc__handles_free_all(gc_heap *heap);
+GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation);
 
 #define GC__PIN_CONSERVATIVE 1
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
@@ -2877,7 +3067,8 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
 
-/* Calls the visitor for every root of the heap. heap->root_kind and root_site tell it what reports the root. */
+/* Calls the visitor for every root of the heap but handles and queued finalizers.
+   heap->root_kind and root_site tell it what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_visit(heap, thread, visitor);
     gc__lock_take(&heap->roots_lock);
@@ -2892,16 +3083,16 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (size_t i = 0; i < globals->count; i += 3)
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
     gc__lock_release(&heap->roots_lock);
-    heap->root_kind = "handle";
-    gc__handles_visit(heap, visitor);
     heap->root_kind = NULL;
 }
 
-/* Fills the three lists. On failure nothing has changed, and the collection cannot run. */
-GC__FN bool gc__roots_gather(gc_heap *heap) {
+/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
+   and the collection cannot run. */
+GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->roots.count = heap->interior.count = heap->pins.count = 0;
     gc__roots_visit(heap, &roots.visitor);
+    gc__handles_visit(heap, &roots.visitor, generation);
     return !roots.failed;
 }
 
@@ -2991,6 +3182,8 @@ typedef struct gc__tracer {
     bool remember;            /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
     bool suspects; /* there are some */
+    const gc__map
+        *keys; /* objects whose being reached is waited for: numbers to put on heap->handles.ready; NULL: none */
     bool no_room[GC_GENERATIONS];
 } gc__tracer;
 
@@ -3074,11 +3267,18 @@ GC__FN void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
     if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
 }
 
+/* An object was reached, whose address was this one. */
+GC__FN void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
+    const uintptr_t *number = gc__map_find(tracer->keys, object);
+    if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
+}
+
 GC__FN void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
     if (!gc__mark_set(object)) {
         if (GC__UNLIKELY(tracer->suspects)) gc__suspect_reached(tracer, object);
         return;
     }
+    if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
     gc__region *region = gc__region_of(object);
     size_t bytes = gc__object_bytes(object);
     region->live_bytes += bytes;
@@ -3114,6 +3314,7 @@ GC__FN uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object) {
     tracer->heap->copied_bytes[target] += bytes;
     bool leaf = gc__object_is_leaf(copy);
     GC__WORD(object) = copy | GC__FORWARD_TAG;
+    if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
     if (!leaf) gc__trace_push(tracer, copy);
     return copy;
 }
@@ -3124,6 +3325,12 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
+}
+
+/* Where an object is after the trace; 0 if it is dead. */
+GC__FN uintptr_t gc__survivor(uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    return verdict ? gc__reached(object, verdict) : object;
 }
 
 /* Handles one slot whose referent was prefetched. */
@@ -3418,7 +3625,7 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
 /* The share of the region's memory that is expected to survive. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     if (region->linear && !region->formatted) return heap->survival[0];
-    return region->generation == 1 ? gc__density(region) * heap->survival[1] / 100 : gc__density(region);
+    return gc__density(region) * heap->survival[region->generation] / 100;
 }
 
 /* Whether the region's objects have survived a collection, so that its density is known. */
@@ -3537,43 +3744,6 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
    generation, so that a young collection looks only at the young. */
 
 
-GC__FN void gc__external_free(gc__external *table) {
-    if (table->capacity) gc__os_unmap(table->keys, table->capacity * 2 * sizeof(uintptr_t));
-    memset(table, 0, sizeof *table);
-}
-
-GC__FN size_t gc__external_place(const gc__external *table, uintptr_t key) {
-    size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
-    for (;; at++) {
-        at &= table->capacity - 1;
-        if (!table->keys[at] || table->keys[at] == key) return at;
-    }
-}
-
-GC__FN void gc__external_put(gc__external *table, uintptr_t key, size_t bytes) {
-    size_t at = gc__external_place(table, key);
-    if (!table->keys[at]) {
-        table->keys[at] = key;
-        table->count++;
-    }
-    table->bytes[at] += bytes;
-}
-
-/* Makes room for `count` entries at half load. */
-GC__FN bool gc__external_reserve(gc__external *table, size_t count) {
-    if (table->capacity >= 2 * count && table->capacity) return true;
-    gc__external bigger = {NULL, NULL, 0, 512};
-    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
-    bigger.keys = (uintptr_t *)gc__os_map(bigger.capacity * 2 * sizeof(uintptr_t));
-    if (!bigger.keys) return false;
-    bigger.bytes = bigger.keys + bigger.capacity;
-    for (size_t i = 0; i < table->capacity; i++)
-        if (table->keys[i]) gc__external_put(&bigger, table->keys[i], table->bytes[i]);
-    gc__external_free(table);
-    *table = bigger;
-    return true;
-}
-
 /* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
    to. On failure nothing has changed. */
 GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
@@ -3584,24 +3754,9 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     if (!count) return true;
     if (!gc__words_reserve(moving, 2 * count)) return false;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        if (!gc__external_reserve(&heap->external[g], heap->external[g].count + count)) return false;
-    for (int g = 0; g <= generation; g++) {
-        gc__external *table = &heap->external[g];
-        for (size_t i = 0; i < table->capacity; i++) {
-            if (!table->keys[i]) continue;
-            gc__words_push(moving, table->keys[i]);
-            gc__words_push(moving, table->bytes[i]);
-        }
-        memset(table->keys, 0, table->capacity * 2 * sizeof(uintptr_t));
-        table->count = 0;
-    }
+        if (!gc__map_reserve(&heap->external[g], heap->external[g].count + count)) return false;
+    for (int g = 0; g <= generation; g++) gc__map_take(&heap->external[g], moving);
     return true;
-}
-
-/* Where an object is after the trace; 0 if it is dead. */
-GC__FN uintptr_t gc__survivor(uintptr_t object) {
-    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    return verdict ? gc__reached(object, verdict) : object;
 }
 
 /* After the trace, before regions are freed: forgets what dead objects held, follows the others. */
@@ -3610,7 +3765,7 @@ GC__FN void gc__external_update(gc_heap *heap) {
     for (size_t i = 0; i < moving->count; i += 2) {
         uintptr_t object = gc__survivor(moving->words[i]);
         if (object)
-            gc__external_put(&heap->external[gc__region_of(object)->target], object, moving->words[i + 1]);
+            *gc__map_put(&heap->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
             heap->external_bytes -= moving->words[i + 1];
     }
@@ -3627,12 +3782,12 @@ GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     return false;
 }
 
-GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr_t object, size_t bytes) {
-    size_t at = table->capacity ? gc__external_place(table, object) : 0;
-    if (!table->capacity || table->keys[at] != object || table->bytes[at] < bytes)
+GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t object, size_t bytes) {
+    uintptr_t *held = gc__map_find(table, object);
+    if (!held || *held < bytes)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has",
                         bytes);
-    table->bytes[at] -= bytes;
+    *held -= bytes;
     heap->external_bytes -= bytes;
     return GC_OK;
 }
@@ -3641,7 +3796,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
     if (fits) gc__count(&heap->generation_bytes[0], bytes);
-    if (fits && gc__counted(&heap->generation_bytes[0]) < heap->nursery_bytes) return GC_OK;
+    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -3655,15 +3810,15 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
-    gc__external *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    gc__map *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
     if (result != GC_OK) return result;
     table = &heap->external[gc__region_of((uintptr_t)object)->generation];
-    if (!gc__external_reserve(table, table->count + 1))
+    if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
-    gc__external_put(table, (uintptr_t)object, (size_t)bytes);
+    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     heap->external_bytes += (size_t)bytes;
     return GC_OK;
 }
@@ -3764,10 +3919,9 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
-    size_t young = heap->generation_bytes[1], regions = 0;
-    if (gc__old_bytes(heap) >= heap->full_threshold) return 2;
-    uint64_t allocated = gc__counted(&heap->stats.allocated_bytes) - heap->allocated_at_full;
-    if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
+    size_t young = heap->generation_bytes[1], regions = 0, old = gc__old_bytes(heap);
+    if (heap->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
+    if (old >= heap->full_threshold) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 2 * heap->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
@@ -3776,11 +3930,12 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->copied_bytes, *marked = heap->marked_bytes;
-    size_t survivors[2] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2]};
-    for (int g = 0; g < 2 && g <= generation; g++) {
-        if (g == 1 && generation == 2) break; /* the old generation's survivors are in the same sum */
-        if (!heap->condemned_bytes[g]) continue;
-        unsigned percent = (unsigned)gc__min(100, survivors[g] / (heap->condemned_bytes[g] / 100 + 1));
+    size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
+    for (int g = 0; g <= generation; g++) {
+        if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
+        size_t condemned = heap->condemned_bytes[g] + (g == 2 ? heap->condemned_bytes[1] : 0);
+        if (!condemned) continue;
+        unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->survival[g] = (heap->survival[g] + 3 * percent) / 4;
     }
 }
@@ -3816,6 +3971,18 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->nursery_bytes = gc__max(heap->nursery_bytes, gc__min(cached, most));
 }
 
+/* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
+   that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
+   long as those still find much of it alive. */
+GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
+    if (heap->options.nursery_bytes || heap->condemned_bytes[0] < heap->nursery_bytes / 2) return;
+    size_t percent = (heap->copied_bytes[1] + heap->marked_bytes[1]) / (heap->condemned_bytes[0] / 100 + 1);
+    if (generation < 2)
+        heap->nursery_grows = percent >= GC__SURVIVAL_HIGH;
+    else if (percent < GC__SURVIVAL_HIGH / 2)
+        heap->nursery_grows = false;
+}
+
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
@@ -3832,9 +3999,12 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
     heap->kept_bytes = promoted[0];
+    gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
+    heap->budget_bytes = heap->nursery_bytes;
     if (generation == 2) {
-        heap->full_threshold = gc__threshold_for(heap, gc__old_bytes(heap) + heap->kept_bytes);
+        heap->full_threshold =
+            gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
         heap->allocated_at_full = heap->stats.allocated_bytes;
     }
     gc__pace_release(heap, generation);
@@ -3846,7 +4016,10 @@ GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+        if (generation < 2 && heap->nursery_grows)
+            gc__count(&heap->budget_bytes, heap->nursery_bytes);
+        else
+            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
     }
     gc__heap_unlock(heap);
 }
@@ -3859,6 +4032,12 @@ GC__SEAM void gc__checkmark(gc_heap *heap, int generation);
 GC__SEAM void gc__stress_index(gc_heap *heap);
 GC__SEAM void gc__shadow_check(gc_heap *heap);
 GC__SEAM void gc__shadow_sync(gc_heap *heap);
+
+/* Implemented by gc_handles.h. Between open and close nobody else creates or destroys handles. */
+GC__SEAM void gc__handles_open(gc_heap *heap);
+GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation);
+GC__SEAM void gc__handles_close(gc_heap *heap);
+GC__SEAM void gc__finalizers_announce(gc_heap *heap);
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
@@ -3917,9 +4096,9 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__trace_roots(&tracer);
     if (generation < 2) gc__trace_cards(&tracer, generation);
     gc__trace_suspects(&tracer);
-    /* Every reachable condemned object is marked or has a forwarding word; every slot refers to where it is now. */
+    gc__handles_trace(&tracer, generation);
+    /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
     gc__roots_update_interior(heap);
-    gc__handles_clear_dead(heap);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__bounds_tighten(heap);
@@ -3940,8 +4119,12 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
-    if (gc__roots_gather(heap) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation)) {
-        gc__cycle_run(heap, generation, compacting);
+    gc__handles_open(heap);
+    bool gathered =
+        gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+    if (gathered) gc__cycle_run(heap, generation, compacting);
+    gc__handles_close(heap);
+    if (gathered) {
         if (heap->options.checkmark) gc__checkmark(heap, generation);
         if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
         gc__shadow_sync(heap);
@@ -3957,6 +4140,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->resumed_by = &gc__me;
     GC__LEAVE;
+    gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
@@ -3991,6 +4175,13 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
 /* Verify: walks everything and reports the first reference that is not what the collector's invariants say.
    Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
 
+
+/* Implemented by gc_handles.h. */
+GC__SEAM void gc__handles_verify(gc_heap *heap, gc_visitor *visitor);
+/* Visits dependents whose object was reached, but they not. Returns whether there were any. */
+GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
+                                    bool (*reached)(gc_visitor *visitor, uintptr_t object));
+GC__SEAM void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor);
 
 typedef struct gc__verifier {
     gc_visitor visitor;
@@ -4171,6 +4362,9 @@ GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
             gc__region_walk(region, gc__verify_object, &verifier);
     verifier.holder = 0;
     gc__roots_visit(heap, &verifier.visitor);
+    heap->root_kind = "handle";
+    gc__handles_verify(heap, &verifier.visitor);
+    heap->root_kind = NULL;
     return verifier.objects;
 }
 
@@ -4207,6 +4401,12 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     return count;
 }
 
+GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
+    const gc__verifier *verifier = (const gc__verifier *)visitor;
+    size_t index = gc__mark_index(object);
+    return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
+}
+
 /* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
 GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
     size_t bytes = (gc__the_arena.used + 1) * (GC_REGION_BYTES / 64);
@@ -4227,10 +4427,13 @@ GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
         gc__checkmark_reach(&verifier, heap->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
     for (size_t i = 0; i < heap->interior.count; i += 3)
         gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
-    while (verifier.stack.count) {
-        verifier.holder = verifier.stack.words[--verifier.stack.count];
-        gc__object_visit(verifier.holder, &verifier.visitor);
-    }
+    gc__finalizers_visit_queued(heap, &verifier.visitor);
+    do {
+        while (verifier.stack.count) {
+            verifier.holder = verifier.stack.words[--verifier.stack.count];
+            gc__object_visit(verifier.holder, &verifier.visitor);
+        }
+    } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
     size_t survivors = gc__count_marks(heap);
     if (generation == 2 && survivors != verifier.reached_count)
         gc__fatal(&heap->options,
@@ -4589,6 +4792,9 @@ GC_API size_t gc_verify(gc_heap *heap) {
 /* Mutator threads. */
 
 
+/* Implemented by gc_handles.h. */
+GC__SEAM void gc__handles_return_cached(gc_thread *thread);
+
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
     for (gc_frame *frame = thread->own_stack.frames; frame; frame = frame->previous) frame->thread = NULL;
@@ -4607,6 +4813,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__heap_lock(heap);
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
+    gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
     gc_thread **link = &heap->threads;
     while (*link != thread) link = &(*link)->next;
@@ -4772,6 +4979,11 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
 /* Creating and destroying heaps. */
 
 
+/* Implemented by gc_handles.h. */
+GC__SEAM bool gc__finalizers_end(gc_heap *heap);
+GC__SEAM void gc__finalizers_free(gc_heap *heap);
+GC__SEAM void gc__handles_free_all(gc_heap *heap);
+
 #define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
 
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
@@ -4817,6 +5029,7 @@ GC__FN gc_result gc__options_check(gc_options *options) {
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
     if (options->stress_interval == 0) options->stress_interval = 100;
+    if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     return GC_OK;
 }
 
@@ -4840,6 +5053,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->options = options;
     gc__lock_init(&heap->lock);
     gc__lock_init(&heap->roots_lock);
+    gc__lock_init(&heap->handles.lock);
+    gc__lock_init(&heap->finalizers.lock);
     if (gc__barrier_attach(heap) != GC_OK) {
         free(heap);
         return NULL;
@@ -4852,10 +5067,12 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
     if (options.heap_bytes_max && !options.nursery_bytes)
         heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    heap->budget_bytes = heap->nursery_bytes;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->resumed_by = &gc__me;
     heap->full_threshold = gc__threshold_for(heap, 0);
     heap->survival[0] = 20;
+    heap->survival[2] = 100;
     heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */
     return heap;
 }
@@ -4877,6 +5094,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
+    if (!gc__finalizers_end(heap)) return;
     while (heap->threads) {
         gc_thread *thread = heap->threads;
         heap->threads = thread->next;
@@ -4894,7 +5112,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__heap_free_regions(heap);
     gc__barrier_detach(heap);
     gc__handles_free_all(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
+    gc__finalizers_free(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->external[g]);
     gc__words *lists[] = {&heap->roots,       &heap->interior,        &heap->pins,    &heap->mark_stack, &heap->globals,
                           &heap->stacks_seen, &heap->external_moving, &heap->suspects};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
@@ -4907,3 +5126,42 @@ GC_API void *gc_heap_host(const gc_heap *heap) { return heap->options.host; }
 #endif
 
 #include "gc_handles.h"
+/* gc.h - a generational, region-based, moving garbage collector for C runtimes.
+
+   Copy gc.h, gc_barrier_x86_64.h and gc_handles.h into your project. In one .c file
+
+       #define GC_IMPLEMENTATION
+       #include "gc.h"
+
+   and elsewhere just include it. C11 or C++, gcc or clang, Linux; no dependency but libc.
+
+       typedef struct cell { gc_object header; struct cell *next; int value; } cell;
+       static const gc_type cell_type = GC_TYPE(cell, next);    // the fields that are references
+
+       gc_heap *heap = gc_heap_create(NULL);                    // NULL: all defaults
+       gc_thread *gc = gc_thread_attach(heap);
+       cell *list = NULL;
+       GC_ROOTS(gc, list);                                      // until the end of this scope
+       cell *c = (cell *)gc_new(gc, &cell_type);                // may collect: only roots survive, and may move
+       c->value = 1;
+       gc_store(gc, &c->next, list);                            // the write barrier
+       list = c;
+
+   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors)
+   heap.h (options, statistics) thread.h (threads, GC_ROOTS) roots.h (root callback, globals) barrier.h (stores)
+   allocate.h (gc_new) collect.h (gc_collect, walks).
+
+   Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
+   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
+   reference into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails
+   returns NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a
+   sentence if GC_DEBUG >= 1. 5. Each thread attaches itself, and polls gc_safepoint in loops that do not allocate; calls
+   that block are bracketed by GC_IN_MODE(thread, GC_PREEMPTIVE). Nothing of gc.h but gc_get_mode may be called in a signal
+   handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers reported
+   by name. */
+#pragma once
+
+
+#ifdef GC_IMPLEMENTATION
+#endif
+

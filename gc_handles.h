@@ -1,130 +1,1479 @@
 /* Generated from src/gc_handles.h by tools/amalgamate.awk: edit src/, then run `make headers`. */
-/* gc_handles.h - handles: references to objects that are held outside the heap and the stacks.
+/* gc_handles.h - handles, finalizers, SafeHandle. Part of gc.h, which includes it.
 
-   A handle is a stable value that C code can keep in any structure. A strong handle keeps its object alive, a pinned
-   one also in place, a weak one reads as NULL once its object has died. Part of gc.h, which includes it. */
+   handle.h: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. finalizer.h:
+   what runs when an object has died. safe_handle.h: objects that own handles of the operating system. */
 #pragma once
 
 #include "gc.h"
+/* gc_handles.h - handles, finalizers, SafeHandle. Part of gc.h, which includes it.
 
+   handle.h: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. finalizer.h:
+   what runs when an object has died. safe_handle.h: objects that own handles of the operating system. */
+#pragma once
+
+
+/* Finalizers: what is to be done once an object was found dead.
+
+   A collection that finds an object with a finalizer dead keeps it once more and queues it; then somebody runs the
+   finalizer: the heap's finalizer thread (gc_finalizer_thread_start), or the host (gc_run_finalizers). Those of objects that
+   died together run in no order, but that the critical ones come last. A finalizer runs once; it may allocate, collect,
+   store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
+   like any other variable before a call that may collect. Source: Object.Finalize, CriticalFinalizerObject. */
+
+/* Handles: references to objects that are held outside the heap and the stacks. */
+
+
+/* Kinds, with the CLR's names where it has one. */
 typedef enum gc_handle_kind {
-    GC_HANDLE_WEAK, /* cleared when the object is found dead */
-    GC_HANDLE_STRONG,
-    GC_HANDLE_PINNED,
+    GC_HANDLE_WEAK,        /* short weak: cleared when the object is found dead, before its finalizer runs */
+    GC_HANDLE_WEAK_LONG,   /* tracks resurrection: cleared when the object's memory goes */
+    GC_HANDLE_STRONG,      /* keeps the object */
+    GC_HANDLE_PINNED,      /* and where it is */
+    GC_HANDLE_DEPENDENT,   /* an ephemeron: while the object lives otherwise, keeps a second one, its dependent */
+    GC_HANDLE_REF_COUNTED, /* strong while gc_options.handle_is_held says so, else weak */
     GC_HANDLE_KINDS
 } gc_handle_kind;
 
-/* A handle; NULL is none. */
+/* A handle; NULL is none. The value carries a tag that changes when its place is used again, so that one that was
+   destroyed is known (65,535 times out of 65,536 reuses). Not an address: only compare and copy it. */
 typedef struct gc__handle *gc_handle;
 
-/* A handle of `kind` to object, which may be NULL. The caller owns it; gc_handle_destroy ends it. Returns NULL when
-   memory is exhausted (gc_last_message). Cooperative mode; never collects. */
+/* Handles belong to a heap, and end by gc_handle_destroy or with it. Where objects go in or out the calling thread must be
+   attached and in cooperative mode; destroying, and creating handles of NULL, may be done by any thread in any mode. None
+   of these collects; they may be called by finalizers, not from a hook or callback of a collection.
+   A handle that was destroyed is reported: asserted if GC_DEBUG >= 1, otherwise the call fails with GC_ERROR_HANDLE and
+   changes nothing. */
+
+/* A handle of `kind` to object, which may be NULL. Returns NULL when memory is exhausted (GC_ERROR_MEMORY). */
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
+/* A dependent handle. Source: DependentHandle. */
+GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
+/* Another one of the same kind, object, and dependent or host word. */
+GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle);
+/* NULL is allowed. */
+GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle);
+
 /* Its object, or NULL. The caller must put it into a root before the next call that may collect. */
 GC_API void *gc_handle_get(gc_handle handle);
-GC_API void gc_handle_set(gc_handle handle, void *object);
-GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle);
+GC_API gc_result gc_handle_set(gc_handle handle, void *object);
+/* Stores `object` if the handle holds `expected`; returns what it held. Atomic. */
+GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected);
+/* Of a dependent handle; NULL when its object has died. */
+GC_API void *gc_handle_dependent(gc_handle handle);
+GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent);
+/* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. */
+GC_API void *gc_handle_host_word(gc_handle handle);
+GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word);
+
+/* Calls `visit` for every handle of the heap, grouped by kind, until it returns false. extra: the dependent, or the host
+   word. `visit` must not allocate, nor create or destroy handles. Cooperative mode; a safe point with several threads. */
+GC_API void gc_handle_walk(gc_heap *heap,
+                           bool (*visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object,
+                                         void *extra),
+                           void *context);
+/* How many handles of the kind exist. Any thread; exact if no other one is creating or destroying. */
+GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind);
 
 /* Keeps `object` reachable up to this call: an empty body that no compiler removes. Never collects.
    Source: GC.KeepAlive. */
 static inline void gc_keep_alive(const void *object) { __asm__ volatile("" : : "r"(object) : "memory"); }
 
-#ifdef GC_IMPLEMENTATION
-/* Handles live in blocks that never move; free ones are chained through `object`. */
+/* Static or otherwise immortal; the collector keeps the address. A type that names one (gc_type.finalizer, by
+   GC_TYPE_FINALIZED) has each of its objects registered by gc_new. */
+struct gc_finalizer {
+    void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
+    bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
+    /* Whether this object's is not needed, by a mark of its own: then it dies at once, and nothing has to be searched, as
+       gc_suppress_finalizer must. Called during collections; must read that object only. NULL: all are needed. */
+    bool (*is_suppressed)(const void *object);
+};
 
-#define GC__HANDLE_BLOCK 510
+/* Has `finalizer` run when object is found dead; in place of the one it has, if any. The owning thread, cooperative mode;
+   never collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
+/* Takes the finalizer back, also where it is queued already. Returns false if there was none. Searches from the youngest:
+   the time grows with the number of younger objects that have one. Never collects. Source: GC.SuppressFinalize. */
+GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
-struct gc__handle {
+/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. Cooperative mode; may collect. */
+GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
+/* How many are queued or running. Any thread. */
+GC_API size_t gc_finalizers_pending(gc_heap *heap);
+/* Returns true when no finalizer is queued nor running, false after timeout_ms. Where the heap has no finalizer thread it
+   runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode; may
+   collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. */
+GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
+
+/* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
+   thread, and with GC_ERROR_MISUSE if there is one. Any thread. */
+GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
+/* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts who uses it, so that it
+   is closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's
+   own object model (GC_MODEL_BYTES). Source: System.Runtime.InteropServices.SafeHandle.
+
+   The state word: bit 0 closed, bit 1 disposed, above them the count of references, which starts at 1. */
+
+
+#if !GC_HAS_MODEL
+
+/* A kind of handle; made by GC_SAFE_HANDLE_KIND. */
+typedef struct gc_safe_handle_kind {
+    const char *name;
+    bool (*release)(intptr_t value);    /* closes it; false: failed, which is only reported as a warning. Runs once, in
+                                           preemptive mode, on whichever thread lets go of it last */
+    bool (*is_invalid)(intptr_t value); /* such values are never released */
+} gc_safe_handle_kind;
+
+/* Fields are the collector's: read them by the functions below. */
+typedef struct gc_safe_handle {
+    gc_object header;
+    const gc_safe_handle_kind *kind;
+    intptr_t value;
+    uint32_t state; /* atomic */
+    bool owned;
+} gc_safe_handle;
+
+/* Declares the handle type `name`, and name_new, which makes one. It is a struct of one pointer, `safe`, so passing another
+   kind of handle does not compile; it can be a root (GC_ROOTS), and a field of an object (GC_TYPE). */
+#define GC_SAFE_HANDLE_KIND(name, release, is_invalid)                                                     \
+    typedef struct name {                                                                                  \
+        gc_safe_handle *safe;                                                                              \
+    } name;                                                                                                \
+    static const gc_safe_handle_kind name##_kind = {#name, release, is_invalid};                           \
+    static inline __attribute__((unused)) name name##_new(gc_thread *thread, intptr_t value, bool owned) { \
+        name handle = {gc_safe_handle_new(thread, &name##_kind, value, owned)};                            \
+        return handle;                                                                                     \
+    }                                                                                                      \
+    struct name /* takes the semicolon */
+
+/* Predicates for GC_SAFE_HANDLE_KIND. */
+static inline bool gc_invalid_if_minus_one(intptr_t value) { return value == -1; }
+static inline bool gc_invalid_if_zero(intptr_t value) { return value == 0; }
+static inline bool gc_invalid_if_zero_or_minus_one(intptr_t value) { return value == 0 || value == -1; }
+
+/* A new handle, by name_new. Not owned: releasing it closes nothing, and it has no finalizer. May collect. Returns NULL as
+   gc_new does, and then the value is still the caller's: so that nothing leaks, make the handle first, with an invalid value,
+   and then gc_safe_handle_set what the system returns. */
+GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
+                                          bool owned);
+
+/* All of these: cooperative mode. NULL fails with GC_ERROR_ARGUMENT, one that is closed with GC_ERROR_DISPOSED. Those that may
+   release let a collection of another thread pass meanwhile: they are safe points, but the argument need not be a root. */
+
+/* One more user; *success tells whether a gc_safe_handle_release is owed, and is left alone on failure. Disposed handles still
+   have users until they are closed. Source: DangerousAddRef. */
+GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success);
+/* One user less; the last one releases. Source: DangerousRelease. */
+GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle);
+/* Gives up the owner's reference, once: it is closed now, or by its last user; the finalizer is taken back. Doing it again,
+   and NULL, do nothing. Source: SafeHandle.Dispose. */
+GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle);
+/* Closed from now on, without release. Source: SetHandleAsInvalid. */
+GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle);
+/* Gives a new handle its value: GC_ERROR_MISUSE if it has more than one user. Source: SetHandle. */
+GC_API gc_result gc_safe_handle_set(gc_safe_handle *handle, intptr_t value);
+/* The value, without any check; it is safe to use only between add_ref and release. Source: DangerousGetHandle. */
+static inline intptr_t gc_safe_handle_value(const gc_safe_handle *handle) { return handle->value; }
+static inline bool gc_safe_handle_is_closed(const gc_safe_handle *handle) {
+    return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & 1;
+}
+static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
+    return handle->kind->is_invalid(handle->value);
+}
+
+/* Native calls: the block behind one runs in preemptive mode, with `value` declared as the raw handle and the object that
+   owns it kept. It may be left in any way but longjmp; errno stays what the block left.
+       ssize_t n = -1;
+       GC_NATIVE_CALL(gc, file.safe, fd) n = read(fd, buffer, bytes);
+   GC_NATIVE_CALL references a safe handle meanwhile. Where that fails the block is skipped, and gc_last_result() is
+   GC_ERROR_ARGUMENT or GC_ERROR_DISPOSED. Source: marshalling of SafeHandle in P/Invoke. */
+#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(gc__native_begin((thread), (safe)), value)
+/* For raw handles that an object of the host's own keeps open: HandleRef, {object, raw handle}. It protects from the object's
+   finalizer, but not from somebody who closes the handle. Source: HandleRef. */
+#define GC_NATIVE_CALL_REF(thread, ref, value) GC__NATIVE_CALL(gc__native_begin_ref((thread), (ref)), value)
+
+typedef struct gc_handle_ref {
     void *object;
-    uintptr_t kind; /* GC_HANDLE_KINDS: free */
-};
+    intptr_t value;
+} gc_handle_ref;
 
-struct gc__handle_block {
-    struct gc__handle_block *next;
-    struct gc__handle handles[GC__HANDLE_BLOCK];
-};
+typedef enum gc__native_state {
+    GC__NATIVE_SKIPPED,
+    GC__NATIVE_NEW,
+    GC__NATIVE_ENTERED,
+    GC__NATIVE_DONE
+} gc__native_state;
 
-GC__FN bool gc__handle_block_add(gc_heap *heap) {
-    struct gc__handle_block *block = (struct gc__handle_block *)malloc(sizeof *block);
-    if (!block) return false;
-    block->next = heap->handle_blocks;
-    heap->handle_blocks = block;
-    for (int i = GC__HANDLE_BLOCK; i-- > 0;) {
-        block->handles[i].kind = GC_HANDLE_KINDS;
-        block->handles[i].object = heap->handle_free;
-        heap->handle_free = &block->handles[i];
-    }
+typedef struct gc__native_scope {
+    gc_thread *thread;
+    void *object; /* the root */
+    void *slot;   /* its address */
+    intptr_t value;
+    gc_frame frame;
+    gc__mode_scope mode;
+    bool counted;
+    gc__native_state state;
+} gc__native_scope;
+
+#define GC__NATIVE_CALL(begin, value_)                                                                       \
+    for (gc__native_scope GC__NAME(gc__native) __attribute__((cleanup(gc__native_leave))) = begin;           \
+         gc__native_enter(&GC__NAME(gc__native));)                                                           \
+        for (intptr_t value_ = GC__NAME(gc__native).value; GC__NAME(gc__native).state == GC__NATIVE_ENTERED; \
+             GC__NAME(gc__native).state = GC__NATIVE_DONE)
+
+GC_API void gc__native_leave(gc__native_scope *scope);
+GC__EXTERN const gc_frame_site gc__native_site;
+
+static inline gc__native_scope gc__native_begin_ref(gc_thread *thread, gc_handle_ref ref) {
+    gc__native_scope scope;
+    scope.thread = thread;
+    scope.object = ref.object;
+    scope.value = ref.value;
+    scope.counted = false;
+    scope.state = GC__NATIVE_NEW;
+    return scope;
+}
+
+static inline gc__native_scope gc__native_begin(gc_thread *thread, gc_safe_handle *handle) {
+    gc_handle_ref ref = {handle, 0};
+    gc__native_scope scope = gc__native_begin_ref(thread, ref);
+    if (gc_safe_handle_add_ref(handle, &scope.counted) == GC_OK)
+        scope.value = handle->value;
+    else
+        scope.state = GC__NATIVE_SKIPPED;
+    return scope;
+}
+
+/* Inline, so that it is the caller's registers that are saved. */
+static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_scope *scope) {
+    if (scope->state != GC__NATIVE_NEW) return false;
+    scope->state = GC__NATIVE_ENTERED;
+    scope->slot = &scope->object;
+    scope->frame.previous = scope->thread->frames;
+    scope->frame.site = &gc__native_site;
+    scope->frame.thread = scope->thread;
+    scope->frame.count = 1;
+    scope->frame.slots = &scope->slot;
+    scope->thread->frames = &scope->frame;
+    scope->mode = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
     return true;
+}
+
+#endif
+
+#ifdef GC_IMPLEMENTATION
+/* The handle table: segments of blocks of 64 handles of one kind.
+
+   A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per kind, in
+   caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap does, so
+   that a handle which was destroyed can be told by its tag.
+
+   youth[clump] says how young the youngest object is that the clump's 16 handles refer to: 2 - generation, as in the rank
+   table. Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores
+   raise it to 2 at once, always to the same value, so that two threads cannot undo one another's; collections lower it.
+
+   Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
+
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Everybody
+   else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
+   handles are done. */
+
+
+#define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
+#define GC__HANDLE_BLOCKS 96
+#define GC__HANDLE_BLOCK 64
+#define GC__HANDLE_CLUMP 16
+#define GC__HANDLE_PLACES (GC__HANDLE_BLOCKS * GC__HANDLE_BLOCK)
+#define GC__HANDLE_CACHE_MAX 512 /* free places that a thread keeps of a kind */
+#define GC__HANDLE_TAG_SHIFT 48
+#define GC__HANDLE_FREE ((uintptr_t)1)
+
+struct gc__handle_segment {
+    gc__handle_segment *next;
+    gc_heap *heap;
+    uint8_t kinds[GC__HANDLE_BLOCKS]; /* GC_HANDLE_KINDS: the block is free */
+    uint8_t youth[GC__HANDLE_PLACES / GC__HANDLE_CLUMP];
+    gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
+    uint16_t tags[GC__HANDLE_PLACES];
+    gc_word places[GC__HANDLE_PLACES];
+};
+
+GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
+GC__STATIC_ASSERT(GC_HANDLE_KINDS == GC__HANDLE_CACHES, "a thread has a cache for each kind of handle");
+
+GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
+    return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
+}
+
+GC__FN gc__handle_segment *gc__handle_segment_of(uintptr_t place) {
+    return (gc__handle_segment *)(place & ~(GC__HANDLE_SEGMENT_BYTES - 1));
+}
+
+GC__FN size_t gc__handle_index(const gc__handle_segment *segment, uintptr_t place) {
+    return (place - (uintptr_t)segment->places) / sizeof(gc_word);
+}
+
+GC__FN gc_handle_kind gc__handle_kind(const gc__handle_segment *segment, size_t index) {
+    return (gc_handle_kind)segment->kinds[index / GC__HANDLE_BLOCK];
+}
+
+GC__FN gc_word *gc__handle_extra(gc__handle_segment *segment, size_t index) {
+    return &segment->extras[index / GC__HANDLE_BLOCK][index % GC__HANDLE_BLOCK];
+}
+
+GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t index) {
+    uintptr_t tag = __atomic_load_n(&segment->tags[index], __ATOMIC_RELAXED);
+    return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
+}
+
+/* 2 - the generation of an object; 0 for what is on no heap. */
+GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
+
+GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
+    uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
+    if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
+}
+
+/* Free places. */
+
+GC__FN void gc__handle_cache_push(gc__handle_cache *cache, gc_word *place) {
+    __atomic_store_n(place, cache->first | GC__HANDLE_FREE, __ATOMIC_RELAXED);
+    cache->first = (uintptr_t)place;
+    cache->count++;
+}
+
+GC__FN gc_word *gc__handle_cache_pop(gc__handle_cache *cache) {
+    gc_word *place = (gc_word *)cache->first;
+    cache->first = *place - GC__HANDLE_FREE;
+    cache->count--;
+    return place;
+}
+
+GC__FN void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, size_t count) {
+    for (; count && from->count; count--) gc__handle_cache_push(to, gc__handle_cache_pop(from));
+}
+
+/* Chains the block's places, the first one on top. */
+GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc__handle_cache *cache) {
+    for (size_t i = GC__HANDLE_BLOCK; i-- > 0;)
+        gc__handle_cache_push(cache, &segment->places[block * GC__HANDLE_BLOCK + i]);
+}
+
+/* Free blocks are chained by their first places. Handles lock held. */
+GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
+    gc__handle_segment *segment =
+        (gc__handle_segment *)aligned_alloc(GC__HANDLE_SEGMENT_BYTES, GC__HANDLE_SEGMENT_BYTES);
+    if (!segment) return false;
+    memset(segment, 0, sizeof *segment);
+    memset(segment->kinds, GC_HANDLE_KINDS, sizeof segment->kinds);
+    segment->heap = heap;
+    segment->next = handles->segments;
+    handles->segments = segment;
+    for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;)
+        gc__handle_cache_push(&handles->free_blocks, &segment->places[block * GC__HANDLE_BLOCK]);
+    return true;
+}
+
+GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
+    gc__handles *handles = &heap->handles;
+    gc_word *extra = NULL;
+    if (!handles->free_blocks.count && !gc__handle_segment_add(handles, heap)) return false;
+    if (gc__handle_has_extra(kind) && !(extra = (gc_word *)calloc(GC__HANDLE_BLOCK, sizeof *extra))) return false;
+    uintptr_t first = (uintptr_t)gc__handle_cache_pop(&handles->free_blocks);
+    gc__handle_segment *segment = gc__handle_segment_of(first);
+    size_t block = gc__handle_index(segment, first) / GC__HANDLE_BLOCK;
+    segment->kinds[block] = (uint8_t)kind;
+    segment->extras[block] = extra;
+    gc__handle_block_chain(segment, block, cache);
+    return true;
+}
+
+/* Gets a cache some free places; handles lock held. */
+GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
+    gc__handle_cache *shared = &heap->handles.free[kind];
+    if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
+    return cache->count || gc__handle_block_take(heap, kind, cache);
+}
+
+/* The calling thread's caches, if it may use them. */
+GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
+    gc_thread *thread = gc__thread_self(heap);
+    GC_ASSERT(!heap->collecting || !gc__heap_is_locked(heap),
+              "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
+    return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
+}
+
+GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind) {
+    gc__handle_cache *mine = gc__handle_caches(heap), *cache = mine ? &mine[kind] : &heap->handles.free[kind];
+    if (mine && cache->count) return gc__handle_cache_pop(cache);
+    gc__lock_take(&heap->handles.lock);
+    gc_word *place = cache->count || gc__handle_cache_fill(heap, kind, cache) ? gc__handle_cache_pop(cache) : NULL;
+    if (place && !mine) __atomic_store_n(place, (gc_word)0, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->handles.lock);
+    return place;
+}
+
+/* object and extra are 0 unless the calling thread is cooperative. */
+GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
+    gc_word *place = gc__handle_take(heap, kind);
+    if (!place) {
+        gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
+        return NULL;
+    }
+    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    size_t index = gc__handle_index(segment, (uintptr_t)place);
+    if (extra) *gc__handle_extra(segment, index) = extra;
+    if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
+    if (object) gc__handle_remember(segment, index, object);
+    __atomic_store_n(place, object, __ATOMIC_RELAXED);
+    return gc__handle_value(segment, index);
 }
 
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
     GC__ENTER("gc_handle_create");
-    if ((unsigned)kind >= GC_HANDLE_KINDS) {
-        gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
-        return NULL;
-    }
-    gc__lock_take(&heap->roots_lock);
-    gc_handle handle = heap->handle_free || gc__handle_block_add(heap) ? heap->handle_free : NULL;
-    if (handle) {
-        heap->handle_free = (struct gc__handle *)handle->object;
-        handle->kind = (uintptr_t)kind;
-        handle->object = object;
-    }
-    gc__lock_release(&heap->roots_lock);
-    if (!handle) gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
-    return handle;
+    if ((unsigned)kind < GC_HANDLE_KINDS) return gc__handle_make(heap, kind, (uintptr_t)object, 0);
+    gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
+    return NULL;
 }
 
-GC_API void *gc_handle_get(gc_handle handle) {
-    GC_ASSERT(handle && handle->kind < GC_HANDLE_KINDS, "gc_handle_get: %p is not a handle, or was destroyed",
-              (void *)handle);
-    return handle->object;
+GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent) {
+    GC__ENTER("gc_handle_create_dependent");
+    return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-GC_API void gc_handle_set(gc_handle handle, void *object) {
-    GC_ASSERT(handle && handle->kind < GC_HANDLE_KINDS, "gc_handle_set: %p is not a handle, or was destroyed",
-              (void *)handle);
-    handle->object = object;
+/* Where a handle is. False with gc__fail if it is NULL or was destroyed. */
+GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
+    uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
+    if (GC__LIKELY(place)) {
+        *segment = gc__handle_segment_of(place);
+        *index = gc__handle_index(*segment, place);
+        uintptr_t tag = __atomic_load_n(&(*segment)->tags[*index], __ATOMIC_RELAXED);
+        if (GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT)) return true;
+    }
+    gc__fail(GC_ERROR_HANDLE, handle ? "%s: the handle %p was destroyed" : "%s: the handle is NULL", caller,
+             (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return false;
+}
+
+/* The same for a handle that must be of the kind. */
+GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
+                                      gc__handle_segment **segment, size_t *index) {
+    if (!gc__handle_find(handle, caller, segment, index)) return NULL;
+    if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);
+    gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind", caller, (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return NULL;
+}
+
+GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
+    GC__ENTER("gc_handle_duplicate");
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_find(handle, "gc_handle_duplicate", &segment, &index)) return NULL;
+    gc_handle_kind kind = gc__handle_kind(segment, index);
+    uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
+    return gc__handle_make(heap, kind, (uintptr_t)gc_handle_get(handle), extra);
+}
+
+GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handle_cache *cache) {
+    uint16_t *tag = &segment->tags[index];
+    __atomic_store_n(tag, (uint16_t)(*tag + 1), __ATOMIC_RELAXED);
+    if (gc__handle_has_extra(gc__handle_kind(segment, index))) *gc__handle_extra(segment, index) = 0;
+    gc__handle_cache_push(cache, &segment->places[index]);
 }
 
 GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_destroy");
-    if (!handle) return;
-    GC_ASSERT(handle->kind < GC_HANDLE_KINDS, "gc_handle_destroy: the handle %p was destroyed before", (void *)handle);
-    gc__lock_take(&heap->roots_lock);
-    handle->kind = GC_HANDLE_KINDS;
-    handle->object = heap->handle_free;
-    heap->handle_free = handle;
-    gc__lock_release(&heap->roots_lock);
+    gc__handle_segment *segment;
+    size_t index;
+    if (!handle || !gc__handle_find(handle, "gc_handle_destroy", &segment, &index)) return;
+    GC_ASSERT(segment->heap == heap, "gc_handle_destroy: the handle %p belongs to another heap", (void *)handle);
+    heap = segment->heap;
+    gc_handle_kind kind = gc__handle_kind(segment, index);
+    gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles.free[kind];
+    if (mine) gc__handle_free(segment, index, &mine[kind]);
+    if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return;
+    gc__lock_take(&heap->handles.lock);
+    if (mine)
+        gc__handle_cache_move(&mine[kind], shared, GC__HANDLE_CACHE_MAX / 2);
+    else
+        gc__handle_free(segment, index, shared);
+    gc__lock_release(&heap->handles.lock);
 }
 
-/* Seam: called by collect/. */
-GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor) {
-    gc__lock_take(&heap->roots_lock);
-    for (struct gc__handle_block *block = heap->handle_blocks; block; block = block->next)
-        for (int i = 0; i < GC__HANDLE_BLOCK; i++) {
-            struct gc__handle *handle = &block->handles[i];
-            if (handle->kind == GC_HANDLE_STRONG || handle->kind == GC_HANDLE_PINNED)
-                gc_visit(visitor, &handle->object, 1, handle->kind == GC_HANDLE_PINNED ? GC_ROOT_PINNED : 0);
-        }
-    gc__lock_release(&heap->roots_lock);
+/* A thread detaches: its free places become everybody's. */
+GC__SEAM void gc__handles_return_cached(gc_thread *thread) {
+    gc__handles *handles = &thread->heap->handles;
+    gc__lock_take(&handles->lock);
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
+        gc__handle_cache_move(&thread->handle_caches[kind], &handles->free[kind], SIZE_MAX);
+    gc__lock_release(&handles->lock);
 }
 
-GC__SEAM void gc__handles_clear_dead(gc_heap *heap) {
-    gc__lock_take(&heap->roots_lock);
-    for (struct gc__handle_block *block = heap->handle_blocks; block; block = block->next)
-        for (int i = 0; i < GC__HANDLE_BLOCK; i++) {
-            struct gc__handle *handle = &block->handles[i];
-            if (handle->kind == GC_HANDLE_WEAK) handle->object = (void *)gc__survivor((uintptr_t)handle->object);
-        }
-    gc__lock_release(&heap->roots_lock);
+GC_API void *gc_handle_get(gc_handle handle) {
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
+    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+}
+
+GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
+    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELAXED);
+    gc__handle_remember(segment, index, (uintptr_t)object);
+    return GC_OK;
+}
+
+GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected) {
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_find(handle, "gc_handle_compare_exchange", &segment, &index)) return NULL;
+    gc_word held = (uintptr_t)expected;
+    if (__atomic_compare_exchange_n(&segment->places[index], &held, (uintptr_t)object, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST))
+        gc__handle_remember(segment, index, (uintptr_t)object);
+    return (void *)held;
+}
+
+GC_API void *gc_handle_dependent(gc_handle handle) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+}
+
+GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
+    if (!extra) return GC_ERROR_HANDLE;
+    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELAXED);
+    gc__handle_remember(segment, index, (uintptr_t)dependent);
+    return GC_OK;
+}
+
+GC_API void *gc_handle_host_word(gc_handle handle) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_host_word", GC_HANDLE_REF_COUNTED, &segment, &index);
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+}
+
+GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_host_word", GC_HANDLE_REF_COUNTED, &segment, &index);
+    if (!extra) return GC_ERROR_HANDLE;
+    __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELAXED);
+    return GC_OK;
+}
+
+typedef bool (*gc__handle_visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra);
+
+GC__FN bool gc__handle_segment_walk(gc__handle_segment *segment, gc_handle_kind kind, gc__handle_visit visit,
+                                    void *context) {
+    for (size_t index = 0; index < GC__HANDLE_PLACES; index++) {
+        uintptr_t object = segment->places[index];
+        if (gc__handle_kind(segment, index) != kind || (object & GC__HANDLE_FREE)) continue;
+        uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
+        if (!visit(context, gc__handle_value(segment, index), kind, (void *)object, (void *)extra)) return false;
+    }
+    return true;
+}
+
+GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context) {
+    bool going = true;
+    gc__world_stop(heap);
+    gc__lock_take(&heap->handles.lock);
+    for (int kind = 0; going && kind < GC_HANDLE_KINDS; kind++)
+        for (gc__handle_segment *segment = heap->handles.segments; going && segment; segment = segment->next)
+            going = gc__handle_segment_walk(segment, (gc_handle_kind)kind, visit, context);
+    gc__lock_release(&heap->handles.lock);
+    gc__world_resume(heap);
+}
+
+typedef struct gc__handle_counter {
+    gc_handle_kind kind;
+    size_t count;
+} gc__handle_counter;
+
+GC__FN bool gc__handle_count_one(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
+    gc__handle_counter *counter = (gc__handle_counter *)context;
+    (void)handle, (void)object, (void)extra;
+    counter->count += kind == counter->kind;
+    return true;
+}
+
+GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
+    gc__handle_counter counter = {kind, 0};
+    gc_handle_walk(heap, gc__handle_count_one, &counter);
+    return counter.count;
 }
 
 GC__SEAM void gc__handles_free_all(gc_heap *heap) {
-    while (heap->handle_blocks) {
-        struct gc__handle_block *block = heap->handle_blocks;
-        heap->handle_blocks = block->next;
-        free(block);
+    while (heap->handles.segments) {
+        gc__handle_segment *segment = heap->handles.segments;
+        heap->handles.segments = segment->next;
+        for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) free(segment->extras[block]);
+        free(segment);
+    }
+    gc__words_free(&heap->handles.waiting);
+    gc__words_free(&heap->handles.ready);
+    gc__map_free(&heap->handles.keys);
+    gc__lock_end(&heap->handles.lock);
+}
+/* Which objects have finalizers, and which of these are due.
+
+   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object is
+   younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
+   queues of such pairs, normal and critical; their objects are roots. A pair whose object is 0 was suppressed.
+
+   Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
+   no collection needs memory for them, and none is ever dropped.
+
+   All under finalizers.lock, a leaf. */
+
+
+enum { GC__NORMAL, GC__CRITICAL };
+
+GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
+
+GC__FN gc__due *gc__due_of(gc__finalizers *all, uintptr_t finalizer) {
+    return &all->due[((const gc_finalizer *)finalizer)->critical ? GC__CRITICAL : GC__NORMAL];
+}
+
+/* Whether the object itself says that its finalizer is not needed. */
+GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
+    bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
+    return ask && ask((const void *)object);
+}
+
+/* Moves what is queued to the start of its list. */
+GC__FN void gc__due_compact(gc__due *due) {
+    if (!due->head) return;
+    due->pairs.count -= due->head;
+    memmove(due->pairs.words, due->pairs.words + due->head, due->pairs.count * sizeof(uintptr_t));
+    due->head = 0;
+}
+
+GC__FN void gc__due_push(gc__due *due, uintptr_t object, uintptr_t finalizer) {
+    due->pairs.words[due->pairs.count++] = object;
+    due->pairs.words[due->pairs.count++] = finalizer;
+}
+
+GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
+    size_t words = all->registered.count + 2 * (all->promised + more);
+    bool ok = gc__words_reserve(&all->registered, words) && gc__words_reserve(&all->moving, words);
+    for (int i = 0; ok && i < 2; i++) {
+        /* With what has been taken from the front: compacting at each registration would cost. */
+        ok = gc__words_reserve(&all->due[i].pairs, words + all->due[i].pairs.count);
+    }
+    return ok;
+}
+
+/* Promises room for one more pair. */
+GC__SEAM bool gc__finalizer_promise(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    bool ok = gc__finalizers_reserve(all, 1);
+    all->promised += ok;
+    gc__lock_release(&all->lock);
+    if (!ok) gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
+    return ok;
+}
+
+/* Keeps the promise; with object 0, withdraws it. */
+GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    all->promised--;
+    if (object) {
+        gc__words_push(&all->registered, (uintptr_t)object);
+        gc__words_push(&all->registered, (uintptr_t)finalizer);
+    }
+    gc__lock_release(&all->lock);
+}
+
+/* The last pair of the object in words[from, count), or `count`. */
+GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
+    for (size_t i = list->count; i > from; i -= 2)
+        if (list->words[i - 2] == object) return i - 2;
+    return list->count;
+}
+
+GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
+    gc__words *list = &all->registered;
+    size_t at = gc__pair_find(list, 0, object);
+    if (at < list->count) {
+        memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
+        list->count -= 2;
+        for (int g = 0; g < 2; g++)
+            if (all->start[g] > at) all->start[g] -= 2;
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        gc__due *due = &all->due[i];
+        at = gc__pair_find(&due->pairs, due->head, object);
+        if (at < due->pairs.count) {
+            due->pairs.words[at] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
+    gc__finalizers *all = &thread->heap->finalizers;
+    gc__lock_take(&all->lock);
+    bool found = gc__finalizer_remove(all, (uintptr_t)object);
+    gc__lock_release(&all->lock);
+    return found;
+}
+
+GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    gc_heap *heap = thread->heap;
+    if (!finalizer || !finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
+        gc__region_of((uintptr_t)object)->heap != heap) {
+        gc__fail(GC_ERROR_MISUSE, "gc_register_finalizer: %s",
+                 finalizer && finalizer->finalize ? "the object is not one of this heap" : "there is no function");
+        GC_ASSERT(false, "%s", gc__last_message);
+        return GC_ERROR_MISUSE;
+    }
+    if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
+    gc_suppress_finalizer(thread, object);
+    gc__finalizer_add(heap, object, finalizer);
+    return GC_OK;
+}
+
+/* Collecting. */
+
+GC__SEAM void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
+    gc__lock_take(&heap->finalizers.lock);
+    for (int i = 0; i < 2; i++) {
+        const gc__due *due = &heap->finalizers.due[i];
+        for (size_t at = due->head; at < due->pairs.count; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
+    }
+    gc__lock_release(&heap->finalizers.lock);
+}
+
+GC__FN void gc__finalizers_visit_registered(gc_heap *heap, gc_visitor *visitor) {
+    const gc__words *list = &heap->finalizers.registered;
+    for (size_t at = 0; at < list->count; at += 2) gc_visit(visitor, &list->words[at], 1, 0);
+}
+
+/* Takes the pairs of the condemned generations out of their list. */
+GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
+    size_t from = all->start[generation], count = all->registered.count - from;
+    if (count) memcpy(all->moving.words, all->registered.words + from, count * sizeof(uintptr_t));
+    all->moving.count = count;
+    all->registered.count = from;
+}
+
+/* Puts back the pairs whose objects live on in `generation`; in an older one, if it is the oldest that was condemned + 1. */
+GC__FN void gc__finalizers_put(gc__finalizers *all, int generation, int most) {
+    for (size_t i = 0; i < all->moving.count; i += 2) {
+        uintptr_t object = all->moving.words[i];
+        if (!object) continue;
+        int of = gc__region_of(object)->target;
+        if ((of < most ? of : most) != generation) continue;
+        gc__words_push(&all->registered, object);
+        gc__words_push(&all->registered, all->moving.words[i + 1]);
     }
 }
+
+/* After the trace: what was not reached is queued, then traced, all of it before anything else is asked whether it was. */
+GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
+    gc__finalizers *all = &tracer->heap->finalizers;
+    gc__lock_take(&all->lock);
+    gc__finalizers_take(all, generation);
+    size_t from[2];
+    for (int i = 0; i < 2; i++) {
+        gc__due_compact(&all->due[i]);
+        from[i] = all->due[i].pairs.count;
+    }
+    for (size_t i = 0; i < all->moving.count; i += 2) {
+        uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
+        all->moving.words[i] = gc__survivor(object);
+        if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
+        gc__due_push(gc__due_of(all, finalizer), object, finalizer);
+    }
+    for (int g = GC_GENERATIONS; g-- > 0;) {
+        if (g <= generation) all->start[g] = all->registered.count;
+        gc__finalizers_put(all, g, generation < 2 ? generation + 1 : 2);
+    }
+    for (int i = 0; i < 2; i++)
+        for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
+            all->announce = true;
+            gc__enqueue(tracer, &all->due[i].pairs.words[at], false);
+        }
+    gc__lock_release(&all->lock);
+}
+/* What a collection does with handles. Strong, pinned and held ref-counted ones are roots. After the trace from the roots, in
+   this order: dependents of what was reached, to a fixpoint; short weak handles are cleared; the finalizers of what was not
+   reached are queued, and it is traced; dependents again; long weak handles and dead dependent ones are cleared.
+   Source: the order of the CLR's mark phase. */
+
+
+/* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
+typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first);
+
+GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
+    unsigned least = generation < 2 ? 2u - (unsigned)generation : 0;
+    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+        for (size_t eight = 0; eight < sizeof segment->youth; eight += 8) {
+            uint64_t some;
+            memcpy(&some, &segment->youth[eight], 8);
+            for (size_t clump = eight; (some || !least) && clump < eight + 8; clump++) {
+                size_t first = clump * GC__HANDLE_CLUMP;
+                if (segment->youth[clump] >= least && (kinds >> gc__handle_kind(segment, first) & 1))
+                    f(context, segment, first);
+            }
+        }
+}
+
+/* Roots. Free places look like slots that refer to no heap. */
+
+typedef struct gc__handle_visitor {
+    gc_heap *heap;
+    gc_visitor *visitor;
+} gc__handle_visitor;
+
+GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, 0);
+}
+
+GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, GC_ROOT_PINNED);
+}
+
+GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first) {
+    const gc__handle_visitor *all = (const gc__handle_visitor *)context;
+    const gc_options *options = &all->heap->options;
+    for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
+        gc_word *place = &segment->places[i];
+        if (!*place || (*place & GC__HANDLE_FREE)) continue;
+        if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place,
+                                    (void *)*gc__handle_extra(segment, i)))
+            gc_visit(all->visitor, place, 1, 0);
+    }
+}
+
+GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segment, size_t first) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, gc__handle_extra(segment, first), GC__HANDLE_CLUMP, 0);
+}
+
+GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
+    gc__handle_visitor all = {heap, visitor};
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_visit_held, &all);
+    gc__finalizers_visit_queued(heap, visitor);
+}
+
+/* Clearing. */
+
+GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
+    (void)context;
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) segment->places[i] = gc__survivor(segment->places[i]);
+}
+
+GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
+    gc_word *extra = gc__handle_extra(segment, first);
+    gc__handles_clear_clump(context, segment, first);
+    for (size_t i = 0; i < GC__HANDLE_CLUMP; i++)
+        if (!segment->places[first + i]) extra[i] = 0;
+}
+
+/* Dependent handles. One whose object was not reached yet waits, in heap->handles.waiting: its place, and the number (from 1)
+   of the next one that waits for the same object. heap->handles.keys has the number of the first for each object; when the
+   trace reaches that object (gc__key_reached), it is put on heap->handles.ready. So the time is linear in the number of
+   handles. Without memory for that, all that wait are looked at again after each round. */
+
+GC__FN bool gc__was_reached(uintptr_t object) { return object && gc__survivor(object); }
+
+GC__FN void gc__dependent_trace(gc__tracer *tracer, uintptr_t place) {
+    gc__handle_segment *segment = gc__handle_segment_of(place);
+    gc__enqueue(tracer, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
+}
+
+GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first) {
+    gc__tracer *tracer = (gc__tracer *)context;
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+        gc_word *place = &segment->places[i];
+        if (!*place || (*place & GC__HANDLE_FREE) || !*gc__handle_extra(segment, i)) continue;
+        if (gc__was_reached(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
+            gc__dependent_trace(tracer, (uintptr_t)place);
+        else
+            gc__words_push(&tracer->heap->handles.waiting, 0);
+    }
+}
+
+/* Looks at all that wait, and traces from those whose object was reached. Returns whether there were any. */
+GC__FN bool gc__dependents_round(gc__tracer *tracer) {
+    gc__words *waiting = &tracer->heap->handles.waiting;
+    size_t kept = 0, count = waiting->count;
+    for (size_t i = 0; i < count; i += 2) {
+        uintptr_t place = waiting->words[i];
+        if (gc__was_reached(*(gc_word *)place)) {
+            gc__dependent_trace(tracer, place);
+        } else {
+            waiting->words[kept] = place;
+            kept += 2;
+        }
+    }
+    waiting->count = kept;
+    gc__trace_drain(tracer);
+    return kept < count;
+}
+
+/* From now on the trace notices when it reaches what is waited for. False: no memory. */
+GC__FN bool gc__dependents_index(gc__tracer *tracer) {
+    gc__handles *handles = &tracer->heap->handles;
+    gc__words *waiting = &handles->waiting;
+    if (tracer->heap->options.test_small_mark_stack || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
+        !gc__words_reserve(&handles->ready, waiting->count / 2))
+        return false;
+    tracer->keys = &handles->keys; /* before the first entry is put: tracing may reach it at once */
+    for (size_t i = 0; i < waiting->count; i += 2) {
+        uintptr_t object = *(gc_word *)waiting->words[i];
+        if (gc__was_reached(object)) {
+            gc__dependent_trace(tracer, waiting->words[i]);
+            continue;
+        }
+        uintptr_t *number = gc__map_put(&handles->keys, object);
+        waiting->words[i + 1] = *number;
+        *number = i / 2 + 1;
+    }
+    return true;
+}
+
+GC__FN void gc__dependents_fixpoint(gc__tracer *tracer) {
+    gc__handles *handles = &tracer->heap->handles;
+    gc__trace_drain(tracer);
+    while (!tracer->keys && handles->waiting.count)
+        if (!gc__dependents_index(tracer) && !gc__dependents_round(tracer)) return;
+    gc__trace_drain(tracer);
+    while (handles->ready.count) {
+        size_t number = handles->ready.words[--handles->ready.count];
+        for (; number; number = handles->waiting.words[2 * number - 1])
+            gc__dependent_trace(tracer, handles->waiting.words[2 * number - 2]);
+        gc__trace_drain(tracer);
+    }
+}
+
+/* Youth, and free blocks. */
+
+GC__FN void gc__handles_age_clump(void *context, gc__handle_segment *segment, size_t first) {
+    uint8_t youngest = 0;
+    bool dependent = gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT;
+    (void)context;
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+        uint8_t youth = gc__youth(segment->places[i]);
+        if (youth > youngest) youngest = youth;
+        if (dependent && (youth = gc__youth(*gc__handle_extra(segment, i))) > youngest) youngest = youth;
+    }
+    segment->youth[first / GC__HANDLE_CLUMP] = youngest;
+}
+
+GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *segment, size_t block) {
+    gc_word *places = &segment->places[block * GC__HANDLE_BLOCK];
+    uint8_t kind = segment->kinds[block];
+    size_t count = 0;
+    for (size_t i = 0; i < GC__HANDLE_BLOCK; i++) count += places[i] & GC__HANDLE_FREE;
+    if (kind == GC_HANDLE_KINDS || count == GC__HANDLE_BLOCK) {
+        segment->kinds[block] = GC_HANDLE_KINDS;
+        free(segment->extras[block]);
+        segment->extras[block] = NULL;
+        gc__handle_cache_push(&handles->free_blocks, places);
+        return;
+    }
+    for (size_t i = GC__HANDLE_BLOCK; i-- > 0;)
+        if (places[i] & GC__HANDLE_FREE) gc__handle_cache_push(&handles->free[kind], &places[i]);
+}
+
+/* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
+GC__FN void gc__handles_chain(gc_heap *heap) {
+    gc__handles *handles = &heap->handles;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        memset(thread->handle_caches, 0, sizeof thread->handle_caches);
+    memset(handles->free, 0, sizeof handles->free);
+    memset(&handles->free_blocks, 0, sizeof handles->free_blocks);
+    for (gc__handle_segment *segment = handles->segments; segment; segment = segment->next)
+        for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
+}
+
+GC__SEAM void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles.lock); }
+GC__SEAM void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles.lock); }
+
+GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
+    gc_heap *heap = tracer->heap;
+    const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
+    heap->handles.waiting.count = heap->handles.ready.count = 0;
+    gc__map_clear(&heap->handles.keys);
+    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
+    gc__dependents_fixpoint(tracer);
+    /* What finalizers may still see, and what they may not: */
+    gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
+                    NULL);
+    gc__finalizers_queue_dead(tracer, generation);
+    gc__dependents_fixpoint(tracer);
+    /* Everything that survives this collection has been reached. */
+    gc__clumps_each(heap, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump, NULL);
+    gc__clumps_each(heap, dependent, generation, gc__dependents_clear_clump, NULL);
+    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump, NULL);
+    if (generation == 2) gc__handles_chain(heap);
+}
+
+/* For verify. */
+
+GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first) {
+    const gc__handle_visitor *all = (const gc__handle_visitor *)context;
+    uint8_t noted = segment->youth[first / GC__HANDLE_CLUMP];
+    gc__handles_age_clump(NULL, segment, first);
+    if (segment->youth[first / GC__HANDLE_CLUMP] > noted)
+        gc__fatal(
+            &all->heap->options,
+            "verify (collection %llu): the handles at %p refer to an object that is younger than noted: a fault of "
+            "the collector, or an object was stored without gc_handle_set",
+            (unsigned long long)all->heap->collection.number, (void *)&segment->places[first]);
+    segment->youth[first / GC__HANDLE_CLUMP] = noted;
+    gc__handles_visit_strong(context, segment, first);
+    if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT) gc__handles_visit_dependents(context, segment, first);
+}
+
+GC__SEAM void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
+    gc__handle_visitor all = {heap, visitor};
+    gc__lock_take(&heap->handles.lock);
+    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all);
+    gc__lock_release(&heap->handles.lock);
+    gc__finalizers_visit_queued(heap, visitor);
+    gc__finalizers_visit_registered(heap, visitor);
+}
+
+typedef struct gc__dependent_checker {
+    gc_visitor *visitor;
+    bool (*reached)(gc_visitor *visitor, uintptr_t object);
+    bool any;
+} gc__dependent_checker;
+
+GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first) {
+    gc__dependent_checker *checker = (gc__dependent_checker *)context;
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+        gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];
+        if (!place || (place & GC__HANDLE_FREE) || !checker->reached(checker->visitor, place)) continue;
+        if (checker->reached(checker->visitor, *extra)) continue;
+        checker->any = true;
+        gc_visit(checker->visitor, extra, 1, 0);
+    }
+}
+
+GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
+                                    bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
+    gc__dependent_checker checker = {visitor, reached, false};
+    gc__lock_take(&heap->handles.lock);
+    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
+    gc__lock_release(&heap->handles.lock);
+    return checker.any;
+}
+/* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
+
+
+#define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
+#define GC__NS_PER_MS ((uint64_t)1000000)
+
+/* One that runs: on the stack of its thread. */
+struct gc__finalizing {
+    gc__finalizing *next;
+    const gc_thread *thread;
+    const char *type;
+    uint64_t started_ns;
+    bool reported;
+};
+
+GC__FN void gc__finalizers_notify(gc__finalizers *all) {
+    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&all->event);
+}
+
+/* Takes the next pair: normal ones first. Lock held. */
+GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
+    for (int i = 0; i < 2; i++) {
+        gc__due *due = &all->due[i];
+        while (due->head < due->pairs.count) {
+            const uintptr_t *pair = &due->pairs.words[due->head];
+            due->head += 2;
+            *object = pair[0];
+            if (*object) return (const gc_finalizer *)pair[1];
+        }
+    }
+    return NULL;
+}
+
+GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
+    gc__lock_take(&all->lock);
+    gc__finalizing **link = &all->running;
+    while (*link != record) link = &(*link)->next;
+    *link = record->next;
+    gc__lock_release(&all->lock);
+    gc__finalizers_notify(all);
+}
+
+/* Runs one, if one is due. */
+GC__FN bool gc__finalizer_run(gc_thread *thread) {
+    gc__finalizers *all = &thread->heap->finalizers;
+    uintptr_t object = 0;
+    GC_ROOTS(thread, object);
+    gc__lock_take(&all->lock);
+    const gc_finalizer *finalizer = gc__due_take(all, &object);
+    gc__finalizing record = {all->running, thread, finalizer ? gc__object_name(object) : NULL, gc__os_now_ns(), false};
+    if (finalizer) all->running = &record;
+    gc__lock_release(&all->lock);
+    if (!finalizer) return false;
+    if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
+    gc__finalizing_end(all, &record);
+    return true;
+}
+
+GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
+    size_t count = 0;
+    while (count < most && gc__finalizer_run(thread)) count++;
+    return count;
+}
+
+GC_API size_t gc_finalizers_pending(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
+    for (const gc__finalizing *record = all->running; record; record = record->next) count++;
+    gc__lock_release(&all->lock);
+    return count;
+}
+
+/* Reports those that have run for longer than the host's patience, each once. */
+GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    uint64_t now = gc__os_now_ns();
+    char message[256];
+    bool late = false;
+    gc__lock_take(&all->lock);
+    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
+        uint64_t ms = now > record->started_ns ? (now - record->started_ns) / GC__NS_PER_MS : 0;
+        if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
+        late = record->reported = true;
+        snprintf(message, sizeof message,
+                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
+                 record->type, (unsigned long long)ms, record->thread->name ? record->thread->name : "(unnamed)");
+    }
+    gc__lock_release(&all->lock);
+    if (late) gc__warn(&heap->options, message);
+}
+
+/* With the world still stopped: tells who runs finalizers that there are some. */
+GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    if (all->running) gc__finalizers_watch(heap);
+    if (!all->announce) return;
+    all->announce = false;
+    gc__finalizers_notify(all);
+    if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
+}
+
+/* In preemptive mode until something has happened, or until `deadline_ns`; looks after the watchdog meanwhile. */
+GC__FN void gc__finalizers_await(gc_heap *heap, gc_thread *thread, uint32_t event, uint64_t deadline_ns) {
+    uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
+    uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
+    GC_IN_MODE(thread, GC_PREEMPTIVE);
+    gc__os_wait_for(&heap->finalizers.event, event, wait < patience ? wait : patience);
+    gc__finalizers_watch(heap);
+}
+
+GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread) {
+    gc__lock_take(&all->lock);
+    const gc__finalizing *record = all->running;
+    while (record && record->thread != thread) record = record->next;
+    gc__lock_release(&all->lock);
+    return record != NULL;
+}
+
+GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
+    uint64_t now = gc__os_now_ns();
+    return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
+}
+
+GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
+    gc_heap *heap = thread->heap;
+    gc__finalizers *all = &heap->finalizers;
+    uint64_t deadline = gc__deadline(timeout_ms);
+    if (gc__is_finalizing(all, thread)) return false;
+    for (;;) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        if (!gc_finalizers_pending(heap)) return true;
+        if (gc__os_now_ns() >= deadline) return false;
+        bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
+        if (others || !gc__finalizer_run(thread)) gc__finalizers_await(heap, thread, event, deadline);
+    }
+}
+
+/* The heap's own thread. */
+
+GC__FN void gc__finalizer_thread(void *context) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__finalizers *all = &heap->finalizers;
+    gc_thread *thread = gc_thread_attach(heap);
+    if (thread) gc_thread_set_name(thread, "finalizers");
+    __atomic_store_n(&all->state, (uint32_t)(thread ? GC__FINALIZERS_RUN : GC__FINALIZERS_ENDED), __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+    while (thread) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
+        if (!gc__finalizer_run(thread)) gc__finalizers_await(heap, thread, event, UINT64_MAX);
+    }
+    if (!thread) return;
+    gc_thread_detach(thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_ENDED, __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+}
+
+/* Waits while the thread's state is `state`, in preemptive mode if the calling thread is attached. */
+GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
+    gc__finalizers *all = &heap->finalizers;
+    gc_thread *self = gc__thread_self(heap);
+    for (;;) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        uint64_t now = gc__os_now_ns();
+        if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != state) return true;
+        if (now >= deadline_ns) return false;
+        if (self)
+            gc__finalizers_await(heap, self, event, deadline_ns);
+        else
+            gc__os_wait_for(&all->event, event, deadline_ns - now);
+    }
+}
+
+GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    uint32_t none = GC__FINALIZERS_NONE;
+    if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
+    bool started = gc__os_thread_start(&all->thread, gc__finalizer_thread, heap);
+    if (started) gc__finalizer_thread_await(heap, GC__FINALIZERS_START, UINT64_MAX);
+    if (started && __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_RUN) return GC_OK;
+    if (started) gc__os_thread_join(&all->thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
+    return gc__fail(GC_ERROR_MEMORY, "gc_finalizer_thread_start: the system gives no thread");
+}
+
+/* The end of the heap. */
+
+/* False: a finalizer does not return, so the heap's memory must stay. */
+GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms)))
+        return false;
+    gc__os_thread_join(&all->thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+/* Queues what is registered: the normal ones only if the host wants that. Returns whether there is any. */
+GC__FN bool gc__finalizers_queue_all(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    bool skip = heap->options.skip_finalizers_at_end;
+    gc__lock_take(&all->lock);
+    for (size_t i = 0; i < all->registered.count; i += 2)
+        gc__due_push(gc__due_of(all, all->registered.words[i + 1]), all->registered.words[i],
+                     all->registered.words[i + 1]);
+    all->registered.count = 0;
+    memset(all->start, 0, sizeof all->start);
+    if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
+    bool any = gc__due_count(&all->due[GC__NORMAL]) || gc__due_count(&all->due[GC__CRITICAL]);
+    gc__lock_release(&all->lock);
+    return any;
+}
+
+/* Cooperative mode. */
+GC__FN void gc__finalizers_run_all(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    for (int round = 0; gc__finalizers_queue_all(heap); round++) {
+        if (round == GC__TEARDOWN_ROUNDS) {
+            gc__warn(&heap->options,
+                     "finalizers that run as the heap is destroyed keep registering others: the rest is dropped");
+            return;
+        }
+        gc_run_finalizers(thread, SIZE_MAX);
+    }
+}
+
+/* Runs what is left to run. False: the heap cannot be freed. */
+GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    GC_ASSERT(!self || !gc__is_finalizing(&heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
+    bool stopped = gc__finalizer_thread_stop(heap);
+    if (!stopped)
+        gc__warn(&heap->options,
+                 "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
+                 "finalizers of objects that are still there do not run");
+    if (!stopped || !gc__finalizers_queue_all(heap)) return stopped;
+    gc_thread *thread = self ? self : gc_thread_attach(heap);
+    if (!thread) {
+        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
+        return true;
+    }
+    gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
+    gc__finalizers_run_all(thread);
+    gc_set_mode(thread, former);
+    if (!self) gc_thread_detach(thread);
+    return true;
+}
+
+GC__SEAM void gc__finalizers_free(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__lock_end(&all->lock);
+}
+/* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange of
+   the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not closed. */
+
+
+#if !GC_HAS_MODEL
+
+#define GC__SAFE_CLOSED 1u
+#define GC__SAFE_DISPOSED 2u
+#define GC__SAFE_ONE 4u
+
+GC__FN gc_result gc__safe_disposed(const gc_safe_handle *handle, const char *caller) {
+    return gc__fail(GC_ERROR_DISPOSED, "%s: the safe handle (%s) has been closed", caller, handle->kind->name);
+}
+
+GC__FN gc_result gc__safe_null(const char *caller) {
+    return gc__fail(GC_ERROR_ARGUMENT, "%s: the safe handle is NULL", caller);
+}
+
+GC__FN bool gc__safe_change(gc_safe_handle *handle, uint32_t *state, uint32_t next) {
+    return __atomic_compare_exchange_n(&handle->state, state, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
+    if (!handle) return gc__safe_null("gc_safe_handle_add_ref");
+    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST);
+    do {
+        if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_add_ref");
+        if (state > UINT32_MAX - GC__SAFE_ONE)
+            return gc__fail(GC_ERROR_MISUSE,
+                            "gc_safe_handle_add_ref: 2^30 - 1 users of one safe handle (%s) are too many",
+                            handle->kind->name);
+    } while (!gc__safe_change(handle, &state, state + GC__SAFE_ONE));
+    *success = true;
+    return GC_OK;
+}
+
+/* The object may move or die during the host's release: nothing of it is read after. */
+GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
+    int error = errno;
+    bool closed;
+    {
+        GC_IN_MODE(thread, GC_PREEMPTIVE);
+        closed = kind->release(value);
+    }
+    errno = error;
+    if (closed) return;
+    char message[256];
+    snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
+    gc__warn(&thread->heap->options, message);
+}
+
+GC__FN gc_result gc__safe_release(gc_thread *thread, gc_safe_handle *handle, bool dispose, const char *caller) {
+    if (!handle) return gc__safe_null(caller);
+    const gc_safe_handle_kind *kind = handle->kind;
+    intptr_t value = handle->value;
+    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST), next;
+    bool last;
+    do {
+        if (dispose && (state & GC__SAFE_DISPOSED)) return GC_OK;
+        if (state < GC__SAFE_ONE) return gc__safe_disposed(handle, caller);
+        last = state / GC__SAFE_ONE == 1;
+        next = state - GC__SAFE_ONE;
+        if (last) next |= GC__SAFE_CLOSED;
+        if (dispose) next |= GC__SAFE_DISPOSED;
+    } while (!gc__safe_change(handle, &state, next));
+    if (last && !(state & GC__SAFE_CLOSED) && handle->owned && !kind->is_invalid(value))
+        gc__safe_close(thread, kind, value);
+    return GC_OK;
+}
+
+GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle) {
+    return gc__safe_release(thread, handle, false, "gc_safe_handle_release");
+}
+
+GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle) {
+    return handle ? gc__safe_release(thread, handle, true, "gc_safe_handle_dispose") : GC_OK;
+}
+
+GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle) {
+    (void)thread;
+    if (!handle) return gc__safe_null("gc_safe_handle_set_invalid");
+    __atomic_fetch_or(&handle->state, GC__SAFE_CLOSED, __ATOMIC_SEQ_CST);
+    return GC_OK;
+}
+
+GC_API gc_result gc_safe_handle_set(gc_safe_handle *handle, intptr_t value) {
+    if (!handle) return gc__safe_null("gc_safe_handle_set");
+    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST);
+    if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_set");
+    if (state != GC__SAFE_ONE)
+        return gc__fail(GC_ERROR_MISUSE, "gc_safe_handle_set: the safe handle (%s) has users already",
+                        handle->kind->name);
+    handle->value = value;
+    return GC_OK;
+}
+
+GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
+    gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
+}
+
+/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it; not owned. */
+GC__FN bool gc__safe_is_suppressed(const void *object) {
+    const gc_safe_handle *handle = (const gc_safe_handle *)object;
+    return !handle->owned ||
+           (__atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED));
+}
+
+static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};
+
+static const gc_type gc__safe_type = GC_TYPE_LEAF(gc_safe_handle);
+
+GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
+                                          bool owned) {
+    if (owned && !gc__finalizer_promise(thread->heap)) return NULL;
+    gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, &gc__safe_type);
+    if (owned) gc__finalizer_add(thread->heap, handle, &gc__safe_finalizer);
+    if (!handle) return NULL;
+    handle->kind = kind;
+    handle->value = value;
+    handle->state = GC__SAFE_ONE;
+    handle->owned = owned;
+    return handle;
+}
+
+GC__EXTERN const gc_frame_site gc__native_site;
+const gc_frame_site gc__native_site = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
+
+GC_API void gc__native_leave(gc__native_scope *scope) {
+    if (scope->state == GC__NATIVE_SKIPPED) return;
+    int error = errno;
+    gc__mode_leave(&scope->mode);
+    scope->thread->frames = scope->frame.previous;
+    if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+    errno = error;
+}
+#endif
 #endif

@@ -114,7 +114,7 @@ static gc_word cell_word(cell c, bool value, const void *object) {
 static bool root_is_pinning(const root *r) {
     return (r->flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) || (r->home == HANDLE && r->handle_kind == GC_HANDLE_PINNED);
 }
-static bool root_is_weak(const root *r) { return r->home == HANDLE && r->handle_kind == GC_HANDLE_WEAK; }
+static bool root_is_weak(const root *r) { return r->home == HANDLE && r->handle_kind != GC_HANDLE_STRONG && r->handle_kind != GC_HANDLE_PINNED; }
 static bool root_in_use(const root *r) { return r->home == HANDLE ? r->handle != NULL : r->slot != NULL; }
 
 /* The object's address; NULL for a null root and a cleared weak handle. */

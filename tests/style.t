@@ -35,9 +35,9 @@ none() { is "$2" '' "$1"; }
     none "no comment points at history" "$(grep -niE 'issue ?#?[0-9]|TODO|FIXME|XXX|no longer|used to be|previously' $parts)"
 
     # The layers of src/: a part includes only from its own layer and those below.
-    none "includes point down: api, platform, heap, collect, runtime and diag" "$(awk '
+    none "includes point down: api, platform, heap, collect, then runtime, diag and handles" "$(awk '
         function layer(path) {
-            return path ~ /api/ ? 1 : path ~ /platform/ ? 2 : path ~ /heap/ ? 3 : path ~ /collect/ ? 4 : path ~ /runtime|diag/ ? 5 : 0
+            return path ~ /api/ ? 1 : path ~ /platform/ ? 2 : path ~ /heap/ ? 3 : path ~ /collect/ ? 4 : path ~ /runtime|diag|handles/ ? 5 : 0
         }
         /^#include "/ && FILENAME ~ /src\/.*\// {
             split(FILENAME, from, "/")

@@ -1,7 +1,7 @@
 # Makes a shipped header from its source:  awk -f tools/amalgamate.awk src/gc.h > gc.h
 #
 # Every quoted include is replaced by the file it names, the first time it occurs. A header in the same directory as the
-# source is shipped too, so it stays an #include. Nothing else changes.
+# source is shipped too, so it stays an #include, and what that one brings in is left out. Nothing else changes.
 
 function fail(file, line, text) {
     printf "%s:%d: %s\n", file, line, text > "/dev/stderr"
@@ -10,24 +10,26 @@ function fail(file, line, text) {
 
 function directory(path) { return sub(/\/[^\/]*$/, "", path) ? path : "." }
 
+function emit(line) { if (!silent) print line }
+
 function last(text, pattern) { return match(text, ".*" pattern) ? RLENGTH : 0 }
 
-# Prints `file`. `conditional`: it is included under the root's GC_IMPLEMENTATION.
-function inline(file, conditional,    line, number, open, within, comment, name, path, implementation, i) {
+# Prints `file`, unless silent. `conditional`: it is included under the root's GC_IMPLEMENTATION.
+function inline(file, conditional,    line, number, open, within, comment, name, path, implementation, shipped, i) {
     while ((getline line < file) > 0) {
         number++
         within = comment
         if (last(line, "/[*]") != last(line, "[*]/")) comment = last(line, "/[*]") > last(line, "[*]/")
-        if (within) { print line; continue }
+        if (within) { emit(line); continue }
 
         if (line ~ /^[ \t]*#[ \t]*if/) open[++open[0]] = line
         if (line ~ /^[ \t]*#[ \t]*endif/) open[0]--
         if (line ~ /^[ \t]*#[ \t]*pragma[ \t]+once/ && file != root) continue
-        if (line !~ /^[ \t]*#[ \t]*include[ \t]*"/) { print line; continue }
+        if (line !~ /^[ \t]*#[ \t]*include[ \t]*"/) { emit(line); continue }
 
         implementation = conditional
         for (i = 1; i <= open[0]; i++) {
-            if (file != root || open[i] !~ /^#(ifndef [A-Z0-9_]+_H$|if.*GC_IMPLEMENTATION)/)
+            if (directory(file) != directory(root) || open[i] !~ /^#(ifndef [A-Z0-9_]+_H$|if.*GC_IMPLEMENTATION)/)
                 fail(file, number, "a quoted include inside a conditional")
             if (open[i] ~ /GC_IMPLEMENTATION/) implementation = 1
         }
@@ -42,8 +44,11 @@ function inline(file, conditional,    line, number, open, within, comment, name,
             continue
         }
         done[path] = implementation
-        if (directory(path) == directory(root)) print "#include \"" substr(path, length(directory(path)) + 2) "\""
-        else inline(path, done[path])
+        shipped = directory(path) == directory(root)
+        if (shipped) emit("#include \"" substr(path, length(directory(path)) + 2) "\"")
+        silent += shipped
+        inline(path, done[path])
+        if (directory(path) == directory(root)) silent--
     }
     if (open[0]) fail(file, number, "an #if without its #endif")
     close(file)

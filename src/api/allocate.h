@@ -34,7 +34,7 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->allocation;
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || size > (size_t)(thread->allocation_limit - object)))
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->allocation_limit - object)))
         return gc__new_slow(thread, type, 0, true);
     thread->allocation = object + size;
     ((gc_object *)object)->type = type;
@@ -46,7 +46,8 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->allocation;
     size_t room = (size_t)(thread->allocation_limit - object);
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || length > room)) return gc__new_slow(thread, type, length, true);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
+        return gc__new_slow(thread, type, length, true);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
     thread->allocation = object + size;
@@ -59,7 +60,8 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
 static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->raw;
     size_t room = (size_t)(thread->raw_limit - object);
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || length > room)) return gc__new_slow(thread, type, length, false);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
+        return gc__new_slow(thread, type, length, false);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
     thread->raw = object + size;

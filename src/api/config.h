@@ -14,8 +14,10 @@
 
 #ifdef __cplusplus
 #define GC__EXTERN extern "C"
+#define GC__STATIC_ASSERT static_assert
 #else
 #define GC__EXTERN extern
+#define GC__STATIC_ASSERT _Static_assert
 #endif
 
 #ifndef GC_API

@@ -45,6 +45,7 @@ typedef enum gc_stress {
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 struct gc_barrier_change;
+struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
@@ -75,6 +76,16 @@ typedef struct gc_options {
        First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
        gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
+    /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Asked during
+       collections, of handles to objects that may be condemned. It must call nothing of gc.h. 0: none does. */
+    bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
+    /* A collection has queued finalizers: have gc_run_finalizers called soon. Called in the collection, so it must not
+       allocate. 0: none; nor is it needed where the heap has its finalizer thread. */
+    void (*finalizers_ready)(void *host);
+    bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
+    unsigned
+        finalizer_patience_ms; /* one that runs for longer is reported as a warning, and gc_heap_destroy does not wait
+                                       longer for it; 0: 10,000 */
     void (*warning)(void *host, const char *message); /* 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */

@@ -13,6 +13,9 @@
     X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")   \
     X(GC_ERROR_TYPE, "the type is misdeclared")                        \
     X(GC_ERROR_THREADS, "the heap already has its one mutator thread") \
+    X(GC_ERROR_HANDLE, "the handle was destroyed")                     \
+    X(GC_ERROR_ARGUMENT, "an argument is NULL")                        \
+    X(GC_ERROR_DISPOSED, "the safe handle has been closed")            \
     X(GC_ERROR_MISUSE, "the call is not allowed here")
 
 typedef enum gc_result {

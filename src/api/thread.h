@@ -14,6 +14,12 @@
 typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
+#define GC__HANDLE_CACHES 6
+
+typedef struct gc__handle_cache {
+    uintptr_t first;
+    size_t count;
+} gc__handle_cache;
 
 /* What a frame tells reports: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
@@ -69,6 +75,7 @@ struct gc_thread {
     gc_stack *stack;                            /* that it runs on: its own, or one of gc_stack_create */
     gc_stack own_stack;
     char *stack_base; /* the highest address of the native stack in use, for conservative scanning */
+    gc__handle_cache handle_caches[GC__HANDLE_CACHES]; /* of free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
     char *span_end; /* the zeroed window can be extended to here */
     char *raw_span_end;

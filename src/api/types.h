@@ -8,6 +8,7 @@
 typedef struct gc_heap gc_heap;
 typedef struct gc_thread gc_thread;
 typedef struct gc_type gc_type;
+typedef struct gc_finalizer gc_finalizer;
 
 /* Receives the slots that a trace function or a root callback reports. Opaque: pass it on to gc_visit. */
 typedef struct gc_visitor gc_visitor;
@@ -37,6 +38,8 @@ struct gc_type {
     uint64_t element_values;
     void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
                                                          Must not allocate, nor read other heap objects. */
+    const gc_finalizer
+        *finalizer;             /* runs when an object of the type was found dead (handles/finalizer.h); may be NULL */
     const char *fields;         /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[16]; /* their offsets in the order of `fields` */
 };
@@ -53,9 +56,14 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_VALUES(T, ...) GC_TYPE_MIXED(T, 0, GC_FIELDS(T, __VA_ARGS__), GC_NAMES(T, __VA_ARGS__))
 /* A type of fixed size without references. */
 #define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
+/* The same two, with a finalizer (a static const gc_finalizer). */
+#define GC_TYPE_FINALIZED(T, finalizer, ...) \
+    { #T, sizeof(T), 0, GC_FIELDS(T, __VA_ARGS__), 0, 0, 0, 0, &(finalizer), GC_NAMES(T, __VA_ARGS__) }
+#define GC_TYPE_LEAF_FINALIZED(T, finalizer) \
+    { #T, sizeof(T), 0, 0, 0, 0, 0, 0, &(finalizer), GC_NO_NAMES }
 /* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
 #define GC_TYPE_MIXED(T, refs, values, names) \
-    { #T, sizeof(T), 0, refs, values, 0, 0, 0, names }
+    { #T, sizeof(T), 0, refs, values, 0, 0, 0, 0, names }
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
    whose elements are references, tagged values, or neither. No other field of T holds a reference. */
@@ -64,12 +72,12 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
 /* All masks by hand: fixed-part references and values, element references and values. */
 #define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
-    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, names }
+    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, 0, names }
 /* A type whose slots only its trace function knows. */
 #define GC_TYPE_TRACED(T, trace) \
-    { #T, sizeof(T), 0, 0, 0, 0, 0, trace, GC_NO_NAMES }
+    { #T, sizeof(T), 0, 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
 #define GC_TYPE_ARRAY_TRACED(T, member, trace) \
-    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, GC_NO_NAMES }
+    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
 
 /* The mask of the named fields of T; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)

@@ -10,6 +10,12 @@ GC__SEAM void gc__stress_index(gc_heap *heap);
 GC__SEAM void gc__shadow_check(gc_heap *heap);
 GC__SEAM void gc__shadow_sync(gc_heap *heap);
 
+/* Implemented by gc_handles.h. Between open and close nobody else creates or destroys handles. */
+GC__SEAM void gc__handles_open(gc_heap *heap);
+GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation);
+GC__SEAM void gc__handles_close(gc_heap *heap);
+GC__SEAM void gc__finalizers_announce(gc_heap *heap);
+
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
@@ -67,9 +73,9 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__trace_roots(&tracer);
     if (generation < 2) gc__trace_cards(&tracer, generation);
     gc__trace_suspects(&tracer);
-    /* Every reachable condemned object is marked or has a forwarding word; every slot refers to where it is now. */
+    gc__handles_trace(&tracer, generation);
+    /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
     gc__roots_update_interior(heap);
-    gc__handles_clear_dead(heap);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__bounds_tighten(heap);
@@ -90,8 +96,12 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
-    if (gc__roots_gather(heap) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation)) {
-        gc__cycle_run(heap, generation, compacting);
+    gc__handles_open(heap);
+    bool gathered =
+        gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+    if (gathered) gc__cycle_run(heap, generation, compacting);
+    gc__handles_close(heap);
+    if (gathered) {
         if (heap->options.checkmark) gc__checkmark(heap, generation);
         if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
         gc__shadow_sync(heap);
@@ -107,6 +117,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->resumed_by = &gc__me;
     GC__LEAVE;
+    gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 

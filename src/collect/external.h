@@ -4,43 +4,6 @@
 
 #include "verdict.h"
 
-GC__FN void gc__external_free(gc__external *table) {
-    if (table->capacity) gc__os_unmap(table->keys, table->capacity * 2 * sizeof(uintptr_t));
-    memset(table, 0, sizeof *table);
-}
-
-GC__FN size_t gc__external_place(const gc__external *table, uintptr_t key) {
-    size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
-    for (;; at++) {
-        at &= table->capacity - 1;
-        if (!table->keys[at] || table->keys[at] == key) return at;
-    }
-}
-
-GC__FN void gc__external_put(gc__external *table, uintptr_t key, size_t bytes) {
-    size_t at = gc__external_place(table, key);
-    if (!table->keys[at]) {
-        table->keys[at] = key;
-        table->count++;
-    }
-    table->bytes[at] += bytes;
-}
-
-/* Makes room for `count` entries at half load. */
-GC__FN bool gc__external_reserve(gc__external *table, size_t count) {
-    if (table->capacity >= 2 * count && table->capacity) return true;
-    gc__external bigger = {NULL, NULL, 0, 512};
-    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
-    bigger.keys = (uintptr_t *)gc__os_map(bigger.capacity * 2 * sizeof(uintptr_t));
-    if (!bigger.keys) return false;
-    bigger.bytes = bigger.keys + bigger.capacity;
-    for (size_t i = 0; i < table->capacity; i++)
-        if (table->keys[i]) gc__external_put(&bigger, table->keys[i], table->bytes[i]);
-    gc__external_free(table);
-    *table = bigger;
-    return true;
-}
-
 /* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
    to. On failure nothing has changed. */
 GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
@@ -51,24 +14,9 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     if (!count) return true;
     if (!gc__words_reserve(moving, 2 * count)) return false;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        if (!gc__external_reserve(&heap->external[g], heap->external[g].count + count)) return false;
-    for (int g = 0; g <= generation; g++) {
-        gc__external *table = &heap->external[g];
-        for (size_t i = 0; i < table->capacity; i++) {
-            if (!table->keys[i]) continue;
-            gc__words_push(moving, table->keys[i]);
-            gc__words_push(moving, table->bytes[i]);
-        }
-        memset(table->keys, 0, table->capacity * 2 * sizeof(uintptr_t));
-        table->count = 0;
-    }
+        if (!gc__map_reserve(&heap->external[g], heap->external[g].count + count)) return false;
+    for (int g = 0; g <= generation; g++) gc__map_take(&heap->external[g], moving);
     return true;
-}
-
-/* Where an object is after the trace; 0 if it is dead. */
-GC__FN uintptr_t gc__survivor(uintptr_t object) {
-    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    return verdict ? gc__reached(object, verdict) : object;
 }
 
 /* After the trace, before regions are freed: forgets what dead objects held, follows the others. */
@@ -77,7 +25,7 @@ GC__FN void gc__external_update(gc_heap *heap) {
     for (size_t i = 0; i < moving->count; i += 2) {
         uintptr_t object = gc__survivor(moving->words[i]);
         if (object)
-            gc__external_put(&heap->external[gc__region_of(object)->target], object, moving->words[i + 1]);
+            *gc__map_put(&heap->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
             heap->external_bytes -= moving->words[i + 1];
     }
@@ -94,12 +42,12 @@ GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     return false;
 }
 
-GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr_t object, size_t bytes) {
-    size_t at = table->capacity ? gc__external_place(table, object) : 0;
-    if (!table->capacity || table->keys[at] != object || table->bytes[at] < bytes)
+GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t object, size_t bytes) {
+    uintptr_t *held = gc__map_find(table, object);
+    if (!held || *held < bytes)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has",
                         bytes);
-    table->bytes[at] -= bytes;
+    *held -= bytes;
     heap->external_bytes -= bytes;
     return GC_OK;
 }
@@ -108,7 +56,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__external *table, uintptr
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
     if (fits) gc__count(&heap->generation_bytes[0], bytes);
-    if (fits && gc__counted(&heap->generation_bytes[0]) < heap->nursery_bytes) return GC_OK;
+    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -122,15 +70,15 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
-    gc__external *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    gc__map *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
     if (result != GC_OK) return result;
     table = &heap->external[gc__region_of((uintptr_t)object)->generation];
-    if (!gc__external_reserve(table, table->count + 1))
+    if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
-    gc__external_put(table, (uintptr_t)object, (size_t)bytes);
+    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     heap->external_bytes += (size_t)bytes;
     return GC_OK;
 }

@@ -26,10 +26,9 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
-    size_t young = heap->generation_bytes[1], regions = 0;
-    if (gc__old_bytes(heap) >= heap->full_threshold) return 2;
-    uint64_t allocated = gc__counted(&heap->stats.allocated_bytes) - heap->allocated_at_full;
-    if (gc__is_tight(heap) && allocated > (heap->limit_regions << GC_REGION_SHIFT) / 8) return 2;
+    size_t young = heap->generation_bytes[1], regions = 0, old = gc__old_bytes(heap);
+    if (heap->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
+    if (old >= heap->full_threshold) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 2 * heap->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
@@ -38,11 +37,12 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->copied_bytes, *marked = heap->marked_bytes;
-    size_t survivors[2] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2]};
-    for (int g = 0; g < 2 && g <= generation; g++) {
-        if (g == 1 && generation == 2) break; /* the old generation's survivors are in the same sum */
-        if (!heap->condemned_bytes[g]) continue;
-        unsigned percent = (unsigned)gc__min(100, survivors[g] / (heap->condemned_bytes[g] / 100 + 1));
+    size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
+    for (int g = 0; g <= generation; g++) {
+        if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
+        size_t condemned = heap->condemned_bytes[g] + (g == 2 ? heap->condemned_bytes[1] : 0);
+        if (!condemned) continue;
+        unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->survival[g] = (heap->survival[g] + 3 * percent) / 4;
     }
 }
@@ -78,6 +78,18 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->nursery_bytes = gc__max(heap->nursery_bytes, gc__min(cached, most));
 }
 
+/* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
+   that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
+   long as those still find much of it alive. */
+GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
+    if (heap->options.nursery_bytes || heap->condemned_bytes[0] < heap->nursery_bytes / 2) return;
+    size_t percent = (heap->copied_bytes[1] + heap->marked_bytes[1]) / (heap->condemned_bytes[0] / 100 + 1);
+    if (generation < 2)
+        heap->nursery_grows = percent >= GC__SURVIVAL_HIGH;
+    else if (percent < GC__SURVIVAL_HIGH / 2)
+        heap->nursery_grows = false;
+}
+
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
@@ -94,9 +106,12 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
     heap->kept_bytes = promoted[0];
+    gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
+    heap->budget_bytes = heap->nursery_bytes;
     if (generation == 2) {
-        heap->full_threshold = gc__threshold_for(heap, gc__old_bytes(heap) + heap->kept_bytes);
+        heap->full_threshold =
+            gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
         heap->allocated_at_full = heap->stats.allocated_bytes;
     }
     gc__pace_release(heap, generation);
@@ -108,7 +123,10 @@ GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+        if (generation < 2 && heap->nursery_grows)
+            gc__count(&heap->budget_bytes, heap->nursery_bytes);
+        else
+            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
     }
     gc__heap_unlock(heap);
 }

@@ -8,9 +8,7 @@
 #include "../heap/allocate.h"
 
 /* Implemented by gc_handles.h. */
-GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor);
-GC__SEAM void gc__handles_clear_dead(gc_heap *heap);
-GC__SEAM void gc__handles_free_all(gc_heap *heap);
+GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation);
 
 #define GC__PIN_CONSERVATIVE 1
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
@@ -145,7 +143,8 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
 
-/* Calls the visitor for every root of the heap. heap->root_kind and root_site tell it what reports the root. */
+/* Calls the visitor for every root of the heap but handles and queued finalizers.
+   heap->root_kind and root_site tell it what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_visit(heap, thread, visitor);
     gc__lock_take(&heap->roots_lock);
@@ -160,16 +159,16 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (size_t i = 0; i < globals->count; i += 3)
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
     gc__lock_release(&heap->roots_lock);
-    heap->root_kind = "handle";
-    gc__handles_visit(heap, visitor);
     heap->root_kind = NULL;
 }
 
-/* Fills the three lists. On failure nothing has changed, and the collection cannot run. */
-GC__FN bool gc__roots_gather(gc_heap *heap) {
+/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
+   and the collection cannot run. */
+GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->roots.count = heap->interior.count = heap->pins.count = 0;
     gc__roots_visit(heap, &roots.visitor);
+    gc__handles_visit(heap, &roots.visitor, generation);
     return !roots.failed;
 }
 

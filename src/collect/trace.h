@@ -22,6 +22,8 @@ typedef struct gc__tracer {
     bool remember;            /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
     bool suspects; /* there are some */
+    const gc__map
+        *keys; /* objects whose being reached is waited for: numbers to put on heap->handles.ready; NULL: none */
     bool no_room[GC_GENERATIONS];
 } gc__tracer;
 
@@ -105,11 +107,18 @@ GC__FN void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
     if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
 }
 
+/* An object was reached, whose address was this one. */
+GC__FN void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
+    const uintptr_t *number = gc__map_find(tracer->keys, object);
+    if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
+}
+
 GC__FN void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
     if (!gc__mark_set(object)) {
         if (GC__UNLIKELY(tracer->suspects)) gc__suspect_reached(tracer, object);
         return;
     }
+    if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
     gc__region *region = gc__region_of(object);
     size_t bytes = gc__object_bytes(object);
     region->live_bytes += bytes;
@@ -145,6 +154,7 @@ GC__FN uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object) {
     tracer->heap->copied_bytes[target] += bytes;
     bool leaf = gc__object_is_leaf(copy);
     GC__WORD(object) = copy | GC__FORWARD_TAG;
+    if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
     if (!leaf) gc__trace_push(tracer, copy);
     return copy;
 }
@@ -155,6 +165,12 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
+}
+
+/* Where an object is after the trace; 0 if it is dead. */
+GC__FN uintptr_t gc__survivor(uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    return verdict ? gc__reached(object, verdict) : object;
 }
 
 /* Handles one slot whose referent was prefetched. */

@@ -22,7 +22,7 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
 /* The share of the region's memory that is expected to survive. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     if (region->linear && !region->formatted) return heap->survival[0];
-    return region->generation == 1 ? gc__density(region) * heap->survival[1] / 100 : gc__density(region);
+    return gc__density(region) * heap->survival[region->generation] / 100;
 }
 
 /* Whether the region's objects have survived a collection, so that its density is known. */

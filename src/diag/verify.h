@@ -4,6 +4,13 @@
 
 #include "../collect/cycle.h"
 
+/* Implemented by gc_handles.h. */
+GC__SEAM void gc__handles_verify(gc_heap *heap, gc_visitor *visitor);
+/* Visits dependents whose object was reached, but they not. Returns whether there were any. */
+GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
+                                    bool (*reached)(gc_visitor *visitor, uintptr_t object));
+GC__SEAM void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor);
+
 typedef struct gc__verifier {
     gc_visitor visitor;
     gc_heap *heap;
@@ -183,6 +190,9 @@ GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
             gc__region_walk(region, gc__verify_object, &verifier);
     verifier.holder = 0;
     gc__roots_visit(heap, &verifier.visitor);
+    heap->root_kind = "handle";
+    gc__handles_verify(heap, &verifier.visitor);
+    heap->root_kind = NULL;
     return verifier.objects;
 }
 
@@ -219,6 +229,12 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     return count;
 }
 
+GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
+    const gc__verifier *verifier = (const gc__verifier *)visitor;
+    size_t index = gc__mark_index(object);
+    return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
+}
+
 /* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
 GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
     size_t bytes = (gc__the_arena.used + 1) * (GC_REGION_BYTES / 64);
@@ -239,10 +255,13 @@ GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
         gc__checkmark_reach(&verifier, heap->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
     for (size_t i = 0; i < heap->interior.count; i += 3)
         gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
-    while (verifier.stack.count) {
-        verifier.holder = verifier.stack.words[--verifier.stack.count];
-        gc__object_visit(verifier.holder, &verifier.visitor);
-    }
+    gc__finalizers_visit_queued(heap, &verifier.visitor);
+    do {
+        while (verifier.stack.count) {
+            verifier.holder = verifier.stack.words[--verifier.stack.count];
+            gc__object_visit(verifier.holder, &verifier.visitor);
+        }
+    } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
     size_t survivors = gc__count_marks(heap);
     if (generation == 2 && survivors != verifier.reached_count)
         gc__fatal(&heap->options,

@@ -202,10 +202,14 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
     size_t spent = gc__counted(&heap->generation_bytes[0]);
-    if (spent && spent + large >= gc__counted(&heap->nursery_bytes)) gc__collect_for_budget(heap);
+    if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
+
+/* Implemented by gc_handles.h. */
+GC__SEAM bool gc__finalizer_promise(gc_heap *heap);
+GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer);
 
 #if !GC_HAS_MODEL
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
@@ -225,7 +229,9 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                  type->name ? type->name : "(unnamed)", length, type->element_bytes);
         return NULL;
     }
+    if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
     void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
+    if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
     ((gc_object *)object)->type = type;
     if (type->element_bytes) ((gc_array *)object)->length = length;

@@ -2,12 +2,7 @@
 #pragma once
 
 #include "arena.h"
-
-/* A growing array of words outside the heap. */
-typedef struct gc__words {
-    uintptr_t *words;
-    size_t count, capacity;
-} gc__words;
+#include "map.h"
 
 /* Where the collector copies survivors of a generation to. */
 typedef struct gc__window {
@@ -16,12 +11,38 @@ typedef struct gc__window {
     gc__region *cursor; /* the region of the generation where the search for holes goes on */
 } gc__window;
 
-/* Off-heap bytes of objects: an open-addressing table by address, one per generation. */
-typedef struct gc__external {
-    uintptr_t *keys; /* 0: free */
-    size_t *bytes;
-    size_t count, capacity;
-} gc__external;
+/* The handle table, of gc_handles.h. */
+typedef struct gc__handle_segment gc__handle_segment;
+typedef struct gc__handles {
+    gc__lock lock; /* of all of this */
+    gc__handle_segment *segments;
+    gc__handle_cache free[GC__HANDLE_CACHES]; /* places, by kind */
+    gc__handle_cache free_blocks;             /* their first places */
+    gc__words waiting, ready;                 /* during a collection: dependent handles */
+    gc__map keys;
+} gc__handles;
+
+/* Finalizers, of gc_handles.h. */
+typedef struct gc__due {
+    gc__words pairs;
+    size_t head; /* words that were taken */
+} gc__due;
+
+typedef struct gc__finalizing gc__finalizing;
+typedef struct gc__finalizers {
+    gc__lock lock;        /* of the lists */
+    gc__words registered; /* see handles/queue.h */
+    size_t start[GC_GENERATIONS];
+    size_t promised;
+    gc__due due[2];
+    gc__words moving;        /* during a collection */
+    bool announce;           /* a collection has queued some: written with the world stopped */
+    gc__finalizing *running; /* lock */
+    uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
+    uint32_t state;          /* of the finalizer thread; atomic */
+    gc__os_thread thread;    /* written by who starts and who ends it */
+} gc__finalizers;
+enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
 
 /* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. */
 struct gc_heap {
@@ -30,7 +51,7 @@ struct gc_heap {
     gc__lock lock;          /* see heap/suspend.h */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;
-    gc__lock roots_lock;    /* handles and global slots */
+    gc__lock roots_lock;    /* global slots and stacks */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
@@ -50,11 +71,13 @@ struct gc_heap {
     size_t large_bytes, external_bytes;
     size_t generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0: allocated since the last collection */
     size_t kept_bytes;                       /* survivors in generation 0: recycled and pinned regions */
-    gc__external external[GC_GENERATIONS];
-    gc__words external_moving; /* during a collection: object, bytes */
+    gc__map external[GC_GENERATIONS];        /* off-heap bytes of objects */
+    gc__words external_moving;               /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;  /* budget of generation 0 */
+    size_t nursery_bytes;  /* of generation 0 */
+    size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
+    bool nursery_grows;    /* young collections are not worth their time */
     size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
     unsigned processors;   /* asked for once */
     unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
@@ -85,34 +108,11 @@ struct gc_heap {
 
     gc_stack *stacks;  /* of gc_stack_create: roots lock */
     gc__words globals; /* triples: first slot, count, flags */
-    struct gc__handle_block *handle_blocks;
-    struct gc__handle *handle_free;
+    gc__handles handles;
+    gc__finalizers finalizers;
     gc_stats stats;
     gc__words stacks_seen; /* GC_STRESS_STACK: hashes */
 };
-
-GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
-    if (list->capacity >= count) return true;
-    size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
-    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
-    void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
-    if (!words) return false;
-    list->words = (uintptr_t *)words;
-    list->capacity = bytes / sizeof(uintptr_t);
-    return true;
-}
-
-GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
-    list->words[list->count++] = word;
-    return true;
-}
-
-GC__FN void gc__words_free(gc__words *list) {
-    if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
-    memset(list, 0, sizeof *list);
-}
 
 /* Regions of the heap. */
 

@@ -40,6 +40,13 @@ GC__FN void gc__lock_end(gc__lock *lock);
 /* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
 GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
 GC__FN void gc__os_wake(const uint32_t *word);
+/* The same for so long at most. */
+GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
+
+/* A thread of the collector's own. False: the system gives none. */
+typedef struct gc__os_thread gc__os_thread;
+GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
+GC__FN void gc__os_thread_join(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 

@@ -4,6 +4,7 @@
 #include "platform.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <sched.h>
@@ -118,6 +119,31 @@ GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value) {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
+
+GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+    struct timespec time;
+    time.tv_sec = (time_t)(ns / 1000000000u);
+    time.tv_nsec = (long)(ns % 1000000000u);
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
+}
+
+struct gc__os_thread {
+    pthread_t id;
+    void (*f)(void *context);
+    void *context;
+};
+
+GC__FN void *gc__os_thread_main(void *thread) {
+    const gc__os_thread *self = (const gc__os_thread *)thread;
+    self->f(self->context);
+    return NULL;
+}
+GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context) {
+    thread->f = f;
+    thread->context = context;
+    return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
+}
+GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 
 static pthread_key_t gc__os_end_key;
 static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;

@@ -3,6 +3,11 @@
 
 #include "thread.h"
 
+/* Implemented by gc_handles.h. */
+GC__SEAM bool gc__finalizers_end(gc_heap *heap);
+GC__SEAM void gc__finalizers_free(gc_heap *heap);
+GC__SEAM void gc__handles_free_all(gc_heap *heap);
+
 #define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
 
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
@@ -48,6 +53,7 @@ GC__FN gc_result gc__options_check(gc_options *options) {
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
     if (options->stress_interval == 0) options->stress_interval = 100;
+    if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     return GC_OK;
 }
 
@@ -71,6 +77,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->options = options;
     gc__lock_init(&heap->lock);
     gc__lock_init(&heap->roots_lock);
+    gc__lock_init(&heap->handles.lock);
+    gc__lock_init(&heap->finalizers.lock);
     if (gc__barrier_attach(heap) != GC_OK) {
         free(heap);
         return NULL;
@@ -83,10 +91,12 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
     if (options.heap_bytes_max && !options.nursery_bytes)
         heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    heap->budget_bytes = heap->nursery_bytes;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->resumed_by = &gc__me;
     heap->full_threshold = gc__threshold_for(heap, 0);
     heap->survival[0] = 20;
+    heap->survival[2] = 100;
     heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */
     return heap;
 }
@@ -108,6 +118,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
+    if (!gc__finalizers_end(heap)) return;
     while (heap->threads) {
         gc_thread *thread = heap->threads;
         heap->threads = thread->next;
@@ -125,7 +136,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__heap_free_regions(heap);
     gc__barrier_detach(heap);
     gc__handles_free_all(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__external_free(&heap->external[g]);
+    gc__finalizers_free(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->external[g]);
     gc__words *lists[] = {&heap->roots,       &heap->interior,        &heap->pins,    &heap->mark_stack, &heap->globals,
                           &heap->stacks_seen, &heap->external_moving, &heap->suspects};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);

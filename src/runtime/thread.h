@@ -3,6 +3,9 @@
 
 #include "../diag/stress.h"
 
+/* Implemented by gc_handles.h. */
+GC__SEAM void gc__handles_return_cached(gc_thread *thread);
+
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
     for (gc_frame *frame = thread->own_stack.frames; frame; frame = frame->previous) frame->thread = NULL;
@@ -21,6 +24,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__heap_lock(heap);
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
+    gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
     gc_thread **link = &heap->threads;
     while (*link != thread) link = &(*link)->next;

@@ -1,0 +1,263 @@
+/* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
+#pragma once
+
+#include "weak.h"
+
+#define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
+#define GC__NS_PER_MS ((uint64_t)1000000)
+
+/* One that runs: on the stack of its thread. */
+struct gc__finalizing {
+    gc__finalizing *next;
+    const gc_thread *thread;
+    const char *type;
+    uint64_t started_ns;
+    bool reported;
+};
+
+GC__FN void gc__finalizers_notify(gc__finalizers *all) {
+    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&all->event);
+}
+
+/* Takes the next pair: normal ones first. Lock held. */
+GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
+    for (int i = 0; i < 2; i++) {
+        gc__due *due = &all->due[i];
+        while (due->head < due->pairs.count) {
+            const uintptr_t *pair = &due->pairs.words[due->head];
+            due->head += 2;
+            *object = pair[0];
+            if (*object) return (const gc_finalizer *)pair[1];
+        }
+    }
+    return NULL;
+}
+
+GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
+    gc__lock_take(&all->lock);
+    gc__finalizing **link = &all->running;
+    while (*link != record) link = &(*link)->next;
+    *link = record->next;
+    gc__lock_release(&all->lock);
+    gc__finalizers_notify(all);
+}
+
+/* Runs one, if one is due. */
+GC__FN bool gc__finalizer_run(gc_thread *thread) {
+    gc__finalizers *all = &thread->heap->finalizers;
+    uintptr_t object = 0;
+    GC_ROOTS(thread, object);
+    gc__lock_take(&all->lock);
+    const gc_finalizer *finalizer = gc__due_take(all, &object);
+    gc__finalizing record = {all->running, thread, finalizer ? gc__object_name(object) : NULL, gc__os_now_ns(), false};
+    if (finalizer) all->running = &record;
+    gc__lock_release(&all->lock);
+    if (!finalizer) return false;
+    if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
+    gc__finalizing_end(all, &record);
+    return true;
+}
+
+GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
+    size_t count = 0;
+    while (count < most && gc__finalizer_run(thread)) count++;
+    return count;
+}
+
+GC_API size_t gc_finalizers_pending(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
+    for (const gc__finalizing *record = all->running; record; record = record->next) count++;
+    gc__lock_release(&all->lock);
+    return count;
+}
+
+/* Reports those that have run for longer than the host's patience, each once. */
+GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    uint64_t now = gc__os_now_ns();
+    char message[256];
+    bool late = false;
+    gc__lock_take(&all->lock);
+    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
+        uint64_t ms = now > record->started_ns ? (now - record->started_ns) / GC__NS_PER_MS : 0;
+        if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
+        late = record->reported = true;
+        snprintf(message, sizeof message,
+                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
+                 record->type, (unsigned long long)ms, record->thread->name ? record->thread->name : "(unnamed)");
+    }
+    gc__lock_release(&all->lock);
+    if (late) gc__warn(&heap->options, message);
+}
+
+/* With the world still stopped: tells who runs finalizers that there are some. */
+GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    if (all->running) gc__finalizers_watch(heap);
+    if (!all->announce) return;
+    all->announce = false;
+    gc__finalizers_notify(all);
+    if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
+}
+
+/* In preemptive mode until something has happened, or until `deadline_ns`; looks after the watchdog meanwhile. */
+GC__FN void gc__finalizers_await(gc_heap *heap, gc_thread *thread, uint32_t event, uint64_t deadline_ns) {
+    uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
+    uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
+    GC_IN_MODE(thread, GC_PREEMPTIVE);
+    gc__os_wait_for(&heap->finalizers.event, event, wait < patience ? wait : patience);
+    gc__finalizers_watch(heap);
+}
+
+GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread) {
+    gc__lock_take(&all->lock);
+    const gc__finalizing *record = all->running;
+    while (record && record->thread != thread) record = record->next;
+    gc__lock_release(&all->lock);
+    return record != NULL;
+}
+
+GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
+    uint64_t now = gc__os_now_ns();
+    return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
+}
+
+GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
+    gc_heap *heap = thread->heap;
+    gc__finalizers *all = &heap->finalizers;
+    uint64_t deadline = gc__deadline(timeout_ms);
+    if (gc__is_finalizing(all, thread)) return false;
+    for (;;) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        if (!gc_finalizers_pending(heap)) return true;
+        if (gc__os_now_ns() >= deadline) return false;
+        bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
+        if (others || !gc__finalizer_run(thread)) gc__finalizers_await(heap, thread, event, deadline);
+    }
+}
+
+/* The heap's own thread. */
+
+GC__FN void gc__finalizer_thread(void *context) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__finalizers *all = &heap->finalizers;
+    gc_thread *thread = gc_thread_attach(heap);
+    if (thread) gc_thread_set_name(thread, "finalizers");
+    __atomic_store_n(&all->state, (uint32_t)(thread ? GC__FINALIZERS_RUN : GC__FINALIZERS_ENDED), __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+    while (thread) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
+        if (!gc__finalizer_run(thread)) gc__finalizers_await(heap, thread, event, UINT64_MAX);
+    }
+    if (!thread) return;
+    gc_thread_detach(thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_ENDED, __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+}
+
+/* Waits while the thread's state is `state`, in preemptive mode if the calling thread is attached. */
+GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
+    gc__finalizers *all = &heap->finalizers;
+    gc_thread *self = gc__thread_self(heap);
+    for (;;) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        uint64_t now = gc__os_now_ns();
+        if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != state) return true;
+        if (now >= deadline_ns) return false;
+        if (self)
+            gc__finalizers_await(heap, self, event, deadline_ns);
+        else
+            gc__os_wait_for(&all->event, event, deadline_ns - now);
+    }
+}
+
+GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    uint32_t none = GC__FINALIZERS_NONE;
+    if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
+    bool started = gc__os_thread_start(&all->thread, gc__finalizer_thread, heap);
+    if (started) gc__finalizer_thread_await(heap, GC__FINALIZERS_START, UINT64_MAX);
+    if (started && __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_RUN) return GC_OK;
+    if (started) gc__os_thread_join(&all->thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
+    return gc__fail(GC_ERROR_MEMORY, "gc_finalizer_thread_start: the system gives no thread");
+}
+
+/* The end of the heap. */
+
+/* False: a finalizer does not return, so the heap's memory must stay. */
+GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms)))
+        return false;
+    gc__os_thread_join(&all->thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+/* Queues what is registered: the normal ones only if the host wants that. Returns whether there is any. */
+GC__FN bool gc__finalizers_queue_all(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    bool skip = heap->options.skip_finalizers_at_end;
+    gc__lock_take(&all->lock);
+    for (size_t i = 0; i < all->registered.count; i += 2)
+        gc__due_push(gc__due_of(all, all->registered.words[i + 1]), all->registered.words[i],
+                     all->registered.words[i + 1]);
+    all->registered.count = 0;
+    memset(all->start, 0, sizeof all->start);
+    if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
+    bool any = gc__due_count(&all->due[GC__NORMAL]) || gc__due_count(&all->due[GC__CRITICAL]);
+    gc__lock_release(&all->lock);
+    return any;
+}
+
+/* Cooperative mode. */
+GC__FN void gc__finalizers_run_all(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    for (int round = 0; gc__finalizers_queue_all(heap); round++) {
+        if (round == GC__TEARDOWN_ROUNDS) {
+            gc__warn(&heap->options,
+                     "finalizers that run as the heap is destroyed keep registering others: the rest is dropped");
+            return;
+        }
+        gc_run_finalizers(thread, SIZE_MAX);
+    }
+}
+
+/* Runs what is left to run. False: the heap cannot be freed. */
+GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    GC_ASSERT(!self || !gc__is_finalizing(&heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
+    bool stopped = gc__finalizer_thread_stop(heap);
+    if (!stopped)
+        gc__warn(&heap->options,
+                 "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
+                 "finalizers of objects that are still there do not run");
+    if (!stopped || !gc__finalizers_queue_all(heap)) return stopped;
+    gc_thread *thread = self ? self : gc_thread_attach(heap);
+    if (!thread) {
+        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
+        return true;
+    }
+    gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
+    gc__finalizers_run_all(thread);
+    gc_set_mode(thread, former);
+    if (!self) gc_thread_detach(thread);
+    return true;
+}
+
+GC__SEAM void gc__finalizers_free(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__lock_end(&all->lock);
+}

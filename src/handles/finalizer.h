@@ -1,0 +1,40 @@
+/* Finalizers: what is to be done once an object was found dead.
+
+   A collection that finds an object with a finalizer dead keeps it once more and queues it; then somebody runs the
+   finalizer: the heap's finalizer thread (gc_finalizer_thread_start), or the host (gc_run_finalizers). Those of objects that
+   died together run in no order, but that the critical ones come last. A finalizer runs once; it may allocate, collect,
+   store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
+   like any other variable before a call that may collect. Source: Object.Finalize, CriticalFinalizerObject. */
+#pragma once
+
+#include "handle.h"
+
+/* Static or otherwise immortal; the collector keeps the address. A type that names one (gc_type.finalizer, by
+   GC_TYPE_FINALIZED) has each of its objects registered by gc_new. */
+struct gc_finalizer {
+    void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
+    bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
+    /* Whether this object's is not needed, by a mark of its own: then it dies at once, and nothing has to be searched, as
+       gc_suppress_finalizer must. Called during collections; must read that object only. NULL: all are needed. */
+    bool (*is_suppressed)(const void *object);
+};
+
+/* Has `finalizer` run when object is found dead; in place of the one it has, if any. The owning thread, cooperative mode;
+   never collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
+/* Takes the finalizer back, also where it is queued already. Returns false if there was none. Searches from the youngest:
+   the time grows with the number of younger objects that have one. Never collects. Source: GC.SuppressFinalize. */
+GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
+
+/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. Cooperative mode; may collect. */
+GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
+/* How many are queued or running. Any thread. */
+GC_API size_t gc_finalizers_pending(gc_heap *heap);
+/* Returns true when no finalizer is queued nor running, false after timeout_ms. Where the heap has no finalizer thread it
+   runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode; may
+   collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. */
+GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
+
+/* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
+   thread, and with GC_ERROR_MISUSE if there is one. Any thread. */
+GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);

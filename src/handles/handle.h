@@ -1,0 +1,59 @@
+/* Handles: references to objects that are held outside the heap and the stacks. */
+#pragma once
+
+#include "../api/collect.h"
+
+/* Kinds, with the CLR's names where it has one. */
+typedef enum gc_handle_kind {
+    GC_HANDLE_WEAK,        /* short weak: cleared when the object is found dead, before its finalizer runs */
+    GC_HANDLE_WEAK_LONG,   /* tracks resurrection: cleared when the object's memory goes */
+    GC_HANDLE_STRONG,      /* keeps the object */
+    GC_HANDLE_PINNED,      /* and where it is */
+    GC_HANDLE_DEPENDENT,   /* an ephemeron: while the object lives otherwise, keeps a second one, its dependent */
+    GC_HANDLE_REF_COUNTED, /* strong while gc_options.handle_is_held says so, else weak */
+    GC_HANDLE_KINDS
+} gc_handle_kind;
+
+/* A handle; NULL is none. The value carries a tag that changes when its place is used again, so that one that was
+   destroyed is known (65,535 times out of 65,536 reuses). Not an address: only compare and copy it. */
+typedef struct gc__handle *gc_handle;
+
+/* Handles belong to a heap, and end by gc_handle_destroy or with it. Where objects go in or out the calling thread must be
+   attached and in cooperative mode; destroying, and creating handles of NULL, may be done by any thread in any mode. None
+   of these collects; they may be called by finalizers, not from a hook or callback of a collection.
+   A handle that was destroyed is reported: asserted if GC_DEBUG >= 1, otherwise the call fails with GC_ERROR_HANDLE and
+   changes nothing. */
+
+/* A handle of `kind` to object, which may be NULL. Returns NULL when memory is exhausted (GC_ERROR_MEMORY). */
+GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
+/* A dependent handle. Source: DependentHandle. */
+GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
+/* Another one of the same kind, object, and dependent or host word. */
+GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle);
+/* NULL is allowed. */
+GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle);
+
+/* Its object, or NULL. The caller must put it into a root before the next call that may collect. */
+GC_API void *gc_handle_get(gc_handle handle);
+GC_API gc_result gc_handle_set(gc_handle handle, void *object);
+/* Stores `object` if the handle holds `expected`; returns what it held. Atomic. */
+GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected);
+/* Of a dependent handle; NULL when its object has died. */
+GC_API void *gc_handle_dependent(gc_handle handle);
+GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent);
+/* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. */
+GC_API void *gc_handle_host_word(gc_handle handle);
+GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word);
+
+/* Calls `visit` for every handle of the heap, grouped by kind, until it returns false. extra: the dependent, or the host
+   word. `visit` must not allocate, nor create or destroy handles. Cooperative mode; a safe point with several threads. */
+GC_API void gc_handle_walk(gc_heap *heap,
+                           bool (*visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object,
+                                         void *extra),
+                           void *context);
+/* How many handles of the kind exist. Any thread; exact if no other one is creating or destroying. */
+GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind);
+
+/* Keeps `object` reachable up to this call: an empty body that no compiler removes. Never collects.
+   Source: GC.KeepAlive. */
+static inline void gc_keep_alive(const void *object) { __asm__ volatile("" : : "r"(object) : "memory"); }

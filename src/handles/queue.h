@@ -1,0 +1,188 @@
+/* Which objects have finalizers, and which of these are due.
+
+   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object is
+   younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
+   queues of such pairs, normal and critical; their objects are roots. A pair whose object is 0 was suppressed.
+
+   Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
+   no collection needs memory for them, and none is ever dropped.
+
+   All under finalizers.lock, a leaf. */
+#pragma once
+
+#include "table.h"
+
+enum { GC__NORMAL, GC__CRITICAL };
+
+GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
+
+GC__FN gc__due *gc__due_of(gc__finalizers *all, uintptr_t finalizer) {
+    return &all->due[((const gc_finalizer *)finalizer)->critical ? GC__CRITICAL : GC__NORMAL];
+}
+
+/* Whether the object itself says that its finalizer is not needed. */
+GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
+    bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
+    return ask && ask((const void *)object);
+}
+
+/* Moves what is queued to the start of its list. */
+GC__FN void gc__due_compact(gc__due *due) {
+    if (!due->head) return;
+    due->pairs.count -= due->head;
+    memmove(due->pairs.words, due->pairs.words + due->head, due->pairs.count * sizeof(uintptr_t));
+    due->head = 0;
+}
+
+GC__FN void gc__due_push(gc__due *due, uintptr_t object, uintptr_t finalizer) {
+    due->pairs.words[due->pairs.count++] = object;
+    due->pairs.words[due->pairs.count++] = finalizer;
+}
+
+GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
+    size_t words = all->registered.count + 2 * (all->promised + more);
+    bool ok = gc__words_reserve(&all->registered, words) && gc__words_reserve(&all->moving, words);
+    for (int i = 0; ok && i < 2; i++) {
+        /* With what has been taken from the front: compacting at each registration would cost. */
+        ok = gc__words_reserve(&all->due[i].pairs, words + all->due[i].pairs.count);
+    }
+    return ok;
+}
+
+/* Promises room for one more pair. */
+GC__SEAM bool gc__finalizer_promise(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    bool ok = gc__finalizers_reserve(all, 1);
+    all->promised += ok;
+    gc__lock_release(&all->lock);
+    if (!ok) gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
+    return ok;
+}
+
+/* Keeps the promise; with object 0, withdraws it. */
+GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    all->promised--;
+    if (object) {
+        gc__words_push(&all->registered, (uintptr_t)object);
+        gc__words_push(&all->registered, (uintptr_t)finalizer);
+    }
+    gc__lock_release(&all->lock);
+}
+
+/* The last pair of the object in words[from, count), or `count`. */
+GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
+    for (size_t i = list->count; i > from; i -= 2)
+        if (list->words[i - 2] == object) return i - 2;
+    return list->count;
+}
+
+GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
+    gc__words *list = &all->registered;
+    size_t at = gc__pair_find(list, 0, object);
+    if (at < list->count) {
+        memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
+        list->count -= 2;
+        for (int g = 0; g < 2; g++)
+            if (all->start[g] > at) all->start[g] -= 2;
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        gc__due *due = &all->due[i];
+        at = gc__pair_find(&due->pairs, due->head, object);
+        if (at < due->pairs.count) {
+            due->pairs.words[at] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
+    gc__finalizers *all = &thread->heap->finalizers;
+    gc__lock_take(&all->lock);
+    bool found = gc__finalizer_remove(all, (uintptr_t)object);
+    gc__lock_release(&all->lock);
+    return found;
+}
+
+GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    gc_heap *heap = thread->heap;
+    if (!finalizer || !finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
+        gc__region_of((uintptr_t)object)->heap != heap) {
+        gc__fail(GC_ERROR_MISUSE, "gc_register_finalizer: %s",
+                 finalizer && finalizer->finalize ? "the object is not one of this heap" : "there is no function");
+        GC_ASSERT(false, "%s", gc__last_message);
+        return GC_ERROR_MISUSE;
+    }
+    if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
+    gc_suppress_finalizer(thread, object);
+    gc__finalizer_add(heap, object, finalizer);
+    return GC_OK;
+}
+
+/* Collecting. */
+
+GC__SEAM void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
+    gc__lock_take(&heap->finalizers.lock);
+    for (int i = 0; i < 2; i++) {
+        const gc__due *due = &heap->finalizers.due[i];
+        for (size_t at = due->head; at < due->pairs.count; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
+    }
+    gc__lock_release(&heap->finalizers.lock);
+}
+
+GC__FN void gc__finalizers_visit_registered(gc_heap *heap, gc_visitor *visitor) {
+    const gc__words *list = &heap->finalizers.registered;
+    for (size_t at = 0; at < list->count; at += 2) gc_visit(visitor, &list->words[at], 1, 0);
+}
+
+/* Takes the pairs of the condemned generations out of their list. */
+GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
+    size_t from = all->start[generation], count = all->registered.count - from;
+    if (count) memcpy(all->moving.words, all->registered.words + from, count * sizeof(uintptr_t));
+    all->moving.count = count;
+    all->registered.count = from;
+}
+
+/* Puts back the pairs whose objects live on in `generation`; in an older one, if it is the oldest that was condemned + 1. */
+GC__FN void gc__finalizers_put(gc__finalizers *all, int generation, int most) {
+    for (size_t i = 0; i < all->moving.count; i += 2) {
+        uintptr_t object = all->moving.words[i];
+        if (!object) continue;
+        int of = gc__region_of(object)->target;
+        if ((of < most ? of : most) != generation) continue;
+        gc__words_push(&all->registered, object);
+        gc__words_push(&all->registered, all->moving.words[i + 1]);
+    }
+}
+
+/* After the trace: what was not reached is queued, then traced, all of it before anything else is asked whether it was. */
+GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
+    gc__finalizers *all = &tracer->heap->finalizers;
+    gc__lock_take(&all->lock);
+    gc__finalizers_take(all, generation);
+    size_t from[2];
+    for (int i = 0; i < 2; i++) {
+        gc__due_compact(&all->due[i]);
+        from[i] = all->due[i].pairs.count;
+    }
+    for (size_t i = 0; i < all->moving.count; i += 2) {
+        uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
+        all->moving.words[i] = gc__survivor(object);
+        if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
+        gc__due_push(gc__due_of(all, finalizer), object, finalizer);
+    }
+    for (int g = GC_GENERATIONS; g-- > 0;) {
+        if (g <= generation) all->start[g] = all->registered.count;
+        gc__finalizers_put(all, g, generation < 2 ? generation + 1 : 2);
+    }
+    for (int i = 0; i < 2; i++)
+        for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
+            all->announce = true;
+            gc__enqueue(tracer, &all->due[i].pairs.words[at], false);
+        }
+    gc__lock_release(&all->lock);
+}

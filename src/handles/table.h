@@ -1,0 +1,366 @@
+/* The handle table: segments of blocks of 64 handles of one kind.
+
+   A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per kind, in
+   caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap does, so
+   that a handle which was destroyed can be told by its tag.
+
+   youth[clump] says how young the youngest object is that the clump's 16 handles refer to: 2 - generation, as in the rank
+   table. Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores
+   raise it to 2 at once, always to the same value, so that two threads cannot undo one another's; collections lower it.
+
+   Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
+
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Everybody
+   else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
+   handles are done. */
+#pragma once
+
+#include "../collect/cycle.h"
+#include "safe_handle.h"
+
+#define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
+#define GC__HANDLE_BLOCKS 96
+#define GC__HANDLE_BLOCK 64
+#define GC__HANDLE_CLUMP 16
+#define GC__HANDLE_PLACES (GC__HANDLE_BLOCKS * GC__HANDLE_BLOCK)
+#define GC__HANDLE_CACHE_MAX 512 /* free places that a thread keeps of a kind */
+#define GC__HANDLE_TAG_SHIFT 48
+#define GC__HANDLE_FREE ((uintptr_t)1)
+
+struct gc__handle_segment {
+    gc__handle_segment *next;
+    gc_heap *heap;
+    uint8_t kinds[GC__HANDLE_BLOCKS]; /* GC_HANDLE_KINDS: the block is free */
+    uint8_t youth[GC__HANDLE_PLACES / GC__HANDLE_CLUMP];
+    gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
+    uint16_t tags[GC__HANDLE_PLACES];
+    gc_word places[GC__HANDLE_PLACES];
+};
+
+GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
+GC__STATIC_ASSERT(GC_HANDLE_KINDS == GC__HANDLE_CACHES, "a thread has a cache for each kind of handle");
+
+GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
+    return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
+}
+
+GC__FN gc__handle_segment *gc__handle_segment_of(uintptr_t place) {
+    return (gc__handle_segment *)(place & ~(GC__HANDLE_SEGMENT_BYTES - 1));
+}
+
+GC__FN size_t gc__handle_index(const gc__handle_segment *segment, uintptr_t place) {
+    return (place - (uintptr_t)segment->places) / sizeof(gc_word);
+}
+
+GC__FN gc_handle_kind gc__handle_kind(const gc__handle_segment *segment, size_t index) {
+    return (gc_handle_kind)segment->kinds[index / GC__HANDLE_BLOCK];
+}
+
+GC__FN gc_word *gc__handle_extra(gc__handle_segment *segment, size_t index) {
+    return &segment->extras[index / GC__HANDLE_BLOCK][index % GC__HANDLE_BLOCK];
+}
+
+GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t index) {
+    uintptr_t tag = __atomic_load_n(&segment->tags[index], __ATOMIC_RELAXED);
+    return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
+}
+
+/* 2 - the generation of an object; 0 for what is on no heap. */
+GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
+
+GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
+    uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
+    if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
+}
+
+/* Free places. */
+
+GC__FN void gc__handle_cache_push(gc__handle_cache *cache, gc_word *place) {
+    __atomic_store_n(place, cache->first | GC__HANDLE_FREE, __ATOMIC_RELAXED);
+    cache->first = (uintptr_t)place;
+    cache->count++;
+}
+
+GC__FN gc_word *gc__handle_cache_pop(gc__handle_cache *cache) {
+    gc_word *place = (gc_word *)cache->first;
+    cache->first = *place - GC__HANDLE_FREE;
+    cache->count--;
+    return place;
+}
+
+GC__FN void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, size_t count) {
+    for (; count && from->count; count--) gc__handle_cache_push(to, gc__handle_cache_pop(from));
+}
+
+/* Chains the block's places, the first one on top. */
+GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc__handle_cache *cache) {
+    for (size_t i = GC__HANDLE_BLOCK; i-- > 0;)
+        gc__handle_cache_push(cache, &segment->places[block * GC__HANDLE_BLOCK + i]);
+}
+
+/* Free blocks are chained by their first places. Handles lock held. */
+GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
+    gc__handle_segment *segment =
+        (gc__handle_segment *)aligned_alloc(GC__HANDLE_SEGMENT_BYTES, GC__HANDLE_SEGMENT_BYTES);
+    if (!segment) return false;
+    memset(segment, 0, sizeof *segment);
+    memset(segment->kinds, GC_HANDLE_KINDS, sizeof segment->kinds);
+    segment->heap = heap;
+    segment->next = handles->segments;
+    handles->segments = segment;
+    for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;)
+        gc__handle_cache_push(&handles->free_blocks, &segment->places[block * GC__HANDLE_BLOCK]);
+    return true;
+}
+
+GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
+    gc__handles *handles = &heap->handles;
+    gc_word *extra = NULL;
+    if (!handles->free_blocks.count && !gc__handle_segment_add(handles, heap)) return false;
+    if (gc__handle_has_extra(kind) && !(extra = (gc_word *)calloc(GC__HANDLE_BLOCK, sizeof *extra))) return false;
+    uintptr_t first = (uintptr_t)gc__handle_cache_pop(&handles->free_blocks);
+    gc__handle_segment *segment = gc__handle_segment_of(first);
+    size_t block = gc__handle_index(segment, first) / GC__HANDLE_BLOCK;
+    segment->kinds[block] = (uint8_t)kind;
+    segment->extras[block] = extra;
+    gc__handle_block_chain(segment, block, cache);
+    return true;
+}
+
+/* Gets a cache some free places; handles lock held. */
+GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
+    gc__handle_cache *shared = &heap->handles.free[kind];
+    if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
+    return cache->count || gc__handle_block_take(heap, kind, cache);
+}
+
+/* The calling thread's caches, if it may use them. */
+GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
+    gc_thread *thread = gc__thread_self(heap);
+    GC_ASSERT(!heap->collecting || !gc__heap_is_locked(heap),
+              "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
+    return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
+}
+
+GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind) {
+    gc__handle_cache *mine = gc__handle_caches(heap), *cache = mine ? &mine[kind] : &heap->handles.free[kind];
+    if (mine && cache->count) return gc__handle_cache_pop(cache);
+    gc__lock_take(&heap->handles.lock);
+    gc_word *place = cache->count || gc__handle_cache_fill(heap, kind, cache) ? gc__handle_cache_pop(cache) : NULL;
+    if (place && !mine) __atomic_store_n(place, (gc_word)0, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->handles.lock);
+    return place;
+}
+
+/* object and extra are 0 unless the calling thread is cooperative. */
+GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
+    gc_word *place = gc__handle_take(heap, kind);
+    if (!place) {
+        gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
+        return NULL;
+    }
+    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    size_t index = gc__handle_index(segment, (uintptr_t)place);
+    if (extra) *gc__handle_extra(segment, index) = extra;
+    if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
+    if (object) gc__handle_remember(segment, index, object);
+    __atomic_store_n(place, object, __ATOMIC_RELAXED);
+    return gc__handle_value(segment, index);
+}
+
+GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
+    GC__ENTER("gc_handle_create");
+    if ((unsigned)kind < GC_HANDLE_KINDS) return gc__handle_make(heap, kind, (uintptr_t)object, 0);
+    gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
+    return NULL;
+}
+
+GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent) {
+    GC__ENTER("gc_handle_create_dependent");
+    return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
+}
+
+/* Where a handle is. False with gc__fail if it is NULL or was destroyed. */
+GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
+    uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
+    if (GC__LIKELY(place)) {
+        *segment = gc__handle_segment_of(place);
+        *index = gc__handle_index(*segment, place);
+        uintptr_t tag = __atomic_load_n(&(*segment)->tags[*index], __ATOMIC_RELAXED);
+        if (GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT)) return true;
+    }
+    gc__fail(GC_ERROR_HANDLE, handle ? "%s: the handle %p was destroyed" : "%s: the handle is NULL", caller,
+             (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return false;
+}
+
+/* The same for a handle that must be of the kind. */
+GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
+                                      gc__handle_segment **segment, size_t *index) {
+    if (!gc__handle_find(handle, caller, segment, index)) return NULL;
+    if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);
+    gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind", caller, (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return NULL;
+}
+
+GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
+    GC__ENTER("gc_handle_duplicate");
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_find(handle, "gc_handle_duplicate", &segment, &index)) return NULL;
+    gc_handle_kind kind = gc__handle_kind(segment, index);
+    uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
+    return gc__handle_make(heap, kind, (uintptr_t)gc_handle_get(handle), extra);
+}
+
+GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handle_cache *cache) {
+    uint16_t *tag = &segment->tags[index];
+    __atomic_store_n(tag, (uint16_t)(*tag + 1), __ATOMIC_RELAXED);
+    if (gc__handle_has_extra(gc__handle_kind(segment, index))) *gc__handle_extra(segment, index) = 0;
+    gc__handle_cache_push(cache, &segment->places[index]);
+}
+
+GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
+    GC__ENTER("gc_handle_destroy");
+    gc__handle_segment *segment;
+    size_t index;
+    if (!handle || !gc__handle_find(handle, "gc_handle_destroy", &segment, &index)) return;
+    GC_ASSERT(segment->heap == heap, "gc_handle_destroy: the handle %p belongs to another heap", (void *)handle);
+    heap = segment->heap;
+    gc_handle_kind kind = gc__handle_kind(segment, index);
+    gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles.free[kind];
+    if (mine) gc__handle_free(segment, index, &mine[kind]);
+    if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return;
+    gc__lock_take(&heap->handles.lock);
+    if (mine)
+        gc__handle_cache_move(&mine[kind], shared, GC__HANDLE_CACHE_MAX / 2);
+    else
+        gc__handle_free(segment, index, shared);
+    gc__lock_release(&heap->handles.lock);
+}
+
+/* A thread detaches: its free places become everybody's. */
+GC__SEAM void gc__handles_return_cached(gc_thread *thread) {
+    gc__handles *handles = &thread->heap->handles;
+    gc__lock_take(&handles->lock);
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
+        gc__handle_cache_move(&thread->handle_caches[kind], &handles->free[kind], SIZE_MAX);
+    gc__lock_release(&handles->lock);
+}
+
+GC_API void *gc_handle_get(gc_handle handle) {
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
+    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+}
+
+GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
+    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELAXED);
+    gc__handle_remember(segment, index, (uintptr_t)object);
+    return GC_OK;
+}
+
+GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected) {
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_find(handle, "gc_handle_compare_exchange", &segment, &index)) return NULL;
+    gc_word held = (uintptr_t)expected;
+    if (__atomic_compare_exchange_n(&segment->places[index], &held, (uintptr_t)object, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST))
+        gc__handle_remember(segment, index, (uintptr_t)object);
+    return (void *)held;
+}
+
+GC_API void *gc_handle_dependent(gc_handle handle) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+}
+
+GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
+    if (!extra) return GC_ERROR_HANDLE;
+    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELAXED);
+    gc__handle_remember(segment, index, (uintptr_t)dependent);
+    return GC_OK;
+}
+
+GC_API void *gc_handle_host_word(gc_handle handle) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_host_word", GC_HANDLE_REF_COUNTED, &segment, &index);
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+}
+
+GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_host_word", GC_HANDLE_REF_COUNTED, &segment, &index);
+    if (!extra) return GC_ERROR_HANDLE;
+    __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELAXED);
+    return GC_OK;
+}
+
+typedef bool (*gc__handle_visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra);
+
+GC__FN bool gc__handle_segment_walk(gc__handle_segment *segment, gc_handle_kind kind, gc__handle_visit visit,
+                                    void *context) {
+    for (size_t index = 0; index < GC__HANDLE_PLACES; index++) {
+        uintptr_t object = segment->places[index];
+        if (gc__handle_kind(segment, index) != kind || (object & GC__HANDLE_FREE)) continue;
+        uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
+        if (!visit(context, gc__handle_value(segment, index), kind, (void *)object, (void *)extra)) return false;
+    }
+    return true;
+}
+
+GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context) {
+    bool going = true;
+    gc__world_stop(heap);
+    gc__lock_take(&heap->handles.lock);
+    for (int kind = 0; going && kind < GC_HANDLE_KINDS; kind++)
+        for (gc__handle_segment *segment = heap->handles.segments; going && segment; segment = segment->next)
+            going = gc__handle_segment_walk(segment, (gc_handle_kind)kind, visit, context);
+    gc__lock_release(&heap->handles.lock);
+    gc__world_resume(heap);
+}
+
+typedef struct gc__handle_counter {
+    gc_handle_kind kind;
+    size_t count;
+} gc__handle_counter;
+
+GC__FN bool gc__handle_count_one(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
+    gc__handle_counter *counter = (gc__handle_counter *)context;
+    (void)handle, (void)object, (void)extra;
+    counter->count += kind == counter->kind;
+    return true;
+}
+
+GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
+    gc__handle_counter counter = {kind, 0};
+    gc_handle_walk(heap, gc__handle_count_one, &counter);
+    return counter.count;
+}
+
+GC__SEAM void gc__handles_free_all(gc_heap *heap) {
+    while (heap->handles.segments) {
+        gc__handle_segment *segment = heap->handles.segments;
+        heap->handles.segments = segment->next;
+        for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) free(segment->extras[block]);
+        free(segment);
+    }
+    gc__words_free(&heap->handles.waiting);
+    gc__words_free(&heap->handles.ready);
+    gc__map_free(&heap->handles.keys);
+    gc__lock_end(&heap->handles.lock);
+}

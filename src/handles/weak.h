@@ -1,0 +1,269 @@
+/* What a collection does with handles. Strong, pinned and held ref-counted ones are roots. After the trace from the roots, in
+   this order: dependents of what was reached, to a fixpoint; short weak handles are cleared; the finalizers of what was not
+   reached are queued, and it is traced; dependents again; long weak handles and dead dependent ones are cleared.
+   Source: the order of the CLR's mark phase. */
+#pragma once
+
+#include "queue.h"
+
+/* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
+typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first);
+
+GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
+    unsigned least = generation < 2 ? 2u - (unsigned)generation : 0;
+    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+        for (size_t eight = 0; eight < sizeof segment->youth; eight += 8) {
+            uint64_t some;
+            memcpy(&some, &segment->youth[eight], 8);
+            for (size_t clump = eight; (some || !least) && clump < eight + 8; clump++) {
+                size_t first = clump * GC__HANDLE_CLUMP;
+                if (segment->youth[clump] >= least && (kinds >> gc__handle_kind(segment, first) & 1))
+                    f(context, segment, first);
+            }
+        }
+}
+
+/* Roots. Free places look like slots that refer to no heap. */
+
+typedef struct gc__handle_visitor {
+    gc_heap *heap;
+    gc_visitor *visitor;
+} gc__handle_visitor;
+
+GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, 0);
+}
+
+GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, GC_ROOT_PINNED);
+}
+
+GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first) {
+    const gc__handle_visitor *all = (const gc__handle_visitor *)context;
+    const gc_options *options = &all->heap->options;
+    for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
+        gc_word *place = &segment->places[i];
+        if (!*place || (*place & GC__HANDLE_FREE)) continue;
+        if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place,
+                                    (void *)*gc__handle_extra(segment, i)))
+            gc_visit(all->visitor, place, 1, 0);
+    }
+}
+
+GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segment, size_t first) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, gc__handle_extra(segment, first), GC__HANDLE_CLUMP, 0);
+}
+
+GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
+    gc__handle_visitor all = {heap, visitor};
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_visit_held, &all);
+    gc__finalizers_visit_queued(heap, visitor);
+}
+
+/* Clearing. */
+
+GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
+    (void)context;
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) segment->places[i] = gc__survivor(segment->places[i]);
+}
+
+GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
+    gc_word *extra = gc__handle_extra(segment, first);
+    gc__handles_clear_clump(context, segment, first);
+    for (size_t i = 0; i < GC__HANDLE_CLUMP; i++)
+        if (!segment->places[first + i]) extra[i] = 0;
+}
+
+/* Dependent handles. One whose object was not reached yet waits, in heap->handles.waiting: its place, and the number (from 1)
+   of the next one that waits for the same object. heap->handles.keys has the number of the first for each object; when the
+   trace reaches that object (gc__key_reached), it is put on heap->handles.ready. So the time is linear in the number of
+   handles. Without memory for that, all that wait are looked at again after each round. */
+
+GC__FN bool gc__was_reached(uintptr_t object) { return object && gc__survivor(object); }
+
+GC__FN void gc__dependent_trace(gc__tracer *tracer, uintptr_t place) {
+    gc__handle_segment *segment = gc__handle_segment_of(place);
+    gc__enqueue(tracer, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
+}
+
+GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first) {
+    gc__tracer *tracer = (gc__tracer *)context;
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+        gc_word *place = &segment->places[i];
+        if (!*place || (*place & GC__HANDLE_FREE) || !*gc__handle_extra(segment, i)) continue;
+        if (gc__was_reached(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
+            gc__dependent_trace(tracer, (uintptr_t)place);
+        else
+            gc__words_push(&tracer->heap->handles.waiting, 0);
+    }
+}
+
+/* Looks at all that wait, and traces from those whose object was reached. Returns whether there were any. */
+GC__FN bool gc__dependents_round(gc__tracer *tracer) {
+    gc__words *waiting = &tracer->heap->handles.waiting;
+    size_t kept = 0, count = waiting->count;
+    for (size_t i = 0; i < count; i += 2) {
+        uintptr_t place = waiting->words[i];
+        if (gc__was_reached(*(gc_word *)place)) {
+            gc__dependent_trace(tracer, place);
+        } else {
+            waiting->words[kept] = place;
+            kept += 2;
+        }
+    }
+    waiting->count = kept;
+    gc__trace_drain(tracer);
+    return kept < count;
+}
+
+/* From now on the trace notices when it reaches what is waited for. False: no memory. */
+GC__FN bool gc__dependents_index(gc__tracer *tracer) {
+    gc__handles *handles = &tracer->heap->handles;
+    gc__words *waiting = &handles->waiting;
+    if (tracer->heap->options.test_small_mark_stack || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
+        !gc__words_reserve(&handles->ready, waiting->count / 2))
+        return false;
+    tracer->keys = &handles->keys; /* before the first entry is put: tracing may reach it at once */
+    for (size_t i = 0; i < waiting->count; i += 2) {
+        uintptr_t object = *(gc_word *)waiting->words[i];
+        if (gc__was_reached(object)) {
+            gc__dependent_trace(tracer, waiting->words[i]);
+            continue;
+        }
+        uintptr_t *number = gc__map_put(&handles->keys, object);
+        waiting->words[i + 1] = *number;
+        *number = i / 2 + 1;
+    }
+    return true;
+}
+
+GC__FN void gc__dependents_fixpoint(gc__tracer *tracer) {
+    gc__handles *handles = &tracer->heap->handles;
+    gc__trace_drain(tracer);
+    while (!tracer->keys && handles->waiting.count)
+        if (!gc__dependents_index(tracer) && !gc__dependents_round(tracer)) return;
+    gc__trace_drain(tracer);
+    while (handles->ready.count) {
+        size_t number = handles->ready.words[--handles->ready.count];
+        for (; number; number = handles->waiting.words[2 * number - 1])
+            gc__dependent_trace(tracer, handles->waiting.words[2 * number - 2]);
+        gc__trace_drain(tracer);
+    }
+}
+
+/* Youth, and free blocks. */
+
+GC__FN void gc__handles_age_clump(void *context, gc__handle_segment *segment, size_t first) {
+    uint8_t youngest = 0;
+    bool dependent = gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT;
+    (void)context;
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+        uint8_t youth = gc__youth(segment->places[i]);
+        if (youth > youngest) youngest = youth;
+        if (dependent && (youth = gc__youth(*gc__handle_extra(segment, i))) > youngest) youngest = youth;
+    }
+    segment->youth[first / GC__HANDLE_CLUMP] = youngest;
+}
+
+GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *segment, size_t block) {
+    gc_word *places = &segment->places[block * GC__HANDLE_BLOCK];
+    uint8_t kind = segment->kinds[block];
+    size_t count = 0;
+    for (size_t i = 0; i < GC__HANDLE_BLOCK; i++) count += places[i] & GC__HANDLE_FREE;
+    if (kind == GC_HANDLE_KINDS || count == GC__HANDLE_BLOCK) {
+        segment->kinds[block] = GC_HANDLE_KINDS;
+        free(segment->extras[block]);
+        segment->extras[block] = NULL;
+        gc__handle_cache_push(&handles->free_blocks, places);
+        return;
+    }
+    for (size_t i = GC__HANDLE_BLOCK; i-- > 0;)
+        if (places[i] & GC__HANDLE_FREE) gc__handle_cache_push(&handles->free[kind], &places[i]);
+}
+
+/* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
+GC__FN void gc__handles_chain(gc_heap *heap) {
+    gc__handles *handles = &heap->handles;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        memset(thread->handle_caches, 0, sizeof thread->handle_caches);
+    memset(handles->free, 0, sizeof handles->free);
+    memset(&handles->free_blocks, 0, sizeof handles->free_blocks);
+    for (gc__handle_segment *segment = handles->segments; segment; segment = segment->next)
+        for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
+}
+
+GC__SEAM void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles.lock); }
+GC__SEAM void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles.lock); }
+
+GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
+    gc_heap *heap = tracer->heap;
+    const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
+    heap->handles.waiting.count = heap->handles.ready.count = 0;
+    gc__map_clear(&heap->handles.keys);
+    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
+    gc__dependents_fixpoint(tracer);
+    /* What finalizers may still see, and what they may not: */
+    gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
+                    NULL);
+    gc__finalizers_queue_dead(tracer, generation);
+    gc__dependents_fixpoint(tracer);
+    /* Everything that survives this collection has been reached. */
+    gc__clumps_each(heap, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump, NULL);
+    gc__clumps_each(heap, dependent, generation, gc__dependents_clear_clump, NULL);
+    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump, NULL);
+    if (generation == 2) gc__handles_chain(heap);
+}
+
+/* For verify. */
+
+GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first) {
+    const gc__handle_visitor *all = (const gc__handle_visitor *)context;
+    uint8_t noted = segment->youth[first / GC__HANDLE_CLUMP];
+    gc__handles_age_clump(NULL, segment, first);
+    if (segment->youth[first / GC__HANDLE_CLUMP] > noted)
+        gc__fatal(
+            &all->heap->options,
+            "verify (collection %llu): the handles at %p refer to an object that is younger than noted: a fault of "
+            "the collector, or an object was stored without gc_handle_set",
+            (unsigned long long)all->heap->collection.number, (void *)&segment->places[first]);
+    segment->youth[first / GC__HANDLE_CLUMP] = noted;
+    gc__handles_visit_strong(context, segment, first);
+    if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT) gc__handles_visit_dependents(context, segment, first);
+}
+
+GC__SEAM void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
+    gc__handle_visitor all = {heap, visitor};
+    gc__lock_take(&heap->handles.lock);
+    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all);
+    gc__lock_release(&heap->handles.lock);
+    gc__finalizers_visit_queued(heap, visitor);
+    gc__finalizers_visit_registered(heap, visitor);
+}
+
+typedef struct gc__dependent_checker {
+    gc_visitor *visitor;
+    bool (*reached)(gc_visitor *visitor, uintptr_t object);
+    bool any;
+} gc__dependent_checker;
+
+GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first) {
+    gc__dependent_checker *checker = (gc__dependent_checker *)context;
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+        gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];
+        if (!place || (place & GC__HANDLE_FREE) || !checker->reached(checker->visitor, place)) continue;
+        if (checker->reached(checker->visitor, *extra)) continue;
+        checker->any = true;
+        gc_visit(checker->visitor, extra, 1, 0);
+    }
+}
+
+GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
+                                    bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
+    gc__dependent_checker checker = {visitor, reached, false};
+    gc__lock_take(&heap->handles.lock);
+    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
+    gc__lock_release(&heap->handles.lock);
+    return checker.any;
+}

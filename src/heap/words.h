@@ -1,0 +1,32 @@
+/* Growing arrays of words outside the heap. */
+#pragma once
+
+#include "../platform/platform.h"
+
+typedef struct gc__words {
+    uintptr_t *words;
+    size_t count, capacity;
+} gc__words;
+
+GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
+    if (list->capacity >= count) return true;
+    size_t old_bytes = list->capacity * sizeof(uintptr_t);
+    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
+    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
+    void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
+    if (!words) return false;
+    list->words = (uintptr_t *)words;
+    list->capacity = bytes / sizeof(uintptr_t);
+    return true;
+}
+
+GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
+    list->words[list->count++] = word;
+    return true;
+}
+
+GC__FN void gc__words_free(gc__words *list) {
+    if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
+    memset(list, 0, sizeof *list);
+}
