@@ -45,7 +45,8 @@ typedef struct gc__handle *gc_handle;
    A handle that was destroyed is reported: asserted if GC_DEBUG >= 1, otherwise the call fails with GC_ERROR_HANDLE and
    changes nothing. */
 
-/* A handle of `kind` to object, which may be NULL. Returns NULL when memory is exhausted (GC_ERROR_MEMORY). */
+/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
+   (GC_ERROR_MEMORY). */
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
 /* A dependent handle. Source: DependentHandle. */
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
@@ -106,7 +107,7 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap);
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
-   thread, and with GC_ERROR_MISUSE if there is one. Any thread. */
+   thread, and with GC_ERROR_MISUSE if there is one. Any thread; a safe point. */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts who uses it, so that it
    is closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's

@@ -24,7 +24,8 @@ typedef struct gc__handle *gc_handle;
    A handle that was destroyed is reported: asserted if GC_DEBUG >= 1, otherwise the call fails with GC_ERROR_HANDLE and
    changes nothing. */
 
-/* A handle of `kind` to object, which may be NULL. Returns NULL when memory is exhausted (GC_ERROR_MEMORY). */
+/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
+   (GC_ERROR_MEMORY). */
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
 /* A dependent handle. Source: DependentHandle. */
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
