@@ -46,7 +46,7 @@ for source in examples/*.c; do
     [ -f "examples/$name.expected" ] || continue
     prints_expected "build/examples/$name" "$source prints the same under GC_STRESS=allocation and verify" \
         GC_STRESS=allocation GC_VERIFY=1
-    gcc -std=c11 -O1 -g -DGC_DEBUG=2 -fsanitize=address,undefined -fno-sanitize-recover=undefined -pthread -I. \
+    gcc -std=c11 -O0 -g -DGC_DEBUG=2 -fsanitize=address,undefined -fno-sanitize-recover=undefined -pthread -I. \
         "$source" -o "$dir/sanitized"
     ok $? "$source compiles with sanitizers"
     prints_expected "$dir/sanitized" "$source prints the same under sanitizers" GC_STRESS=
