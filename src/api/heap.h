@@ -60,7 +60,8 @@ typedef struct gc_options {
     bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
-       gc_visit(visitor, slot, count, flags). Runs with the world stopped; must not allocate or collect. 0: none. */
+       gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: roots of
+       no thread are reported in one of these calls. Runs with the world stopped; must not allocate or collect. 0: none. */
     void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
     /* Implemented by a host that stops threads by itself. suspend returns when every other thread that is attached to the
        heap and in cooperative mode (gc_get_mode) is stopped at a safe point, as are those that call gc.h and wait there;
@@ -102,7 +103,8 @@ typedef struct gc_options {
    Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as above), GC_VERIFY=1 (both), GC_CHECKMARK=1. */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
-/* Frees the heap, its objects, handles and attached threads. No thread may be using it. */
+/* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
+   handles and attached threads. No other thread may be using it. */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The host pointer of the heap's options. */

@@ -36,5 +36,5 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap);
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
-   thread, and with GC_ERROR_MISUSE if there is one. Any thread. */
+   thread, and with GC_ERROR_MISUSE if there is one. Any thread; a safe point. */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);

@@ -24,7 +24,8 @@ typedef struct gc__handle *gc_handle;
    A handle that was destroyed is reported: asserted if GC_DEBUG >= 1, otherwise the call fails with GC_ERROR_HANDLE and
    changes nothing. */
 
-/* A handle of `kind` to object, which may be NULL. Returns NULL when memory is exhausted (GC_ERROR_MEMORY). */
+/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
+   (GC_ERROR_MEMORY). */
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
 /* A dependent handle. Source: DependentHandle. */
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
@@ -51,7 +52,7 @@ GC_API void gc_handle_walk(gc_heap *heap,
                            bool (*visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object,
                                          void *extra),
                            void *context);
-/* How many handles of the kind exist. Any thread; exact if no other one is creating or destroying. */
+/* How many handles of the kind exist; exact if no other thread is creating or destroying. Counts by gc_handle_walk. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind);
 
 /* Keeps `object` reachable up to this call: an empty body that no compiler removes. Never collects.
