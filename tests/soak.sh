@@ -7,7 +7,6 @@ total=${1:-1000000000} seed=${SOAK_SEED:-$(date +%s)} done=0 round=400000
 make -s random-programs || exit
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-start=$(date +%s)
 seconds=$((${THREADS_SECONDS:-600} / 5))
 for mode in moving non_moving conservative stress limit; do
     seed=$((seed + 1))
