@@ -89,7 +89,7 @@ test: ## run every test (about ten minutes on two cores)
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec '' --timer $(tests)
 
-soak: ## a billion random operations (OPS=N for another number)
+soak: ## ten minutes of threads, and a billion random operations (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	tests/soak.sh $(or $(OPS),1000000000)
 

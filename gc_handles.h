@@ -189,10 +189,11 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
        GC_NATIVE_CALL(gc, file.safe, fd) n = read(fd, buffer, bytes);
    GC_NATIVE_CALL references a safe handle meanwhile. Where that fails the block is skipped, and gc_last_result() is
    GC_ERROR_ARGUMENT or GC_ERROR_DISPOSED. Source: marshalling of SafeHandle in P/Invoke. */
-#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(gc__native_begin((thread), (safe)), value)
+#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(__COUNTER__, gc__native_begin((thread), (safe)), value)
 /* For raw handles that an object of the host's own keeps open: HandleRef, {object, raw handle}. It protects from the object's
    finalizer, but not from somebody who closes the handle. Source: HandleRef. */
-#define GC_NATIVE_CALL_REF(thread, ref, value) GC__NATIVE_CALL(gc__native_begin_ref((thread), (ref)), value)
+#define GC_NATIVE_CALL_REF(thread, ref, value) \
+    GC__NATIVE_CALL(__COUNTER__, gc__native_begin_ref((thread), (ref)), value)
 
 typedef struct gc_handle_ref {
     void *object;
@@ -217,11 +218,10 @@ typedef struct gc__native_scope {
     gc__native_state state;
 } gc__native_scope;
 
-#define GC__NATIVE_CALL(begin, value_)                                                                       \
-    for (gc__native_scope GC__NAME(gc__native) __attribute__((cleanup(gc__native_leave))) = begin;           \
-         gc__native_enter(&GC__NAME(gc__native));)                                                           \
-        for (intptr_t value_ = GC__NAME(gc__native).value; GC__NAME(gc__native).state == GC__NATIVE_ENTERED; \
-             GC__NAME(gc__native).state = GC__NATIVE_DONE)
+#define GC__NATIVE_CALL(id, begin, value) GC__NATIVE_CALL_AS(GC__NAME(gc__native, id), begin, value)
+#define GC__NATIVE_CALL_AS(scope, begin, value_)                                                               \
+    for (gc__native_scope scope __attribute__((cleanup(gc__native_leave))) = begin; gc__native_enter(&scope);) \
+        for (intptr_t value_ = scope.value; scope.state == GC__NATIVE_ENTERED; scope.state = GC__NATIVE_DONE)
 
 GC_API void gc__native_leave(gc__native_scope *scope);
 GC__EXTERN const gc_frame_site gc__native_site;

@@ -32,7 +32,7 @@ for optimization in -O0 -O2; do
 done
 leaves 'g++ with AddressSanitizer' gcc g++ -O1 -DGC_DEBUG=2 -fsanitize=address,undefined
 
-build gcc g++ -O1 -DGC_DEBUG=1 && report=$(ulimit -c 0; "$dir/exceptions" forget 2>&1; exit)
+build gcc g++ -O1 -DGC_DEBUG=1 && report=$("$dir/exceptions" forget 2>&1)
 is $? 134 "frames that C functions did not leave, and that are not restored, end the program with GC_DEBUG"
 matches "$report" 'frame of GC_ROOTS.* was left without its end.* exception' "the report says so"
 matches "$report" 'gc_frames_restore' "and the remedy"

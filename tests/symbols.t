@@ -44,4 +44,23 @@ links 'C with C++' 'gcc -std=c11' 'g++ -std=c++17' g++
 links 'C++ with C' 'g++ -std=c++14' 'gcc -std=c11' g++
 links 'C++ with C++' 'clang++ -std=c++17' 'g++ -std=c++17' g++
 
+# differs NAME FLAGS SYMBOL: a user with other flags does not link, and the linker names the symbol
+differs() {
+    for compiler in 'gcc -std=c11' 'g++ -std=c++14' 'clang -std=c11 -O2'; do
+        file=user.c
+        case $compiler in *++*) file=user.cc ;; esac
+        # shellcheck disable=SC2086 # options
+        $compiler -I. $2 -c "$dir/$file" -o "$dir/b.o" && report=$(g++ -pthread "$dir/a.o" "$dir/b.o" -o "$dir/program" 2>&1)
+        test $? -ne 0
+        ok $? "does not link: $1, $compiler"
+        matches "$report" "undefined reference to .*gc_configuration_.*$3" "and the linker says why"
+    done
+}
+gcc -std=c11 -O1 -I. -c "$dir/gc.c" -o "$dir/a.o"
+differs 'another region shift' -DGC_REGION_SHIFT=18 region_shift_18
+differs 'other cards' '-DGC_CARD_SHIFT=10 -DGC_CARD_BITS=1' card_shift_10_bits_1
+differs 'no bundles' -DGC_BUNDLE_SHIFT=0 bundle_0
+differs 'another barrier' -DGC_BARRIER=at_run_time barrier_at_run_time
+differs 'a shadow heap' -DGC_SHADOW_HEAP=1 shadow_1
+
 finish

@@ -75,3 +75,14 @@
 
 GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
+
+/* What inline code depends on is in a symbol's name, to which every unit refers and which the implementation defines: units
+   of different configurations do not link, and the linker's message says which they are. */
+#define GC__CONFIGURATION2(r, c, b, u, w, s, v, m) \
+    gc_configuration_region_shift_##r##_card_shift_##c##_bits_##b##_bundle_##u##_barrier_##w##_shadow_##s##_values_##v##_model_##m
+#define GC__CONFIGURATION1(...) GC__CONFIGURATION2(__VA_ARGS__)
+#define GC__CONFIGURATION                                                                                         \
+    GC__CONFIGURATION1(GC_REGION_SHIFT, GC_CARD_SHIFT, GC_CARD_BITS, GC_BUNDLE_SHIFT, GC_BARRIER, GC_SHADOW_HEAP, \
+                       GC_HAS_VALUES, GC_HAS_MODEL)
+GC__EXTERN const char GC__CONFIGURATION;
+static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;

@@ -108,11 +108,12 @@ static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thre
 static inline gc_mode gc_get_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
-/* The rest of the scope is in that mode. It must end before the heap does. At most one of these stands on a source line.
+/* The rest of the scope is in that mode. It must end before the heap does.
    Callbacks out of preemptive mode use this rather than gc_set_mode where native stacks are scanned conservatively: it
    keeps the registers of the outer call. */
-#define GC_IN_MODE(thread, mode)                                                         \
-    gc__mode_scope GC__NAME(gc__mode) __attribute__((cleanup(gc__mode_leave), unused)) = \
+#define GC_IN_MODE(thread, mode) GC__IN_MODE(__COUNTER__, thread, mode)
+#define GC__IN_MODE(id, thread, mode)                                                        \
+    gc__mode_scope GC__NAME(gc__mode, id) __attribute__((cleanup(gc__mode_leave), unused)) = \
         gc__mode_enter((thread), (mode))
 
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
@@ -169,26 +170,26 @@ static inline void gc_safepoint(gc_thread *thread) {
 }
 
 /* Makes the named variables (1 to 16 pointers to objects, each initialized) roots of `thread` until the end of the
-   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. At most
-   one of these macros stands on a source line. */
-#define GC_ROOTS(thread, ...) GC__ROOTS(thread, 0, __VA_ARGS__)
+   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. */
+#define GC_ROOTS(thread, ...) GC__ROOTS(__COUNTER__, thread, 0, __VA_ARGS__)
 /* The same for variables of tagged values. */
-#define GC_ROOT_VALUES(thread, ...) GC__ROOTS(thread, GC_ROOT_VALUE, __VA_ARGS__)
+#define GC_ROOT_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_ROOT_VALUE, __VA_ARGS__)
 /* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
-#define GC_ROOT_ARRAY(thread, first, count_, flags_)                                                  \
-    static const gc_frame_site GC__NAME(gc__site) = {#first "[]", __func__, __FILE__, __LINE__,       \
-                                                     (flags_) | GC__ROOT_CONTIGUOUS};                 \
-    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                        \
-        (thread)->frames, &GC__NAME(gc__site), (thread), (size_t)(count_), (void **)(void *)(first)}; \
-    (thread)->frames = gc__frame_written(&GC__NAME(gc__frame))
+#define GC_ROOT_ARRAY(thread, first, count, flags) GC__ROOT_ARRAY(__COUNTER__, thread, first, count, flags)
+#define GC__ROOT_ARRAY(id, thread, first, count_, flags_)                                                 \
+    static const gc_frame_site GC__NAME(gc__site, id) = {#first "[]", __func__, __FILE__, __LINE__,       \
+                                                         (flags_) | GC__ROOT_CONTIGUOUS};                 \
+    gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                        \
+        (thread)->frames, &GC__NAME(gc__site, id), (thread), (size_t)(count_), (void **)(void *)(first)}; \
+    (thread)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 
-#define GC__ROOTS(thread_, flags_, ...)                                                                                \
-    void *GC__NAME(gc__slots)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                              \
-    static const gc_frame_site GC__NAME(gc__site) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)};            \
-    gc_frame GC__NAME(gc__frame) __attribute__((cleanup(gc__frame_leave))) = {                                         \
-        (thread_)->frames, &GC__NAME(gc__site), (thread_), sizeof GC__NAME(gc__slots) / sizeof GC__NAME(gc__slots)[0], \
-        GC__NAME(gc__slots)};                                                                                          \
-    (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame))
+#define GC__ROOTS(id, thread_, flags_, ...)                                                                     \
+    void *GC__NAME(gc__slots, id)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                   \
+    static const gc_frame_site GC__NAME(gc__site, id) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)}; \
+    gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                              \
+        (thread_)->frames, &GC__NAME(gc__site, id), (thread_),                                                  \
+        sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], GC__NAME(gc__slots, id)};           \
+    (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 /* A variable that is not one word, an array for example, does not compile: GC_ROOT_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) \
     (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
@@ -198,9 +199,7 @@ static inline gc_frame *gc__frame_written(gc_frame *frame) {
     __asm__("" : "+r"(frame) : "m"(*frame));
     return frame;
 }
-#define GC__NAME(prefix) GC__NAME2(prefix, __LINE__)
-#define GC__NAME2(prefix, line) GC__NAME3(prefix, line)
-#define GC__NAME3(prefix, line) prefix##line
+#define GC__NAME(prefix, id) prefix##id /* `id`: __COUNTER__, so that several may stand on a line */
 
 static inline void gc__frame_leave(gc_frame *frame) {
     if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */

@@ -7,6 +7,8 @@
 
 #define GC__MESSAGE_BYTES 1024
 
+const char GC__CONFIGURATION = 1;
+
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 

@@ -52,8 +52,7 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
     node *a = (node *)gc_new(gc, &user_types[0]), *b = a, *list[2] = {a, b};
     uint64_t value = 0;
     GC_ROOTS(gc, a, b);
-    GC_ROOT_VALUES(gc, value);
-    GC_ROOT_ARRAY(gc, list, 2, 0);
+    GC_ROOT_VALUES(gc, value); GC_ROOT_ARRAY(gc, list, 2, 0); GC_IN_MODE(gc, GC_COOPERATIVE); GC_IN_MODE(gc, GC_COOPERATIVE);
     {
         vector *v = (vector *)gc_new_array(gc, &user_types[5], 3);
         GC_ROOTS(gc, v);
