@@ -1944,7 +1944,7 @@ GC__FN void gc__map_take(gc__map *map, gc__words *list) {
 
 /* Where the collector copies survivors of a generation to. */
 typedef struct gc__window {
-    uintptr_t next, limit;
+    uintptr_t start, next, limit; /* what lies between start and next is not counted yet */
     gc__region *region;
     gc__region *cursor; /* the region of the generation where the search for holes goes on */
 } gc__window;
@@ -2029,6 +2029,7 @@ struct gc_heap {
 
     /* The collection that runs. */
     bool collecting;
+    bool recycles;                    /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
     int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
     size_t evacuate_partly_bytes; /* fit into this */
@@ -3191,9 +3192,11 @@ typedef struct gc__tracer {
     gc_visitor visitor; /* for trace functions */
     gc_heap *heap;
     const uint8_t *verdicts;
-    uintptr_t fifo[GC__FIFO]; /* slot | 1 if a tagged value; a ring */
-    unsigned fifo_next;       /* counts up */
-    bool remember;            /* slots of older objects are scanned: keep their cards dirty as needed */
+    uintptr_t fifo[GC__FIFO];       /* slot | 1 if a tagged value; a ring */
+    unsigned fifo_next;             /* counts up */
+    uintptr_t *stack, *top, *limit; /* the mark stack, where it ends, and where its memory does */
+    bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
+    bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
     bool suspects; /* there are some */
     const gc__map
@@ -3212,36 +3215,49 @@ GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
     tracer->heap->stats.mark_stack_overflows++;
 }
 
+/* Makes room for some more words on the mark stack, if there is memory. */
+__attribute__((noinline)) GC__FN bool gc__trace_stack_grow(gc__tracer *tracer) {
+    gc__words *memory = &tracer->heap->mark_stack;
+    bool small = tracer->heap->options.test_small_mark_stack;
+    size_t count = (size_t)(tracer->top - tracer->stack);
+    size_t capacity = tracer->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
+    if ((small && tracer->stack) || !gc__words_reserve(memory, capacity)) return false;
+    tracer->stack = memory->words;
+    tracer->top = tracer->stack + count;
+    tracer->limit = tracer->stack + (small ? GC__SMALL_MARK_STACK : memory->capacity);
+    return true;
+}
+
 GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
-    gc__words *stack = &tracer->heap->mark_stack;
-    if (GC__UNLIKELY(tracer->heap->options.test_small_mark_stack) && stack->count + words > GC__SMALL_MARK_STACK)
-        return false;
-    return GC__LIKELY(stack->count + words <= stack->capacity) || gc__words_reserve(stack, stack->count + words);
+    return GC__LIKELY((size_t)(tracer->limit - tracer->top) >= words) || gc__trace_stack_grow(tracer);
 }
 
 GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
-    gc__words *stack = &tracer->heap->mark_stack;
-    if (GC__LIKELY(gc__trace_stack_room(tracer, 1)))
-        stack->words[stack->count++] = object;
+    if (gc__trace_stack_room(tracer, 1))
+        *tracer->top++ = object;
     else
         gc__trace_overflow(tracer, object);
 }
 
 /* Copying. */
 
-GC__FN void gc__window_close(gc__window *window) {
+GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
     if (!window->region) return;
+    size_t bytes = window->next - window->start;
+    window->region->live_bytes += bytes;
+    heap->copied_bytes[window->region->generation] += bytes;
+    window->start = window->next;
     window->region->hole = window->next;
     if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
     window->region = NULL;
-    window->next = window->limit = 0;
+    window->start = window->next = window->limit = 0;
 }
 
 /* Opens the generation's window in a hole of `bytes`, or in a fresh region. False: there is no room. */
 GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
-    gc__window_close(window);
+    gc__window_close(heap, window);
     for (; window->cursor; window->cursor = window->cursor->next) {
         gc__region *region = window->cursor;
         if (region->kind != GC__SMALL || region->linear) continue;
@@ -3249,7 +3265,7 @@ GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
         uintptr_t from = gc__hole_by_marks(region, bytes, &window->limit);
         if (!from) continue;
         window->region = region;
-        window->next = from;
+        window->start = window->next = from;
         return true;
     }
     if (tracer->no_room[generation]) return false;
@@ -3260,7 +3276,7 @@ GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
     gc__heap_push(heap, region);
     window->cursor = region;
     window->region = region;
-    window->next = region->base;
+    window->start = window->next = region->base;
     window->limit = region->hole = gc__region_end(region);
     return true;
 }
@@ -3324,8 +3340,6 @@ GC__FN uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object) {
     window->next = copy + bytes;
     gc__copy_words(copy, object, bytes);
     gc__mark_set(copy);
-    window->region->live_bytes += bytes;
-    tracer->heap->copied_bytes[target] += bytes;
     bool leaf = gc__object_is_leaf(copy);
     GC__WORD(object) = copy | GC__FORWARD_TAG;
     if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
@@ -3348,7 +3362,7 @@ GC__FN uintptr_t gc__survivor(uintptr_t object) {
 }
 
 /* Handles one slot whose referent was prefetched. */
-GC__FN void gc__process(gc__tracer *tracer, uintptr_t entry) {
+static inline __attribute__((always_inline)) void gc__process(gc__tracer *tracer, uintptr_t entry) {
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
     uintptr_t word = *slot, ref = gc__slot_decode(word, value);
@@ -3364,17 +3378,12 @@ GC__FN void gc__process(gc__tracer *tracer, uintptr_t entry) {
         *slot = gc__slot_encode(now, word, value);
         ref = now;
     }
-    gc__slot_remember(slot, ref);
+    if (tracer->remember_all) gc__slot_remember(slot, ref);
 }
 
-/* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
-    uintptr_t ref = gc__slot_decode(*slot, value);
-    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
-    if (!verdict) {
-        if (tracer->remember) gc__slot_remember(slot, ref);
-        return;
-    }
+/* Has the slot wait for its referent, which is condemned; handles the one that has waited longest. */
+__attribute__((noinline)) GC__FN void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict,
+                                                   bool value) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
@@ -3382,6 +3391,16 @@ GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
     if (oldest) gc__process(tracer, oldest);
+}
+
+/* Takes note of a slot that may refer to a condemned object. */
+GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(*slot, value);
+    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    if (verdict)
+        gc__prefetch(tracer, slot, ref, verdict, value);
+    else if (tracer->remember)
+        gc__slot_remember(slot, ref);
 }
 
 GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
@@ -3421,11 +3440,10 @@ GC__FN void gc__scan_chunk(gc__tracer *tracer, uintptr_t object, size_t index) {
     const gc_type *type = gc__object_type(object);
     size_t count = gc__object_length(object) - index;
     if (count > GC__CHUNK) {
-        gc__words *stack = &tracer->heap->mark_stack;
         if (gc__trace_stack_room(tracer, 2)) {
             count = GC__CHUNK;
-            stack->words[stack->count++] = index + count;
-            stack->words[stack->count++] = object | GC__CONTINUED;
+            *tracer->top++ = index + count;
+            *tracer->top++ = object | GC__CONTINUED;
         }
     }
     gc__scan_elements(tracer, type, object + type->bytes + index * type->element_bytes, count);
@@ -3473,12 +3491,11 @@ GC__FN void gc__fifo_drain(gc__tracer *tracer) {
 
 /* Until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__tracer *tracer) {
-    gc__words *stack = &tracer->heap->mark_stack;
-    while (stack->count) {
-        uintptr_t object = stack->words[--stack->count];
+    while (tracer->top != tracer->stack) {
+        uintptr_t object = *--tracer->top;
 #if !GC_HAS_MODEL
         if (object & GC__CONTINUED) {
-            gc__scan_chunk(tracer, object - GC__CONTINUED, stack->words[--stack->count]);
+            gc__scan_chunk(tracer, object - GC__CONTINUED, *--tracer->top);
             continue;
         }
 #endif
@@ -3507,7 +3524,7 @@ GC__FN void gc__trace_drain(gc__tracer *tracer) {
         do {
             gc__stack_drain(tracer);
             gc__fifo_drain(tracer);
-        } while (tracer->heap->mark_stack.count);
+        } while (tracer->top != tracer->stack);
         if (!tracer->overflowed) return;
         gc__rescan_overflowed(tracer);
     }
@@ -3585,7 +3602,7 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
 GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
-    tracer->remember = true;
+    tracer->remember = tracer->remember_all = true;
     for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
         for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
             gc__trace_cards_of(tracer, region);
@@ -3595,7 +3612,8 @@ GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
 
 GC__FN size_t gc__traced_bytes(const gc_heap *heap) {
     size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        bytes += heap->copied_bytes[g] + heap->marked_bytes[g] + (heap->windows[g].next - heap->windows[g].start);
     return bytes;
 }
 
@@ -3722,6 +3740,7 @@ GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uin
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     region->target = gc__target_for(heap, region, verdict);
+    heap->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
@@ -3736,6 +3755,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
     gc__plan_evacuation(heap, generation, compacting);
+    heap->recycles = false;
     for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
@@ -3901,7 +3921,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         condemned = next;
     }
     for (int g = 0; g < GC_GENERATIONS; g++) {
-        gc__window_close(&heap->windows[g]);
+        gc__window_close(heap, &heap->windows[g]);
         heap->windows[g].cursor = heap->regions[g];
     }
     heap->recycled = heap->regions[0];
@@ -4106,6 +4126,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
     tracer.verdicts = GC__VERDICTS;
+    tracer.remember_all = generation > 0 || heap->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&tracer);
     if (generation < 2) gc__trace_cards(&tracer, generation);

@@ -69,6 +69,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
     tracer.verdicts = GC__VERDICTS;
+    tracer.remember_all = generation > 0 || heap->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&tracer);
     if (generation < 2) gc__trace_cards(&tracer, generation);

@@ -56,7 +56,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         condemned = next;
     }
     for (int g = 0; g < GC_GENERATIONS; g++) {
-        gc__window_close(&heap->windows[g]);
+        gc__window_close(heap, &heap->windows[g]);
         heap->windows[g].cursor = heap->regions[g];
     }
     heap->recycled = heap->regions[0];

@@ -105,6 +105,7 @@ GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uin
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     region->target = gc__target_for(heap, region, verdict);
+    heap->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
@@ -119,6 +120,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
     gc__plan_evacuation(heap, generation, compacting);
+    heap->recycles = false;
     for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];

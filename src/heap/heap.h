@@ -6,7 +6,7 @@
 
 /* Where the collector copies survivors of a generation to. */
 typedef struct gc__window {
-    uintptr_t next, limit;
+    uintptr_t start, next, limit; /* what lies between start and next is not counted yet */
     gc__region *region;
     gc__region *cursor; /* the region of the generation where the search for holes goes on */
 } gc__window;
@@ -91,6 +91,7 @@ struct gc_heap {
 
     /* The collection that runs. */
     bool collecting;
+    bool recycles;                    /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
     int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
     size_t evacuate_partly_bytes; /* fit into this */
