@@ -24,12 +24,11 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     for (int i = 0; i < 2; i++) {
         gc__due *due = &all->due[i];
-        while (due->head < due->pairs.count) {
-            const uintptr_t *pair = &due->pairs.words[due->head];
-            due->head += 2;
-            *object = pair[0];
-            if (*object) return (const gc_finalizer *)pair[1];
-        }
+        if (due->head == due->pairs.count) continue;
+        const uintptr_t *pair = &due->pairs.words[due->head];
+        due->head += 2;
+        *object = pair[0];
+        return (const gc_finalizer *)pair[1];
     }
     return NULL;
 }
