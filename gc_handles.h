@@ -89,10 +89,11 @@ struct gc_finalizer {
     bool (*is_suppressed)(const void *object);
 };
 
-/* Has `finalizer` run when object is found dead; in place of the one it has, if any. The owning thread, cooperative mode;
-   never collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+/* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
+   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
+   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer back, also where it is queued already. Returns false if there was none. Searches from the youngest:
+/* Takes the finalizer (the last one that was registered) back, also where it is queued already. Returns false if there was none. Searches from the youngest:
    the time grows with the number of younger objects that have one. Never collects. Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
@@ -713,11 +714,18 @@ GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
     return at;
 }
 
+GC__FN void gc__finalizers_notify(gc__finalizers *all) {
+    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&all->event);
+}
+
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_remove(&all->registered, 0, object);
     for (int g = 0; at != SIZE_MAX && g < 2; g++)
         if (all->start[g] > at) all->start[g] -= 2;
+    if (at != SIZE_MAX) return true;
     for (int i = 0; at == SIZE_MAX && i < 2; i++) at = gc__pair_remove(&all->due[i].pairs, all->due[i].head, object);
+    if (at != SIZE_MAX) gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
     return at != SIZE_MAX;
 }
 
@@ -739,7 +747,6 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
         return GC_ERROR_MISUSE;
     }
     if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
-    gc_suppress_finalizer(thread, object);
     gc__finalizer_add(heap, object, finalizer);
     return GC_OK;
 }
@@ -1091,11 +1098,6 @@ struct gc__finalizing {
     bool reported;
 };
 
-GC__FN void gc__finalizers_notify(gc__finalizers *all) {
-    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
-    gc__os_wake(&all->event);
-}
-
 /* Takes the next pair: normal ones first. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     for (int i = 0; i < 2; i++) {
@@ -1114,8 +1116,9 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     gc__finalizing **link = &all->running;
     while (*link != record) link = &(*link)->next;
     *link = record->next;
+    bool idle = !all->running && !gc__due_count(&all->due[GC__NORMAL]) && !gc__due_count(&all->due[GC__CRITICAL]);
     gc__lock_release(&all->lock);
-    gc__finalizers_notify(all);
+    if (idle) gc__finalizers_notify(all); /* waking costs more than most finalizers; nobody sleeps while one is due */
 }
 
 /* Runs one, if one is due. */

@@ -32,7 +32,11 @@ build/bench/barriers: bench/barriers.c
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) $(branch_alignment) -I. $< -o $@
 
-.PHONY: bench bench-build bench-barriers
+build/bench/handles: bench/handles.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
+
+.PHONY: bench bench-build bench-barriers bench-handles
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -41,3 +45,6 @@ bench: bench-build ## measure them side by side: a table and a chart in build/be
 
 bench-barriers: build/bench/barriers $(bench_barriers:%=build/bench/workloads-barrier-%) ## measure the write barriers: a store alone, and whole programs
 	BENCH_BARRIERS="$(bench_barriers)" bench/barriers.sh
+
+bench-handles: build/bench/handles ## measure handles, finalizers and safe handles
+	build/bench/handles

@@ -32,15 +32,15 @@ typedef struct big {
 static void finalize(gc_thread *thread, void *object);
 static bool is_suppressed(const void *object) { return ((const leaf *)object)->suppressed; }
 static const gc_finalizer normal = {finalize, false, NULL}, critical = {finalize, true, NULL};
-static const gc_finalizer normal_asked = {finalize, false, is_suppressed}, critical_asked = {finalize, true, is_suppressed};
+static const gc_finalizer normal_asked = {finalize, false, is_suppressed},
+                          critical_asked = {finalize, true, is_suppressed};
 static const gc_finalizer *const finalizers[FINALIZERS] = {&normal, &critical, &normal_asked, &critical_asked};
-static const gc_type types[TYPES] = {
-    {"thing", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, 0, 0, {0}},
-    GC_TYPE_LEAF(leaf),
-    GC_TYPE_ARRAY(big, items),
-    {"normal", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, &normal, 0, {0}},
-    {"critical", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, &critical_asked, 0, {0}},
-    GC_TYPE_LEAF_FINALIZED(leaf, normal_asked)};
+static const gc_type types[TYPES] = {{"thing", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, 0, 0, {0}},
+                                     GC_TYPE_LEAF(leaf),
+                                     GC_TYPE_ARRAY(big, items),
+                                     {"normal", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, &normal, 0, {0}},
+                                     {"critical", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, &critical_asked, 0, {0}},
+                                     GC_TYPE_LEAF_FINALIZED(leaf, normal_asked)};
 static const int type_finalizers[TYPES] = {-1, -1, -1, 0, 3, 2};
 
 /* The model. Item 0 is null. */
@@ -75,8 +75,9 @@ static uint64_t bits(void) {
 static size_t below(size_t n) { return (size_t)(bits() >> 11) % n; }
 
 static void replay(void) {
-    printf("# operation %llu, collection %llu. Replay: %s --mode=%s --seed=%llu --ops=%llu\n", (unsigned long long)operations,
-           (unsigned long long)collections, run_options.program, run_options.mode, run_options.seed, run_options.ops);
+    printf("# operation %llu, collection %llu. Replay: %s --mode=%s --seed=%llu --ops=%llu\n",
+           (unsigned long long)operations, (unsigned long long)collections, run_options.program, run_options.mode,
+           run_options.seed, run_options.ops);
     fflush(stdout);
 }
 
@@ -105,7 +106,8 @@ static uint32_t id_of(const void *object) {
     return (uint32_t)(type_of(object) == &types[2] ? ((const big *)object)->id : ((const leaf *)object)->id);
 }
 static void **slot_of(void *object, size_t k) {
-    return type_of(object) == &types[2] ? &((big *)object)->items[k * (BIG_LENGTH - 1) / (REFS - 1)] : &((thing *)object)->refs[k];
+    return type_of(object) == &types[2] ? &((big *)object)->items[k * (BIG_LENGTH - 1) / (REFS - 1)]
+                                        : &((thing *)object)->refs[k];
 }
 static bool has_refs(uint32_t id) { return items[id].type != 1 && items[id].type != 5; }
 
@@ -172,8 +174,10 @@ static void read_finalizers(uint8_t *states) {
         for (size_t at = list ? all->due[list - 1].head : 0; at < pairs->count; at += 2) {
             uint32_t id = id_of((const void *)pairs->words[at]);
             if (!id || id >= ITEMS || states[id] != NONE) wrong("item %u has two finalizers", id);
-            if (pairs->words[at + 1] != (uintptr_t)finalizers[items[id].finalizer]) wrong("item %u has another finalizer", id);
-            if (list && (list == 2) != finalizers[items[id].finalizer]->critical) wrong("item %u is in the other queue", id);
+            if (pairs->words[at + 1] != (uintptr_t)finalizers[items[id].finalizer])
+                wrong("item %u has another finalizer", id);
+            if (list && (list == 2) != finalizers[items[id].finalizer]->critical)
+                wrong("item %u is in the other queue", id);
             states[id] = list ? QUEUED : REGISTERED;
         }
     }
@@ -195,10 +199,12 @@ static uint8_t least[ITEMS], most[ITEMS], states[ITEMS], seen[ITEMS];
 static void compare_finalizers(void) {
     for (uint32_t id = 1; id < ITEMS; id++) {
         item *i = &items[id];
-        if (i->state != REGISTERED && states[id] != i->state) wrong("item %u: state %d became %d", id, i->state, states[id]);
+        if (i->state != REGISTERED && states[id] != i->state)
+            wrong("item %u: state %d became %d", id, i->state, states[id]);
         if (i->state != REGISTERED) continue;
         if (states[id] == REGISTERED && !most[id]) wrong("item %u has died, but its finalizer is not queued", id);
-        if (states[id] != REGISTERED && least[id]) wrong("the finalizer of item %u is queued, or lost, but it lives", id);
+        if (states[id] != REGISTERED && least[id])
+            wrong("the finalizer of item %u is queued, or lost, but it lives", id);
         if (states[id] == QUEUED && says_suppressed(i)) wrong("the finalizer of item %u is queued, but suppressed", id);
         if (states[id] == NONE && !says_suppressed(i)) wrong("the finalizer of item %u is lost", id);
         i->state = states[id];
@@ -212,8 +218,10 @@ static void compare_handles(unsigned kinds) {
         held *h = &handles[n];
         if (!h->handle || !(kinds >> h->kind & 1) || is_strong(h) || !h->object) continue;
         void *object = gc_handle_get(h->handle);
-        if (!object && least[h->object]) wrong("handle %zu (kind %d) is cleared, but item %u lives", n, h->kind, h->object);
-        if (object && !most[h->object]) wrong("handle %zu (kind %d) is not cleared, but item %u is dead", n, h->kind, h->object);
+        if (!object && least[h->object])
+            wrong("handle %zu (kind %d) is cleared, but item %u lives", n, h->kind, h->object);
+        if (object && !most[h->object])
+            wrong("handle %zu (kind %d) is not cleared, but item %u is dead", n, h->kind, h->object);
         if (object) continue;
         h->object = 0;
         if (h->kind == GC_HANDLE_DEPENDENT) h->extra = 0;
@@ -226,7 +234,8 @@ static void check_graph(void *object, uint32_t id, const char *where, size_t num
     check_object(object, id, where, number);
     if (!id || seen[id]) return;
     seen[id] = 1;
-    for (size_t k = 0; has_refs(id) && k < REFS; k++) check_graph(*slot_of(object, k), items[id].refs[k], "a field of item", id);
+    for (size_t k = 0; has_refs(id) && k < REFS; k++)
+        check_graph(*slot_of(object, k), items[id].refs[k], "a field of item", id);
 }
 
 static void check_all(void) {
@@ -236,7 +245,8 @@ static void check_all(void) {
         const held *h = &handles[i];
         if (!h->handle) continue;
         check_graph(gc_handle_get(h->handle), h->object, "handle", i);
-        if (h->kind == GC_HANDLE_DEPENDENT) check_graph(gc_handle_dependent(h->handle), h->extra, "the dependent of handle", i);
+        if (h->kind == GC_HANDLE_DEPENDENT)
+            check_graph(gc_handle_dependent(h->handle), h->extra, "the dependent of handle", i);
         if (h->kind == GC_HANDLE_REF_COUNTED && (uintptr_t)gc_handle_host_word(h->handle) != h->extra)
             wrong("handle %zu has another host word", i);
     }
@@ -250,13 +260,17 @@ static void on_collection_end(void *host, const gc_collection *collection) {
     read_finalizers(states);
     drop_suppressed(states);
     reach_all(least, false);
-    if (exact) memcpy(most, least, ITEMS);
-    else reach_all(most, true);
+    if (exact)
+        memcpy(most, least, ITEMS);
+    else
+        reach_all(most, true);
     compare_handles(1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED);
     compare_finalizers();
     reach_all(least, false);
-    if (exact) memcpy(most, least, ITEMS);
-    else reach_all(most, true);
+    if (exact)
+        memcpy(most, least, ITEMS);
+    else
+        reach_all(most, true);
     compare_handles(1u << GC_HANDLE_WEAK_LONG | 1u << GC_HANDLE_DEPENDENT);
     for (uint32_t id = 1; id < ITEMS; id++)
         if (items[id].exists && !most[id]) memset(&items[id], 0, sizeof items[id]);
@@ -303,9 +317,14 @@ static void op_new(void) {
     if (type == 2 && below(20)) type = 0;
     void *object = type == 2 ? gc_new_array(gc, &types[type], BIG_LENGTH) : gc_new(gc, &types[type]);
     if (!object) wrong("no memory: %s", gc_last_message());
-    if (type == 2) ((big *)object)->id = id;
-    else ((leaf *)object)->id = id;
-    items[id] = (item){.exists = true, .type = type, .finalizer = type_finalizers[type] < 0 ? 0 : type_finalizers[type], .born = collections};
+    if (type == 2)
+        ((big *)object)->id = id;
+    else
+        ((leaf *)object)->id = id;
+    items[id] = (item){.exists = true,
+                       .type = type,
+                       .finalizer = type_finalizers[type] < 0 ? 0 : type_finalizers[type],
+                       .born = collections};
     items[id].state = type_finalizers[type] < 0 ? NONE : REGISTERED;
     if (has_refs(id) && below(3)) {
         size_t k = below(REFS);
@@ -365,12 +384,14 @@ static void op_handle_change(void) {
     case 1: {
         void *expected = below(2) ? gc_handle_get(h->handle) : some_object(), *was = gc_handle_get(h->handle);
         if (h->kind == GC_HANDLE_DEPENDENT && !object) return;
-        if (gc_handle_compare_exchange(h->handle, object, expected) != was) wrong("gc_handle_compare_exchange returns something else");
+        if (gc_handle_compare_exchange(h->handle, object, expected) != was)
+            wrong("gc_handle_compare_exchange returns something else");
         if (was == expected) h->object = id_of(object);
         break;
     }
     case 2:
-        if (h->kind == GC_HANDLE_REF_COUNTED) gc_handle_set_host_word(h->handle, (void *)(uintptr_t)(h->extra = below(2)));
+        if (h->kind == GC_HANDLE_REF_COUNTED)
+            gc_handle_set_host_word(h->handle, (void *)(uintptr_t)(h->extra = below(2)));
         if (h->kind != GC_HANDLE_DEPENDENT || !h->object) break;
         gc_handle_set_dependent(h->handle, object);
         h->extra = id_of(object);
@@ -388,11 +409,15 @@ static void op_finalizer(void) {
     if (below(3) == 0 && i->type != 2) {
         ((leaf *)object)->suppressed = i->suppressed = below(2);
     } else if (below(3) == 0) {
-        if (gc_suppress_finalizer(gc, object) != (i->state != NONE)) wrong("gc_suppress_finalizer finds something else");
+        if (gc_suppress_finalizer(gc, object) != (i->state != NONE))
+            wrong("gc_suppress_finalizer finds something else");
         i->state = NONE;
     } else {
+        if (gc_suppress_finalizer(gc, object) != (i->state != NONE))
+            wrong("gc_suppress_finalizer finds something else");
         i->finalizer = (int)below(i->type == 2 ? 2 : FINALIZERS);
-        if (gc_register_finalizer(gc, object, finalizers[i->finalizer]) != GC_OK) wrong("gc_register_finalizer: %s", gc_last_message());
+        if (gc_register_finalizer(gc, object, finalizers[i->finalizer]) != GC_OK)
+            wrong("gc_register_finalizer: %s", gc_last_message());
         i->state = REGISTERED;
     }
 }
@@ -402,7 +427,8 @@ static void op_run(void) {
     if (gc_run_finalizers(gc, count) > count) wrong("more finalizers have run than were asked for");
     read_finalizers(states);
     drop_suppressed(states);
-    if (count == SIZE_MAX && !running && gc_finalizers_pending(heap)) wrong("finalizers are pending after all have run");
+    if (count == SIZE_MAX && !running && gc_finalizers_pending(heap))
+        wrong("finalizers are pending after all have run");
 }
 
 static void op_collect(void) {
@@ -415,11 +441,13 @@ static void finalize(gc_thread *thread, void *object) {
     item *i = &items[id];
     GC_ROOTS(thread, object);
     ran++;
-    if (!i->exists || i->state == NONE || (i->state == REGISTERED && !ending)) wrong("the finalizer of item %u runs", id);
+    if (!i->exists || i->state == NONE || (i->state == REGISTERED && !ending))
+        wrong("the finalizer of item %u runs", id);
     if (says_suppressed(i)) wrong("the suppressed finalizer of item %u runs", id);
     for (uint32_t k = 1; k < ITEMS && finalizers[i->finalizer]->critical; k++) {
         bool due = items[k].state == QUEUED || (ending && items[k].state == REGISTERED);
-        if (due && !finalizers[items[k].finalizer]->critical && !says_suppressed(&items[k]) && !heap->options.skip_finalizers_at_end)
+        if (due && !finalizers[items[k].finalizer]->critical && !says_suppressed(&items[k]) &&
+            !heap->options.skip_finalizers_at_end)
             wrong("the critical finalizer of item %u runs before that of %u", id, k);
     }
     i->state = NONE;
@@ -455,7 +483,8 @@ static void work(void) {
     static const struct {
         void (*op)(void);
         unsigned weight;
-    } ops[] = {{op_new, 100}, {op_link, 80}, {op_root, 50}, {op_handle, 60}, {op_handle_change, 60}, {op_finalizer, 20}, {op_run, 4}, {op_collect, 8}};
+    } ops[] = {{op_new, 100},          {op_link, 80},      {op_root, 50}, {op_handle, 60},
+               {op_handle_change, 60}, {op_finalizer, 20}, {op_run, 4},   {op_collect, 8}};
     unsigned total = 0;
     GC_ROOT_ARRAY(gc, roots, ROOTS, 0);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) total += ops[i].weight;
@@ -490,9 +519,9 @@ static void run_mode(size_t mode, size_t number) {
         if (i->state != NONE && !says_suppressed(i) && !(skip && !finalizers[i->finalizer]->critical))
             wrong("the finalizer of item %u has not run at the end", id);
     }
-    printf("ok %zu - %s: %llu operations, %llu collections, %llu handles cleared, %llu finalizers queued, %llu ran\n", number,
-           modes[mode].name, (unsigned long long)operations, (unsigned long long)collections, (unsigned long long)cleared,
-           (unsigned long long)queued, (unsigned long long)ran);
+    printf("ok %zu - %s: %llu operations, %llu collections, %llu handles cleared, %llu finalizers queued, %llu ran\n",
+           number, modes[mode].name, (unsigned long long)operations, (unsigned long long)collections,
+           (unsigned long long)cleared, (unsigned long long)queued, (unsigned long long)ran);
     if (run_options.ops >= 10000 && (!cleared || !queued || !ran)) wrong("too little has happened");
     fflush(stdout);
 }
@@ -502,8 +531,11 @@ int main(int count, char **arguments) {
     const char *only = NULL;
     run_options.program = arguments[0];
     for (int i = 1; i < count; i++) {
-        if (strncmp(arguments[i], "--mode=", 7) == 0) only = arguments[i] + 7;
-        else if (sscanf(arguments[i], "--seed=%llu", &run_options.seed) != 1 && sscanf(arguments[i], "--ops=%llu", &run_options.ops) != 1) return 2;
+        if (strncmp(arguments[i], "--mode=", 7) == 0)
+            only = arguments[i] + 7;
+        else if (sscanf(arguments[i], "--seed=%llu", &run_options.seed) != 1 &&
+                 sscanf(arguments[i], "--ops=%llu", &run_options.ops) != 1)
+            return 2;
     }
 #ifndef __SANITIZE_ADDRESS__
     signal(SIGSEGV, on_signal), signal(SIGABRT, on_signal);

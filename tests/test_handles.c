@@ -40,7 +40,8 @@ static void check_table(const char *when) {
             size_t count = 0;
             for (uintptr_t at = cache->first; at; at = *(gc_word *)at - GC__HANDLE_FREE, count++) {
                 gc__handle_segment *s = gc__handle_segment_of(at);
-                wrong += (int)gc__handle_kind(s, gc__handle_index(s, at)) != kind || !(*(gc_word *)at & GC__HANDLE_FREE);
+                wrong +=
+                    (int)gc__handle_kind(s, gc__handle_index(s, at)) != kind || !(*(gc_word *)at & GC__HANDLE_FREE);
             }
             wrong += count != cache->count;
             chained += count;
@@ -108,7 +109,8 @@ static void every_kind(void) {
         void *was = c;
         c = NULL, full();
         bool keeps = kind == GC_HANDLE_STRONG || kind == GC_HANDLE_PINNED || kind == GC_HANDLE_REF_COUNTED;
-        ok((gc_handle_get(h) != NULL) == keeps && (gc_handle_get(twin) != NULL) == keeps, "%s: keeps, or is cleared", name);
+        ok((gc_handle_get(h) != NULL) == keeps && (gc_handle_get(twin) != NULL) == keeps, "%s: keeps, or is cleared",
+           name);
         if (kind == GC_HANDLE_PINNED) compact(), ok(gc_handle_get(h) == was, "and the object stays where it is");
         if (kind == GC_HANDLE_DEPENDENT) ok(!gc_handle_dependent(h) && b, "a dead object has no dependent");
         gc_handle_destroy(heap, h), gc_handle_destroy(heap, twin), gc_handle_destroy(heap, other);
@@ -123,16 +125,36 @@ static gc_handle misused;
 static gc_heap *misused_heap;
 static void misuse(void *which) {
     switch (*(int *)which) {
-    case 0: gc_handle_destroy(heap, misused); break;
-    case 1: ok(!gc_handle_get(misused), "get gives nothing"); break;
-    case 2: is(gc_handle_set(misused, NULL), GC_ERROR_HANDLE, "set fails"); break;
-    case 3: ok(!gc_handle_compare_exchange(misused, heap, NULL), "exchange gives nothing"); break;
-    case 4: ok(!gc_handle_duplicate(heap, misused), "duplicate gives none"); break;
-    case 5: ok(!gc_handle_dependent(misused), "dependent gives nothing"); break;
-    case 6: is(gc_handle_set_dependent(misused, heap), GC_ERROR_HANDLE, "set_dependent fails"); break;
-    case 7: ok(!gc_handle_host_word(misused), "host_word gives nothing"); break;
-    case 8: is(gc_handle_set_host_word(misused, heap), GC_ERROR_HANDLE, "set_host_word fails"); break;
-    default: ok(!gc_handle_duplicate(misused_heap, misused), "duplicate gives none in another heap"); break;
+    case 0:
+        gc_handle_destroy(heap, misused);
+        break;
+    case 1:
+        ok(!gc_handle_get(misused), "get gives nothing");
+        break;
+    case 2:
+        is(gc_handle_set(misused, NULL), GC_ERROR_HANDLE, "set fails");
+        break;
+    case 3:
+        ok(!gc_handle_compare_exchange(misused, heap, NULL), "exchange gives nothing");
+        break;
+    case 4:
+        ok(!gc_handle_duplicate(heap, misused), "duplicate gives none");
+        break;
+    case 5:
+        ok(!gc_handle_dependent(misused), "dependent gives nothing");
+        break;
+    case 6:
+        is(gc_handle_set_dependent(misused, heap), GC_ERROR_HANDLE, "set_dependent fails");
+        break;
+    case 7:
+        ok(!gc_handle_host_word(misused), "host_word gives nothing");
+        break;
+    case 8:
+        is(gc_handle_set_host_word(misused, heap), GC_ERROR_HANDLE, "set_host_word fails");
+        break;
+    default:
+        ok(!gc_handle_duplicate(misused_heap, misused), "duplicate gives none in another heap");
+        break;
     }
 }
 
@@ -211,7 +233,8 @@ static void ages(void) {
     gc_handle_set(handles[100], new_node(7));
     asked = 0, gc_collect(heap, 0, 0);
     /* Without moving, what is left of a region may be young again. */
-    is(asked, heap->options.non_moving ? COUNT : GC__HANDLE_CLUMP, "an old handle set to a young object has its clump looked at");
+    is(asked, heap->options.non_moving ? COUNT : GC__HANDLE_CLUMP,
+       "an old handle set to a young object has its clump looked at");
     is(((node *)gc_handle_get(handles[100]))->value, 7, "and keeps it");
     node *young = new_node(8);
     ok(gc_handle_compare_exchange(handles[50], young, gc_handle_get(handles[50])) != young, "exchanged");
@@ -296,9 +319,12 @@ static bool walk_one(void *context, gc_handle handle, gc_handle_kind kind, void 
     if ((int)kind < w->last_kind) w->grouped = false;
     w->last_kind = (int)kind;
     w->objects += object && object == gc_handle_get(handle);
-    if (kind == GC_HANDLE_DEPENDENT) w->extras += extra && extra == gc_handle_dependent(handle);
-    else if (kind == GC_HANDLE_REF_COUNTED) w->extras += extra && extra == gc_handle_host_word(handle);
-    else w->extras += extra != NULL;
+    if (kind == GC_HANDLE_DEPENDENT)
+        w->extras += extra && extra == gc_handle_dependent(handle);
+    else if (kind == GC_HANDLE_REF_COUNTED)
+        w->extras += extra && extra == gc_handle_host_word(handle);
+    else
+        w->extras += extra != NULL;
     return ++w->count < w->most;
 }
 
@@ -346,7 +372,8 @@ static void *destroy_and_create(void *argument) {
     if (thread) gc_set_mode(thread, GC_PREEMPTIVE);
     /* As many as collections have passed, so that all of these have some destroyed meanwhile. */
     for (size_t i = 0, n = 0; i < PER_THREAD; n++) {
-        if (i < PER_THREAD / COLLECTIONS * __atomic_load_n(&collected, __ATOMIC_SEQ_CST)) gc_handle_destroy(heap, d->handles[i++]);
+        if (i < PER_THREAD / COLLECTIONS * __atomic_load_n(&collected, __ATOMIC_SEQ_CST))
+            gc_handle_destroy(heap, d->handles[i++]);
         gc_handle_kind kind = (gc_handle_kind)(n % GC_HANDLE_KINDS);
         gc_handle one = gc_handle_create(heap, kind, NULL), two = gc_handle_create(heap, kind, NULL);
         d->wrong += !one || !two || one == two || gc_handle_get(one) || gc_handle_get(two);
@@ -510,7 +537,8 @@ static void dependents(void) {
     ok(gc_handle_get(h) == key && dependent_node(h)->value == 2, "and both are followed as they move");
     value = dependent_node(h);
     key = NULL, full();
-    ok(!gc_handle_get(h) && !gc_handle_dependent(h) && value->value == 2, "a dead object clears both, the dependent lives on");
+    ok(!gc_handle_get(h) && !gc_handle_dependent(h) && value->value == 2,
+       "a dead object clears both, the dependent lives on");
     gc_handle_set(h, value), gc_handle_set_dependent(h, value), full();
     ok(gc_handle_dependent(h) == value, "an object may be its own dependent");
     value = NULL, full();
@@ -525,8 +553,10 @@ static void dependents(void) {
         key = new_node(5), other = new_node(6);
         gc_handle_set(h, key), gc_handle_set_dependent(h, other);
         gc_handle_set(back, other), gc_handle_set_dependent(back, key);
-        if (rooted) key = NULL;
-        else key = NULL, other = NULL;
+        if (rooted)
+            key = NULL;
+        else
+            key = NULL, other = NULL;
         gc_collect(heap, 0, 0), full();
         is(gc_handle_get(h) != NULL, rooted, "a cycle through two handles %s", rooted ? "lives from one root" : "dies");
         is(gc_handle_dependent(back) != NULL, rooted, "as a whole");
@@ -551,9 +581,9 @@ static void sorts_of_keys(void) {
     for (int round = 0; round < 4; round++) {
         keys[0] = new_node(0);
         age(&keys[0], round % 3);
-        keys[1] = new_bytes(10);                    /* a leaf */
-        keys[2] = new_bytes(GC_LARGE_BYTES * 2);    /* large */
-        keys[3] = new_vector(GC_LARGE_BYTES / 4);   /* large, and long */
+        keys[1] = new_bytes(10);                  /* a leaf */
+        keys[2] = new_bytes(GC_LARGE_BYTES * 2);  /* large */
+        keys[3] = new_vector(GC_LARGE_BYTES / 4); /* large, and long */
         keys[4] = new_node(4);
         pin = gc_handle_create(heap, GC_HANDLE_PINNED, keys[4]);
         keys[5] = new_node(5);
@@ -583,7 +613,8 @@ static void sorts_of_keys(void) {
         full();
         size_t left = 0;
         for (size_t i = 0; i < SORTS; i++)
-            for (size_t k = 0; k < EACH; k++) left += gc_handle_get(handles[i][k]) || gc_handle_dependent(handles[i][k]);
+            for (size_t k = 0; k < EACH; k++)
+                left += gc_handle_get(handles[i][k]) || gc_handle_dependent(handles[i][k]);
         is(left, pin ? 2 * EACH : 0, "and die with the first of them, but for what is pinned");
         gc_handle_destroy(heap, pin);
         for (size_t i = 0; i < SORTS; i++)
@@ -670,7 +701,8 @@ static void weak_order(void) {
     gc_handle_set_dependent(in_finalizer_dependent, new_node(2));
     keeper = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
     gc_register_finalizer(gc, n, &order_finalizer);
-    gc_handle deep = gc_handle_create(heap, GC_HANDLE_WEAK, n->left), deep_long = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, n->left);
+    gc_handle deep = gc_handle_create(heap, GC_HANDLE_WEAK, n->left),
+              deep_long = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, n->left);
     n = NULL;
     gc_collect(heap, 0, 0);
     is(gc_finalizers_pending(heap), 1, "one is due");
@@ -686,7 +718,8 @@ static void weak_order(void) {
     is(gc_run_finalizers(gc, 10), 1, "registered again, it runs again");
     ok(gc_handle_get(in_finalizer_long) && gc_handle_dependent(in_finalizer_dependent), "until the memory goes");
     full();
-    ok(!gc_handle_get(in_finalizer_long) && !gc_handle_dependent(in_finalizer_dependent) && !gc_handle_get(deep_long), "then all are cleared");
+    ok(!gc_handle_get(in_finalizer_long) && !gc_handle_dependent(in_finalizer_dependent) && !gc_handle_get(deep_long),
+       "then all are cleared");
     is(stats().live_bytes, 0, "and nothing is left");
 }
 
@@ -704,6 +737,25 @@ static void suppressed(void) {
     full();
     ok(!gc_handle_get(h), "and the object dies");
     is(gc_run_finalizers(gc, 10), 0, "without it");
+}
+
+/* Each registration adds a finalizer, without looking for others: a hundred thousand take no time. */
+static void count_finalizers(gc_thread *thread, void *object) {
+    (void)thread, (void)object;
+    finalized++;
+}
+static void registered_often(void) {
+    static const gc_finalizer counting = {count_finalizers, false, NULL};
+    node *n = NULL;
+    GC_ROOTS(gc, n);
+    finalized = 0;
+    for (int i = 0; i < 200000; i++) n = new_node(1), gc_register_finalizer(gc, n, &counting);
+    for (int i = 0; i < 3; i++) gc_register_finalizer(gc, n, &counting);
+    ok(gc_suppress_finalizer(gc, n), "one of four taken back");
+    n = NULL;
+    full();
+    is(gc_run_finalizers(gc, SIZE_MAX), 200002, "finalizers of many objects, and several of one");
+    is(finalized, 200002, "each runs");
 }
 
 int main(void) {
@@ -738,5 +790,6 @@ int main(void) {
     test("order", weak_order, asking);
     test("order, non-moving", weak_order, staying);
     test("suppressed", suppressed, (gc_options){0});
+    test("registered often", registered_often, (gc_options){0});
     return done();
 }

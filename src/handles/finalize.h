@@ -15,11 +15,6 @@ struct gc__finalizing {
     bool reported;
 };
 
-GC__FN void gc__finalizers_notify(gc__finalizers *all) {
-    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
-    gc__os_wake(&all->event);
-}
-
 /* Takes the next pair: normal ones first. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     for (int i = 0; i < 2; i++) {
@@ -38,8 +33,9 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     gc__finalizing **link = &all->running;
     while (*link != record) link = &(*link)->next;
     *link = record->next;
+    bool idle = !all->running && !gc__due_count(&all->due[GC__NORMAL]) && !gc__due_count(&all->due[GC__CRITICAL]);
     gc__lock_release(&all->lock);
-    gc__finalizers_notify(all);
+    if (idle) gc__finalizers_notify(all); /* waking costs more than most finalizers; nobody sleeps while one is due */
 }
 
 /* Runs one, if one is due. */

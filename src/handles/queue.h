@@ -88,11 +88,18 @@ GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
     return at;
 }
 
+GC__FN void gc__finalizers_notify(gc__finalizers *all) {
+    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&all->event);
+}
+
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_remove(&all->registered, 0, object);
     for (int g = 0; at != SIZE_MAX && g < 2; g++)
         if (all->start[g] > at) all->start[g] -= 2;
+    if (at != SIZE_MAX) return true;
     for (int i = 0; at == SIZE_MAX && i < 2; i++) at = gc__pair_remove(&all->due[i].pairs, all->due[i].head, object);
+    if (at != SIZE_MAX) gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
     return at != SIZE_MAX;
 }
 
@@ -114,7 +121,6 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
         return GC_ERROR_MISUSE;
     }
     if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
-    gc_suppress_finalizer(thread, object);
     gc__finalizer_add(heap, object, finalizer);
     return GC_OK;
 }
