@@ -450,6 +450,8 @@ static void finalize(gc_thread *thread, void *object) {
             !heap->options.skip_finalizers_at_end)
             wrong("the critical finalizer of item %u runs before that of %u", id, k);
     }
+    if (ending && heap->options.skip_finalizers_at_end && !finalizers[i->finalizer]->critical && i->state == REGISTERED)
+        wrong("the normal finalizer of item %u runs at the end", id);
     i->state = NONE;
     if (ending) return;
     running = id;

@@ -622,7 +622,8 @@ static void sorts_of_keys(void) {
     }
 }
 
-/* A chain of dependents whose handles were created in some order. With one look at all that wait per link it would take minutes. */
+/* A chain of dependents whose handles were created in some order. Were all that wait looked at for each link, it would take
+   minutes. */
 static size_t chain_count = 100000;
 enum { IN_ORDER, REVERSED, SHUFFLED, ORDERS };
 
