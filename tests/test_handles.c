@@ -750,13 +750,13 @@ static void registered_often(void) {
     node *n = NULL;
     GC_ROOTS(gc, n);
     finalized = 0;
-    for (int i = 0; i < 200000; i++) n = new_node(1), gc_register_finalizer(gc, n, &counting);
+    for (int i = 0; i < 100000; i++) n = new_node(1), gc_register_finalizer(gc, n, &counting);
     for (int i = 0; i < 3; i++) gc_register_finalizer(gc, n, &counting);
     ok(gc_suppress_finalizer(gc, n), "one of four taken back");
     n = NULL;
     full();
-    is(gc_run_finalizers(gc, SIZE_MAX), 200002, "finalizers of many objects, and several of one");
-    is(finalized, 200002, "each runs");
+    is(gc_run_finalizers(gc, SIZE_MAX), 100002, "finalizers of many objects, and several of one");
+    is(finalized, 100002, "each runs");
 }
 
 int main(void) {
