@@ -42,8 +42,8 @@ typedef struct gc__handle *gc_handle;
 /* Handles belong to a heap, and end by gc_handle_destroy or with it. Where objects go in or out the calling thread must be
    attached and in cooperative mode; destroying, and creating handles of NULL, may be done by any thread in any mode. None
    of these collects; they may be called by finalizers, not from a hook or callback of a collection.
-   A handle that was destroyed is reported: asserted if GC_DEBUG >= 1, otherwise the call fails with GC_ERROR_HANDLE and
-   changes nothing. */
+   A handle that was destroyed, or is of another heap or kind than the call is for, is reported: asserted if GC_DEBUG >= 1,
+   otherwise the call fails with GC_ERROR_HANDLE and changes nothing. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
    (GC_ERROR_MEMORY). */
@@ -90,11 +90,13 @@ struct gc_finalizer {
     bool (*is_suppressed)(const void *object);
 };
 
-/* Has `finalizer` run when object is found dead; in place of the one it has, if any. The owning thread, cooperative mode;
-   never collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+/* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
+   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
+   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer back, also where it is queued already. Returns false if there was none. Searches from the youngest:
-   the time grows with the number of younger objects that have one. Never collects. Source: GC.SuppressFinalize. */
+/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
+   Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
+   Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
 /* Runs up to `most` of the queued finalizers on the calling thread; returns how many. Cooperative mode; may collect. */
@@ -363,9 +365,10 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
-    gc__handle_segment *segment =
-        (gc__handle_segment *)aligned_alloc(GC__HANDLE_SEGMENT_BYTES, GC__HANDLE_SEGMENT_BYTES);
-    if (!segment) return false;
+    void *memory;
+    /* Not all of GC__HANDLE_SEGMENT_BYTES: with malloc's own word the next segment would not fit right behind. */
+    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
+    gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
     memset(segment->kinds, GC_HANDLE_KINDS, sizeof segment->kinds);
     segment->heap = heap;
@@ -400,7 +403,7 @@ GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle
 /* The calling thread's caches, if it may use them. */
 GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
-    GC_ASSERT(!heap->collecting || !gc__heap_is_locked(heap),
+    GC_ASSERT(!gc__heap_is_locked(heap) || !heap->collecting,
               "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
     return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
 }
@@ -458,6 +461,16 @@ GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_seg
     return false;
 }
 
+/* The same for a handle that must be of the heap. */
+GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller, gc__handle_segment **segment,
+                               size_t *index) {
+    if (!gc__handle_find(handle, caller, segment, index)) return false;
+    if (GC__LIKELY((*segment)->heap == heap)) return true;
+    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return false;
+}
+
 /* The same for a handle that must be of the kind. */
 GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
                                       gc__handle_segment **segment, size_t *index) {
@@ -472,7 +485,7 @@ GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_duplicate");
     gc__handle_segment *segment;
     size_t index;
-    if (!gc__handle_find(handle, "gc_handle_duplicate", &segment, &index)) return NULL;
+    if (!gc__handle_find_in(heap, handle, "gc_handle_duplicate", &segment, &index)) return NULL;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
     return gc__handle_make(heap, kind, (uintptr_t)gc_handle_get(handle), extra);
@@ -489,9 +502,7 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_destroy");
     gc__handle_segment *segment;
     size_t index;
-    if (!handle || !gc__handle_find(handle, "gc_handle_destroy", &segment, &index)) return;
-    GC_ASSERT(segment->heap == heap, "gc_handle_destroy: the handle %p belongs to another heap", (void *)handle);
-    heap = segment->heap;
+    if (!handle || !gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles.free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
@@ -597,22 +608,16 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
     gc__world_resume(heap);
 }
 
-typedef struct gc__handle_counter {
-    gc_handle_kind kind;
-    size_t count;
-} gc__handle_counter;
-
-GC__FN bool gc__handle_count_one(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
-    gc__handle_counter *counter = (gc__handle_counter *)context;
-    (void)handle, (void)object, (void)extra;
-    counter->count += kind == counter->kind;
-    return true;
-}
-
+/* Cooperative threads may be at work in their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
-    gc__handle_counter counter = {kind, 0};
-    gc_handle_walk(heap, gc__handle_count_one, &counter);
-    return counter.count;
+    size_t count = 0;
+    gc__lock_take(&heap->handles.lock);
+    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+        for (size_t i = 0; i < GC__HANDLE_PLACES; i++)
+            count += gc__handle_kind(segment, i) == kind &&
+                     !(__atomic_load_n(&segment->places[i], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
+    gc__lock_release(&heap->handles.lock);
+    return count;
 }
 
 GC__SEAM void gc__handles_free_all(gc_heap *heap) {
@@ -631,7 +636,7 @@ GC__SEAM void gc__handles_free_all(gc_heap *heap) {
 
    registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object is
    younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
-   queues of such pairs, normal and critical; their objects are roots. A pair whose object is 0 was suppressed.
+   queues of such pairs, normal and critical; their objects are roots.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
    no collection needs memory for them, and none is ever dropped.
@@ -706,25 +711,28 @@ GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object
     return list->count;
 }
 
+/* Takes it out. Returns where it was, or SIZE_MAX. */
+GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
+    size_t at = gc__pair_find(list, from, object);
+    if (at == list->count) return SIZE_MAX;
+    memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
+    list->count -= 2;
+    return at;
+}
+
+GC__FN void gc__finalizers_notify(gc__finalizers *all) {
+    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&all->event);
+}
+
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
-    gc__words *list = &all->registered;
-    size_t at = gc__pair_find(list, 0, object);
-    if (at < list->count) {
-        memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
-        list->count -= 2;
-        for (int g = 0; g < 2; g++)
-            if (all->start[g] > at) all->start[g] -= 2;
-        return true;
-    }
-    for (int i = 0; i < 2; i++) {
-        gc__due *due = &all->due[i];
-        at = gc__pair_find(&due->pairs, due->head, object);
-        if (at < due->pairs.count) {
-            due->pairs.words[at] = 0;
-            return true;
-        }
-    }
-    return false;
+    size_t at = gc__pair_remove(&all->registered, 0, object);
+    for (int g = 0; at != SIZE_MAX && g < 2; g++)
+        if (all->start[g] > at) all->start[g] -= 2;
+    if (at != SIZE_MAX) return true;
+    for (int i = 0; at == SIZE_MAX && i < 2; i++) at = gc__pair_remove(&all->due[i].pairs, all->due[i].head, object);
+    if (at != SIZE_MAX) gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
+    return at != SIZE_MAX;
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
@@ -745,7 +753,6 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
         return GC_ERROR_MISUSE;
     }
     if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
-    gc_suppress_finalizer(thread, object);
     gc__finalizer_add(heap, object, finalizer);
     return GC_OK;
 }
@@ -857,8 +864,8 @@ GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, s
     for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
         if (!*place || (*place & GC__HANDLE_FREE)) continue;
-        if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place,
-                                    (void *)*gc__handle_extra(segment, i)))
+        void *word = (void *)__atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
+        if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place, word))
             gc_visit(all->visitor, place, 1, 0);
     }
 }
@@ -1014,7 +1021,11 @@ GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
     gc_heap *heap = tracer->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     heap->handles.waiting.count = heap->handles.ready.count = 0;
-    gc__map_clear(&heap->handles.keys);
+    /* One made for far more than it last held would take longer to clear than to make again. */
+    if (heap->handles.keys.capacity / 64 > heap->handles.keys.count)
+        gc__map_free(&heap->handles.keys);
+    else
+        gc__map_clear(&heap->handles.keys);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
     gc__dependents_fixpoint(tracer);
     /* What finalizers may still see, and what they may not: */
@@ -1075,9 +1086,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                     bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
-    gc__lock_take(&heap->handles.lock);
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
-    gc__lock_release(&heap->handles.lock);
     return checker.any;
 }
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
@@ -1095,21 +1104,15 @@ struct gc__finalizing {
     bool reported;
 };
 
-GC__FN void gc__finalizers_notify(gc__finalizers *all) {
-    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
-    gc__os_wake(&all->event);
-}
-
 /* Takes the next pair: normal ones first. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     for (int i = 0; i < 2; i++) {
         gc__due *due = &all->due[i];
-        while (due->head < due->pairs.count) {
-            const uintptr_t *pair = &due->pairs.words[due->head];
-            due->head += 2;
-            *object = pair[0];
-            if (*object) return (const gc_finalizer *)pair[1];
-        }
+        if (due->head == due->pairs.count) continue;
+        const uintptr_t *pair = &due->pairs.words[due->head];
+        due->head += 2;
+        *object = pair[0];
+        return (const gc_finalizer *)pair[1];
     }
     return NULL;
 }
@@ -1119,8 +1122,9 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     gc__finalizing **link = &all->running;
     while (*link != record) link = &(*link)->next;
     *link = record->next;
+    bool idle = !all->running && !gc__due_count(&all->due[GC__NORMAL]) && !gc__due_count(&all->due[GC__CRITICAL]);
     gc__lock_release(&all->lock);
-    gc__finalizers_notify(all);
+    if (idle) gc__finalizers_notify(all); /* waking costs more than most finalizers; nobody sleeps while one is due */
 }
 
 /* Runs one, if one is due. */

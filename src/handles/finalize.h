@@ -15,21 +15,15 @@ struct gc__finalizing {
     bool reported;
 };
 
-GC__FN void gc__finalizers_notify(gc__finalizers *all) {
-    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
-    gc__os_wake(&all->event);
-}
-
 /* Takes the next pair: normal ones first. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     for (int i = 0; i < 2; i++) {
         gc__due *due = &all->due[i];
-        while (due->head < due->pairs.count) {
-            const uintptr_t *pair = &due->pairs.words[due->head];
-            due->head += 2;
-            *object = pair[0];
-            if (*object) return (const gc_finalizer *)pair[1];
-        }
+        if (due->head == due->pairs.count) continue;
+        const uintptr_t *pair = &due->pairs.words[due->head];
+        due->head += 2;
+        *object = pair[0];
+        return (const gc_finalizer *)pair[1];
     }
     return NULL;
 }
@@ -39,8 +33,9 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     gc__finalizing **link = &all->running;
     while (*link != record) link = &(*link)->next;
     *link = record->next;
+    bool idle = !all->running && !gc__due_count(&all->due[GC__NORMAL]) && !gc__due_count(&all->due[GC__CRITICAL]);
     gc__lock_release(&all->lock);
-    gc__finalizers_notify(all);
+    if (idle) gc__finalizers_notify(all); /* waking costs more than most finalizers; nobody sleeps while one is due */
 }
 
 /* Runs one, if one is due. */

@@ -19,11 +19,13 @@ struct gc_finalizer {
     bool (*is_suppressed)(const void *object);
 };
 
-/* Has `finalizer` run when object is found dead; in place of the one it has, if any. The owning thread, cooperative mode;
-   never collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+/* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
+   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
+   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer back, also where it is queued already. Returns false if there was none. Searches from the youngest:
-   the time grows with the number of younger objects that have one. Never collects. Source: GC.SuppressFinalize. */
+/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
+   Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
+   Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
 /* Runs up to `most` of the queued finalizers on the calling thread; returns how many. Cooperative mode; may collect. */

@@ -2,7 +2,7 @@
 
    registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object is
    younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
-   queues of such pairs, normal and critical; their objects are roots. A pair whose object is 0 was suppressed.
+   queues of such pairs, normal and critical; their objects are roots.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
    no collection needs memory for them, and none is ever dropped.
@@ -79,25 +79,28 @@ GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object
     return list->count;
 }
 
+/* Takes it out. Returns where it was, or SIZE_MAX. */
+GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
+    size_t at = gc__pair_find(list, from, object);
+    if (at == list->count) return SIZE_MAX;
+    memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
+    list->count -= 2;
+    return at;
+}
+
+GC__FN void gc__finalizers_notify(gc__finalizers *all) {
+    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&all->event);
+}
+
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
-    gc__words *list = &all->registered;
-    size_t at = gc__pair_find(list, 0, object);
-    if (at < list->count) {
-        memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
-        list->count -= 2;
-        for (int g = 0; g < 2; g++)
-            if (all->start[g] > at) all->start[g] -= 2;
-        return true;
-    }
-    for (int i = 0; i < 2; i++) {
-        gc__due *due = &all->due[i];
-        at = gc__pair_find(&due->pairs, due->head, object);
-        if (at < due->pairs.count) {
-            due->pairs.words[at] = 0;
-            return true;
-        }
-    }
-    return false;
+    size_t at = gc__pair_remove(&all->registered, 0, object);
+    for (int g = 0; at != SIZE_MAX && g < 2; g++)
+        if (all->start[g] > at) all->start[g] -= 2;
+    if (at != SIZE_MAX) return true;
+    for (int i = 0; at == SIZE_MAX && i < 2; i++) at = gc__pair_remove(&all->due[i].pairs, all->due[i].head, object);
+    if (at != SIZE_MAX) gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
+    return at != SIZE_MAX;
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
@@ -118,7 +121,6 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
         return GC_ERROR_MISUSE;
     }
     if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
-    gc_suppress_finalizer(thread, object);
     gc__finalizer_add(heap, object, finalizer);
     return GC_OK;
 }

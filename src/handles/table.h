@@ -100,9 +100,10 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
-    gc__handle_segment *segment =
-        (gc__handle_segment *)aligned_alloc(GC__HANDLE_SEGMENT_BYTES, GC__HANDLE_SEGMENT_BYTES);
-    if (!segment) return false;
+    void *memory;
+    /* Not all of GC__HANDLE_SEGMENT_BYTES: with malloc's own word the next segment would not fit right behind. */
+    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
+    gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
     memset(segment->kinds, GC_HANDLE_KINDS, sizeof segment->kinds);
     segment->heap = heap;
@@ -137,7 +138,7 @@ GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle
 /* The calling thread's caches, if it may use them. */
 GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
-    GC_ASSERT(!heap->collecting || !gc__heap_is_locked(heap),
+    GC_ASSERT(!gc__heap_is_locked(heap) || !heap->collecting,
               "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
     return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
 }
@@ -195,6 +196,16 @@ GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_seg
     return false;
 }
 
+/* The same for a handle that must be of the heap. */
+GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller, gc__handle_segment **segment,
+                               size_t *index) {
+    if (!gc__handle_find(handle, caller, segment, index)) return false;
+    if (GC__LIKELY((*segment)->heap == heap)) return true;
+    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return false;
+}
+
 /* The same for a handle that must be of the kind. */
 GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
                                       gc__handle_segment **segment, size_t *index) {
@@ -209,7 +220,7 @@ GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_duplicate");
     gc__handle_segment *segment;
     size_t index;
-    if (!gc__handle_find(handle, "gc_handle_duplicate", &segment, &index)) return NULL;
+    if (!gc__handle_find_in(heap, handle, "gc_handle_duplicate", &segment, &index)) return NULL;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
     return gc__handle_make(heap, kind, (uintptr_t)gc_handle_get(handle), extra);
@@ -226,9 +237,7 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_destroy");
     gc__handle_segment *segment;
     size_t index;
-    if (!handle || !gc__handle_find(handle, "gc_handle_destroy", &segment, &index)) return;
-    GC_ASSERT(segment->heap == heap, "gc_handle_destroy: the handle %p belongs to another heap", (void *)handle);
-    heap = segment->heap;
+    if (!handle || !gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles.free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
@@ -334,22 +343,16 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
     gc__world_resume(heap);
 }
 
-typedef struct gc__handle_counter {
-    gc_handle_kind kind;
-    size_t count;
-} gc__handle_counter;
-
-GC__FN bool gc__handle_count_one(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
-    gc__handle_counter *counter = (gc__handle_counter *)context;
-    (void)handle, (void)object, (void)extra;
-    counter->count += kind == counter->kind;
-    return true;
-}
-
+/* Cooperative threads may be at work in their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
-    gc__handle_counter counter = {kind, 0};
-    gc_handle_walk(heap, gc__handle_count_one, &counter);
-    return counter.count;
+    size_t count = 0;
+    gc__lock_take(&heap->handles.lock);
+    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+        for (size_t i = 0; i < GC__HANDLE_PLACES; i++)
+            count += gc__handle_kind(segment, i) == kind &&
+                     !(__atomic_load_n(&segment->places[i], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
+    gc__lock_release(&heap->handles.lock);
+    return count;
 }
 
 GC__SEAM void gc__handles_free_all(gc_heap *heap) {
