@@ -12,7 +12,7 @@ static int note_count;        /* atomic */
 
 static inline void note_value(uint64_t value) {
     int at = __atomic_fetch_add(&note_count, 1, __ATOMIC_SEQ_CST);
-    if (at < NOTES) notes[at] = value;
+    if (at < NOTES) __atomic_store_n(&notes[at], value, __ATOMIC_SEQ_CST);
 }
 static inline int noted(void) { return __atomic_load_n(&note_count, __ATOMIC_SEQ_CST); }
 static inline void forget_notes(void) { __atomic_store_n(&note_count, 0, __ATOMIC_SEQ_CST); }
