@@ -885,6 +885,8 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Instead of joining it: it may never end. */
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
@@ -1036,6 +1038,7 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
 static pthread_key_t gc__os_end_key;
 static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
@@ -1202,6 +1205,8 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Instead of joining it: it may never end. */
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 

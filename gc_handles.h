@@ -284,7 +284,8 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 
    Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Everybody
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
+   thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
    else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
    handles are done. */
 
@@ -521,14 +522,14 @@ GC_API void *gc_handle_get(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
-    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
-    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)object);
     return GC_OK;
 }
@@ -548,7 +549,7 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE) : NULL;
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
@@ -556,7 +557,7 @@ GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
     if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELAXED);
+    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)dependent);
     return GC_OK;
 }
@@ -1283,8 +1284,10 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
     gc__finalizers_notify(all);
-    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms)))
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms))) {
+        gc__os_thread_abandon(&all->thread);
         return false;
+    }
     gc__os_thread_join(&all->thread);
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
     return true;

@@ -8,14 +8,26 @@
 
 enum { NOTES = 256 };
 static uint64_t notes[NOTES]; /* the values of the objects, in the order in which their finalizers ran */
-static int note_count;        /* atomic */
+static int note_count;
+static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
 
 static inline void note_value(uint64_t value) {
-    int at = __atomic_fetch_add(&note_count, 1, __ATOMIC_SEQ_CST);
-    if (at < NOTES) __atomic_store_n(&notes[at], value, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&notes_lock);
+    if (note_count < NOTES) notes[note_count] = value;
+    note_count++;
+    pthread_mutex_unlock(&notes_lock);
 }
-static inline int noted(void) { return __atomic_load_n(&note_count, __ATOMIC_SEQ_CST); }
-static inline void forget_notes(void) { __atomic_store_n(&note_count, 0, __ATOMIC_SEQ_CST); }
+static inline int noted(void) {
+    pthread_mutex_lock(&notes_lock);
+    int count = note_count;
+    pthread_mutex_unlock(&notes_lock);
+    return count;
+}
+static inline void forget_notes(void) {
+    pthread_mutex_lock(&notes_lock);
+    note_count = 0;
+    pthread_mutex_unlock(&notes_lock);
+}
 
 /* The place of a value among the notes; -1: it is not there. */
 static inline int noted_at(uint64_t value) {
