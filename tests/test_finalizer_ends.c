@@ -305,8 +305,10 @@ static void *staying(void *unused) {
     return unused;
 }
 
+static int in_wrong_mode;
 static void allocate_lots(gc_thread *thread, void *object) {
     note(thread, object);
+    in_wrong_mode += gc_get_mode(thread) != GC_COOPERATIVE;
     for (int i = 0; i < 2000; i++) gc_new(thread, &node_type);
     gc_collect(gc_thread_heap(thread), 2, GC_COLLECT_COMPACTING);
 }
@@ -323,6 +325,7 @@ static void ended_beside_others(void) {
     gc_set_mode(gc, GC_PREEMPTIVE);
     end();
     is(noted(), 4, "ended in preemptive mode, with another thread in native code");
+    is(in_wrong_mode, 0, "finalizers run in cooperative mode");
     enter_stage(2);
     pthread_join(thread, NULL);
 }
@@ -358,7 +361,9 @@ static void ended_with_more(void) {
     for (int i = 0; i < 2; i++) {
         collects = i == 1;
         forget_notes(), forget_warnings();
-        begin(&options), new_with(1, &always), new_with(1, &always), new_with(2, &critical), end();
+        begin(&options), new_with(1, &always), new_with(1, &always), new_with(2, &critical);
+        if (collects) gc_handle_create(heap, GC_HANDLE_STRONG, new_final(3)), gc_collect(heap, 0, 0);
+        end();
         ok(noted() < 1000, "not for ever: %d", noted());
         ok(noted_at(2) >= 0, "critical ones run all the same");
         has(warnings, "keep registering others", "with a warning");
@@ -409,6 +414,28 @@ static void out_of_space(void *how) {
     _exit((uint64_t)noted() == count ? 0 : 7);
 }
 
+/* What comes and goes takes no more space. */
+static void steady(void *how) {
+    begin(NULL);
+    uint64_t wrong = 0, ran = 0;
+    node *n = new_final(0);
+    GC_ROOTS(gc, n);
+    full();
+    limit_space(1 << 20);
+    for (int i = 0; i < 300000; i++) {
+        if (how) {
+            wrong += gc_register_finalizer(gc, n, i % 2 ? &plain : &critical) != GC_OK;
+            if (i % 3 == 0) gc_suppress_finalizer(gc, n);
+            continue;
+        }
+        wrong += !new_final(1);
+        if (i % 1000) continue;
+        gc_collect(heap, 0, 0);
+        ran += gc_run_finalizers(gc, SIZE_MAX);
+    }
+    _exit(wrong != 0 || ran != (how ? 0 : 299001));
+}
+
 static void no_space(void) {
     static char output[4000];
     if (HAS_SANITIZER) {
@@ -420,6 +447,7 @@ static void no_space(void) {
         is(status, 0, "without memory for more finalizers, %s, making them fails, and none is lost", how ? "by hand" : "by type");
         has(output, "one more finalizer", "with a message that says so");
         diag("%s", output);
+        is(tap_child(steady, how ? &stage : NULL, output, sizeof output), 0, "finalizers that come and go need no more");
     }
 }
 

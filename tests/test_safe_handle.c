@@ -8,9 +8,12 @@
 enum { CLOSED = 1, DISPOSED = 2, ONE = 4, INVALID = -1, VALUES = 2048 };
 static int released[VALUES]; /* atomic; by value */
 static bool release_ok = true;
-static gc_mode asked_in = GC_COOPERATIVE; /* the last mode in which a handle was asked whether it is invalid */
+static gc_mode released_in = GC_PREEMPTIVE;
+static gc_mode asked_in = GC_COOPERATIVE; /* whether it is invalid */
 
 static bool count_release(intptr_t value) {
+    gc_thread *self = heap ? gc_thread_current(heap) : NULL;
+    if (self && gc_get_mode(self) != GC_PREEMPTIVE) __atomic_store_n(&released_in, GC_COOPERATIVE, __ATOMIC_SEQ_CST);
     if (value >= 0 && value < VALUES) __atomic_fetch_add(&released[value], 1, __ATOMIC_SEQ_CST);
     errno = 99;
     return release_ok;
@@ -433,5 +436,6 @@ int main(void) {
     run(held_by_the_call, (gc_options){.stress = GC_STRESS_ALLOCATION});
     run(disposed_elsewhere, (gc_options){0});
     begin(&(gc_options){.nursery_bytes = 64 << 10}), anything_at_once(), end();
+    is(released_in, GC_PREEMPTIVE, "all releases were in preemptive mode");
     return done();
 }

@@ -43,7 +43,6 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
 GC__FN bool gc__finalizer_run(gc_thread *thread) {
     gc__finalizers *all = &thread->heap->finalizers;
     uintptr_t object = 0;
-    GC_ROOTS(thread, object);
     gc__lock_take(&all->lock);
     const gc_finalizer *finalizer = gc__due_take(all, &object);
     gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
@@ -255,7 +254,6 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
     gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
     gc__finalizers_run_all(thread);
     gc_set_mode(thread, former);
-    if (!self) gc_thread_detach(thread);
     return true;
 }
 

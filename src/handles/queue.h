@@ -147,13 +147,11 @@ GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
     all->registered.count = from;
 }
 
-/* Puts back the pairs whose objects live on in `generation`; in an older one, if it is the oldest that was condemned + 1. */
-GC__FN void gc__finalizers_put(gc__finalizers *all, int generation, int most) {
+/* Puts back the pairs whose objects live on in `generation`. */
+GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i];
-        if (!object) continue;
-        int of = gc__region_of(object)->target;
-        if ((of < most ? of : most) != generation) continue;
+        if (!object || gc__region_of(object)->target != generation) continue;
         gc__pair_push(&all->registered, object, all->moving.words[i + 1]);
     }
 }
@@ -176,7 +174,7 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
     }
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
-        gc__finalizers_put(all, g, generation < 2 ? generation + 1 : 2);
+        gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */
     }
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
