@@ -779,13 +779,11 @@ GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
     all->registered.count = from;
 }
 
-/* Puts back the pairs whose objects live on in `generation`; in an older one, if it is the oldest that was condemned + 1. */
-GC__FN void gc__finalizers_put(gc__finalizers *all, int generation, int most) {
+/* Puts back the pairs whose objects live on in `generation`. */
+GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i];
-        if (!object) continue;
-        int of = gc__region_of(object)->target;
-        if ((of < most ? of : most) != generation) continue;
+        if (!object || gc__region_of(object)->target != generation) continue;
         gc__pair_push(&all->registered, object, all->moving.words[i + 1]);
     }
 }
@@ -808,7 +806,7 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
     }
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
-        gc__finalizers_put(all, g, generation < 2 ? generation + 1 : 2);
+        gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */
     }
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
@@ -1127,7 +1125,6 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
 GC__FN bool gc__finalizer_run(gc_thread *thread) {
     gc__finalizers *all = &thread->heap->finalizers;
     uintptr_t object = 0;
-    GC_ROOTS(thread, object);
     gc__lock_take(&all->lock);
     const gc_finalizer *finalizer = gc__due_take(all, &object);
     gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
@@ -1339,7 +1336,6 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
     gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
     gc__finalizers_run_all(thread);
     gc_set_mode(thread, former);
-    if (!self) gc_thread_detach(thread);
     return true;
 }
 
@@ -1450,11 +1446,10 @@ GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
     gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
 }
 
-/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it; not owned. */
+/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it. */
 GC__FN bool gc__safe_is_suppressed(const void *object) {
     const gc_safe_handle *handle = (const gc_safe_handle *)object;
-    return !handle->owned ||
-           (__atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED));
+    return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);
 }
 
 static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};

@@ -124,8 +124,10 @@ static int recycled;
 static void *closing(void *how) {
     gc_thread *me = gc_thread_attach(heap);
     await_stage(me, 1);
-    if (how) gc_safe_handle_dispose(me, gc_handle_get(shared));
-    else close(((raw_file *)gc_handle_get(shared))->fd);
+    if (how)
+        gc_safe_handle_dispose(me, gc_handle_get(shared));
+    else
+        close(((raw_file *)gc_handle_get(shared))->fd);
     recycled = any_file("secret"); /* the system gives the lowest number that is free */
     gc_thread_detach(me);
     enter_stage(2);
@@ -147,7 +149,8 @@ static void claim_3_handle_recycling(void) {
         read_line(fd);
         pthread_join(thread, NULL);
     }
-    ok(recycled == fd && strcmp(line, "secret") == 0, "3: a raw handle that another thread closes becomes another file's");
+    ok(recycled == fd && strcmp(line, "secret") == 0,
+       "3: a raw handle that another thread closes becomes another file's");
     close(recycled);
 
     enter_stage(0);
@@ -228,8 +231,10 @@ static void claim_5_critical_finalizers(void) {
         ok(!is_open(ends[1]), "5: the handle is closed, %s", at_end ? "at the heap's end" : "by a collection");
         memset(text, 0, sizeof text);
         ssize_t count = read(ends[0], text, sizeof text - 1);
-        if (at_end < 2) ok(flushed == 7 && count == 7 && !strcmp(text, "flushed"), "5: the stream's finalizer could still write");
-        else ok(flushed == 0 && count == 0, "5: also where normal finalizers are not wanted");
+        if (at_end < 2)
+            ok(flushed == 7 && count == 7 && !strcmp(text, "flushed"), "5: the stream's finalizer could still write");
+        else
+            ok(flushed == 0 && count == 0, "5: also where normal finalizers are not wanted");
         close(ends[0]);
     }
 }
@@ -241,7 +246,8 @@ static void claim_6_owned_or_not(void) {
         GC_ROOTS(gc, borrowed);
         owned = file_new(gc, number, true);
     }
-    is(gc_safe_handle_dispose(gc, borrowed.safe), GC_OK, "6: a handle that does not own is disposed like one that does,");
+    is(gc_safe_handle_dispose(gc, borrowed.safe), GC_OK,
+       "6: a handle that does not own is disposed like one that does,");
     is(gc_safe_handle_dispose(gc, owned.safe), GC_OK, "6: without knowing which it is");
     ok(gc_safe_handle_is_closed(borrowed.safe) && is_open(fd), "6: what it does not own stays open");
     ok(!is_open(number), "6: what it owns is closed");

@@ -407,7 +407,8 @@ static void out_of_space(void *how) {
     for (int i = 0; i < 3; i++) full();
     if (gc_finalizers_pending(heap) != count) _exit(5);
     gc_run_finalizers(gc, SIZE_MAX);
-    printf("%llu made, %llu failed, %d ran: %s\n", (unsigned long long)count, (unsigned long long)failed, noted(), gc_last_message());
+    printf("%llu made, %llu failed, %d ran: %s\n", (unsigned long long)count, (unsigned long long)failed, noted(),
+           gc_last_message());
     fflush(stdout);
     if ((uint64_t)noted() != count || !failed) _exit(6);
     end();
@@ -444,10 +445,12 @@ static void no_space(void) {
     }
     for (int how = BY_TYPE; how <= BY_HAND; how++) {
         int status = tap_child(out_of_space, how ? &stage : NULL, output, sizeof output);
-        is(status, 0, "without memory for more finalizers, %s, making them fails, and none is lost", how ? "by hand" : "by type");
+        is(status, 0, "without memory for more finalizers, %s, making them fails, and none is lost",
+           how ? "by hand" : "by type");
         has(output, "one more finalizer", "with a message that says so");
         diag("%s", output);
-        is(tap_child(steady, how ? &stage : NULL, output, sizeof output), 0, "finalizers that come and go need no more");
+        is(tap_child(steady, how ? &stage : NULL, output, sizeof output), 0,
+           "finalizers that come and go need no more");
     }
 }
 
@@ -478,7 +481,8 @@ static void full_heap(void) {
 static void suspend(void *host) { (void)host; }
 
 static void own_suspension(void) {
-    is(gc_finalizer_thread_start(heap), GC_ERROR_OPTION, "a host that stops its threads itself gets no thread that it does not know");
+    is(gc_finalizer_thread_start(heap), GC_ERROR_OPTION,
+       "a host that stops its threads itself gets no thread that it does not know");
     forget_notes();
     new_final(1), full();
     ok(gc_wait_for_finalizers(gc, 10000) && noted() == 1, "but runs finalizers");
@@ -506,7 +510,8 @@ int main(void) {
     ended_by_a_stranger(true);
     ended_beside_others();
     ended_with_more();
-    for (size_t regions = 8; regions < 20; regions += 5) begin(&(gc_options){.heap_bytes_max = regions * GC_REGION_BYTES}), full_heap(), end();
+    for (size_t regions = 8; regions < 20; regions += 5)
+        begin(&(gc_options){.heap_bytes_max = regions * GC_REGION_BYTES}), full_heap(), end();
     run(own_suspension, (gc_options){.suspend = suspend, .restart = suspend});
     return done();
 }

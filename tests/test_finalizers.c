@@ -10,8 +10,12 @@ typedef struct leaf {
 } leaf;
 
 static void note_leaf(gc_thread *thread, void *object) { (void)thread, note_value(((const leaf *)object)->value); }
-static void note_length(gc_thread *thread, void *object) { (void)thread, note_value(((const gc_array *)object)->length); }
-static void note_left(gc_thread *thread, void *object) { (void)thread, note_value(((const node *)object)->left->value); }
+static void note_length(gc_thread *thread, void *object) {
+    (void)thread, note_value(((const gc_array *)object)->length);
+}
+static void note_left(gc_thread *thread, void *object) {
+    (void)thread, note_value(((const node *)object)->left->value);
+}
 static void note_item(gc_thread *thread, void *object) {
     const vector *v = object;
     (void)thread, note_value(((const node *)v->items[v->header.length - 1])->value);
@@ -21,7 +25,8 @@ static const gc_finalizer leaf_final = {note_leaf, false, NULL}, length_final = 
                           left_final = {note_left, false, NULL}, item_final = {note_item, false, NULL};
 static const gc_type leaf_type = GC_TYPE_LEAF_FINALIZED(leaf, leaf_final);
 static const gc_type left_type = GC_TYPE_FINALIZED(node, left_final, left);
-static const gc_type vector_final_type = {"vector", sizeof(vector), sizeof(void *), 0, 0, 1, 0, NULL, &item_final, GC_NO_NAMES};
+static const gc_type vector_final_type = {"vector", sizeof(vector), sizeof(void *), 0,          0, 1,
+                                          0,        NULL,           &item_final,    GC_NO_NAMES};
 static const gc_type bytes_final_type = {"bytes", sizeof(bytes), 1, 0, 0, 0, 0, NULL, &length_final, GC_NO_NAMES};
 
 static void types(void) {
@@ -142,7 +147,8 @@ static const gc_finalizer saving_again = {save_again, false, NULL};
 static void resurrection(void) {
     forget_notes();
     saved = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
-    gc_handle brief = gc_handle_create(heap, GC_HANDLE_WEAK, NULL), lasting = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL);
+    gc_handle brief = gc_handle_create(heap, GC_HANDLE_WEAK, NULL),
+              lasting = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL);
     {
         node *n = new_with(1, &saving_again), *inner = NULL;
         GC_ROOTS(gc, n, inner);
@@ -183,7 +189,8 @@ static void order(void) {
     new_with(4, &critical), full();
     new_with(3, &plain), full();
     gc_run_finalizers(gc, 100);
-    ok(noted() == 4 && notes[0] == 1 && notes[1] == 3 && notes[2] == 2 && notes[3] == 4, "and before those that died earlier");
+    ok(noted() == 4 && notes[0] == 1 && notes[1] == 3 && notes[2] == 2 && notes[3] == 4,
+       "and before those that died earlier");
     forget_notes();
     new_with(6, &critical), new_with(5, &plain), full();
     is(gc_run_finalizers(gc, 1), 1, "one");
@@ -272,7 +279,8 @@ static void random_step(vector *keep, uint64_t *next) {
         if (n) model[value].registered = false;
         break;
     case 1:
-        if (n && gc_register_finalizer(gc, n, bits >> 30 & 1 ? &model_plain : &model_critical) == GC_OK) model[value].registered = true;
+        if (n && gc_register_finalizer(gc, n, bits >> 30 & 1 ? &model_plain : &model_critical) == GC_OK)
+            model[value].registered = true;
         break;
     case 2:
         if (n) model[value].dropped = true;
@@ -431,7 +439,8 @@ static void busy_on_thread(void) {
 static void misuse(void *object) {
     begin(NULL);
     node *n = new_node(1);
-    is(gc_register_finalizer(gc, object ? object : n, object ? &plain : NULL), GC_ERROR_MISUSE, "refused: %s", gc_last_message());
+    is(gc_register_finalizer(gc, object ? object : n, object ? &plain : NULL), GC_ERROR_MISUSE, "refused: %s",
+       gc_last_message());
     end();
 }
 
@@ -465,7 +474,10 @@ static void many(void) {
 }
 
 int main(void) {
-    const gc_options kinds[] = {{0}, {.non_moving = true}, {.non_generational = true}, {.stress = GC_STRESS_ALLOCATION},
+    const gc_options kinds[] = {{0},
+                                {.non_moving = true},
+                                {.non_generational = true},
+                                {.stress = GC_STRESS_ALLOCATION},
                                 {.test_small_mark_stack = true}};
     for (int i = 0; i < 5; i++) {
         diag("options %d", i);

@@ -14,7 +14,7 @@ static gc_mode asked_in = GC_COOPERATIVE; /* whether it is invalid */
 static bool count_release(intptr_t value) {
     gc_thread *self = heap ? gc_thread_current(heap) : NULL;
     if (self && gc_get_mode(self) != GC_PREEMPTIVE) __atomic_store_n(&released_in, GC_COOPERATIVE, __ATOMIC_SEQ_CST);
-    if (value >= 0 && value < VALUES) __atomic_fetch_add(&released[value], 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&released[value == INVALID ? VALUES - 1 : value], 1, __ATOMIC_SEQ_CST);
     errno = 99;
     return release_ok;
 }
@@ -47,21 +47,30 @@ static outcome expected(operation op, uint32_t state, bool owned, bool valid) {
     bool dispose = op == DISPOSE || op == FINALIZE;
     switch (op) {
     case ADD_REF:
-        if (closed) o.result = GC_ERROR_DISPOSED;
-        else o.success = true, o.state = state + ONE;
+        if (closed)
+            o.result = GC_ERROR_DISPOSED;
+        else
+            o.success = true, o.state = state + ONE;
         return o;
     case FINALIZE:
         if (!owned || closed || disposed) return o; /* suppressed */
         break;
     case RELEASE:
-    case DISPOSE: break;
-    case SET_INVALID: o.state = state | CLOSED; return o;
-    case SET:
-        if (closed) o.result = GC_ERROR_DISPOSED;
-        else if (disposed || count != 1) o.result = GC_ERROR_MISUSE;
-        else o.changed = true;
+    case DISPOSE:
+        break;
+    case SET_INVALID:
+        o.state = state | CLOSED;
         return o;
-    case OPERATIONS: break;
+    case SET:
+        if (closed)
+            o.result = GC_ERROR_DISPOSED;
+        else if (disposed || count != 1)
+            o.result = GC_ERROR_MISUSE;
+        else
+            o.changed = true;
+        return o;
+    case OPERATIONS:
+        break;
     }
     if (dispose && disposed) return o;
     if (count == 0) {
@@ -81,17 +90,29 @@ static outcome actual(operation op, uint32_t state, bool owned, bool valid) {
     h->state = state;
     forget_releases();
     switch (op) {
-    case ADD_REF: o.result = gc_safe_handle_add_ref(h, &o.success); break;
-    case RELEASE: o.result = gc_safe_handle_release(gc, h); break;
-    case DISPOSE: o.result = gc_safe_handle_dispose(gc, h); break;
-    case SET_INVALID: o.result = gc_safe_handle_set_invalid(gc, h); break;
-    case SET: o.result = gc_safe_handle_set(h, 2); break;
+    case ADD_REF:
+        o.result = gc_safe_handle_add_ref(h, &o.success);
+        break;
+    case RELEASE:
+        o.result = gc_safe_handle_release(gc, h);
+        break;
+    case DISPOSE:
+        o.result = gc_safe_handle_dispose(gc, h);
+        break;
+    case SET_INVALID:
+        o.result = gc_safe_handle_set_invalid(gc, h);
+        break;
+    case SET:
+        o.result = gc_safe_handle_set(h, 2);
+        break;
     case FINALIZE:
         h = NULL, full();
+        if (gc_finalizers_pending(heap) != (owned && !(state & (CLOSED | DISPOSED)))) o.result = GC_ERROR_MISUSE;
         gc_run_finalizers(gc, 10);
         h = gc_handle_get(weak);
         break;
-    case OPERATIONS: break;
+    case OPERATIONS:
+        break;
     }
     o.state = h ? h->state : state;
     o.changed = h && h->value == 2;
@@ -112,8 +133,8 @@ static void transitions(void) {
                     want.success == got.success && want.changed == got.changed)
                     continue;
                 wrong++;
-                diag("%s in state %#x: result %d for %d, state %#x for %#x, releases %d for %d", names[op], state, got.result,
-                     want.result, got.state, want.state, got.releases, want.releases);
+                diag("%s in state %#x: result %d for %d, state %#x for %#x, releases %d for %d", names[op], state,
+                     got.result, want.result, got.state, want.state, got.releases, want.releases);
             }
             is(wrong, 0, "%s, %s, %s: as the model says in all states", names[op], owned ? "owned" : "not owned",
                valid ? "valid" : "invalid");
@@ -155,8 +176,10 @@ static void texts(void) {
     is(gc_safe_handle_set(NULL, 1), GC_ERROR_ARGUMENT, "NULL: set");
     has(gc_last_message(), "gc_safe_handle_set: the safe handle is NULL", "says set");
     is(gc_safe_handle_dispose(gc, NULL), GC_OK, "NULL: dispose does nothing");
-    ok(gc_invalid_if_minus_one(-1) && !gc_invalid_if_minus_one(0) && gc_invalid_if_zero(0) && !gc_invalid_if_zero(-1), "predicates");
-    ok(gc_invalid_if_zero_or_minus_one(0) && gc_invalid_if_zero_or_minus_one(-1) && !gc_invalid_if_zero_or_minus_one(1), "both");
+    ok(gc_invalid_if_minus_one(-1) && !gc_invalid_if_minus_one(0) && gc_invalid_if_zero(0) && !gc_invalid_if_zero(-1),
+       "predicates");
+    ok(gc_invalid_if_zero_or_minus_one(0) && gc_invalid_if_zero_or_minus_one(-1) && !gc_invalid_if_zero_or_minus_one(1),
+       "both");
 }
 
 /* errno, and releases that fail. */
@@ -347,7 +370,7 @@ static int next_value, used_closed, invalidated[VALUES]; /* atomic */
 
 static gc_safe_handle *renewed(gc_thread *me) {
     int value = __atomic_fetch_add(&next_value, 1, __ATOMIC_SEQ_CST);
-    return value < VALUES ? counted_new(me, value, true).safe : NULL;
+    return value < VALUES - 1 ? counted_new(me, value, true).safe : NULL;
 }
 
 static void use(gc_thread *me, gc_safe_handle *h) {
@@ -395,6 +418,34 @@ static void *doing(void *argument) {
     return NULL;
 }
 
+/* As many changes of one state word as four threads can make. */
+static void *counting(void *unused) {
+    gc_thread *me = gc_thread_attach(heap);
+    for (int i = 0; i < 50000; i++) {
+        bool success = false;
+        gc_safe_handle *h = gc_handle_get(shared);
+        gc_safe_handle_add_ref(h, &success);
+        gc_safepoint(me);
+        gc_safe_handle_release(me, gc_handle_get(shared));
+    }
+    gc_thread_detach(me);
+    return unused;
+}
+
+static void counted_by_many(void) {
+    pthread_t threads[THREADS];
+    forget_releases();
+    shared = gc_handle_create(heap, GC_HANDLE_STRONG, counted_new(gc, 12, true).safe);
+    {
+        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, counting, NULL);
+        for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    }
+    const gc_safe_handle *h = gc_handle_get(shared);
+    is(h->state, ONE, "the users of four threads come and go: one is left");
+    is(releases(12), 0, "and it is open");
+}
+
 static void anything_at_once(void) {
     pthread_t threads[THREADS];
     forget_releases();
@@ -413,7 +464,7 @@ static void anything_at_once(void) {
     for (int i = 0; i < SHARED; i++) gc_handle_destroy(heap, table[i]);
     full();
     ok(gc_wait_for_finalizers(gc, 60000), "all handles are gone");
-    int made = next_value < VALUES ? next_value : VALUES, never = 0, twice = 0, after = 0;
+    int made = next_value < VALUES - 1 ? next_value : VALUES - 1, never = 0, twice = 0, after = 0;
     for (int i = 0; i < made; i++) {
         never += released[i] == 0 && !invalidated[i];
         twice += released[i] > 1;
@@ -436,6 +487,7 @@ int main(void) {
     run(held_by_the_call, (gc_options){.stress = GC_STRESS_ALLOCATION});
     run(disposed_elsewhere, (gc_options){0});
     begin(&(gc_options){.nursery_bytes = 64 << 10}), anything_at_once(), end();
+    run(counted_by_many, (gc_options){0});
     is(released_in, GC_PREEMPTIVE, "all releases were in preemptive mode");
     return done();
 }

@@ -43,9 +43,7 @@ out:
 static inline int calls(gc_thread *gc, door d, window w) {
     int wrong = 0;
     GC_ROOTS(gc, d, w);
-    GC_NATIVE_CALL(gc, d.safe, a) {
-        GC_NATIVE_CALL(gc, w.safe, b) errno = (int)(a + b);
-    }
+    GC_NATIVE_CALL(gc, d.safe, a) { GC_NATIVE_CALL(gc, w.safe, b) errno = (int)(a + b); }
     wrong += errno != 30;
     for (int how = 0; how < 4; how++) wrong += leave(gc, d, how) != (how ? how : 10);
     gc_handle_ref ref = {d.safe, 7};
@@ -53,7 +51,8 @@ static inline int calls(gc_thread *gc, door d, window w) {
     GC_NATIVE_CALL_REF(gc, ref, value) raw = value;
     wrong += raw != 7;
     gc_keep_alive(w.safe);
-    wrong += gc_safe_handle_value(d.safe) != 10 || gc_safe_handle_is_closed(d.safe) || gc_safe_handle_is_invalid(d.safe);
+    wrong +=
+        gc_safe_handle_value(d.safe) != 10 || gc_safe_handle_is_closed(d.safe) || gc_safe_handle_is_invalid(d.safe);
     gc_safe_handle_dispose(gc, w.safe);
     return wrong + (closed != 20);
 }
