@@ -43,7 +43,10 @@ out:
 static inline int calls(gc_thread *gc, door d, window w) {
     int wrong = 0;
     GC_ROOTS(gc, d, w);
-    GC_NATIVE_CALL(gc, d.safe, a) { GC_NATIVE_CALL(gc, w.safe, b) errno = (int)(a + b); }
+    GC_NATIVE_CALL(gc, d.safe, a) {
+        errno = 0;
+        GC_NATIVE_CALL(gc, w.safe, b) errno = (int)(a + b);
+    }
     wrong += errno != 30;
     for (int how = 0; how < 4; how++) wrong += leave(gc, d, how) != (how ? how : 10);
     gc_handle_ref ref = {d.safe, 7};
