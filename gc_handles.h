@@ -99,7 +99,8 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
    Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
-/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. Cooperative mode; may collect. */
+/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
+   own finalizer, runs a normal one, critical ones stay queued. Cooperative mode; may collect. */
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
 /* How many are queued or running. Any thread. */
 GC_API size_t gc_finalizers_pending(gc_heap *heap);
@@ -109,7 +110,8 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap);
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
-   thread, and with GC_ERROR_MISUSE if there is one. Any thread; a safe point. */
+   thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
+   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread; a safe point. */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts who uses it, so that it
    is closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's
@@ -186,16 +188,16 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
 }
 
 /* Native calls: the block behind one runs in preemptive mode, with `value` declared as the raw handle and the object that
-   owns it kept. It may be left in any way but longjmp; errno stays what the block left.
+   owns it kept. It may be left in any way but longjmp; break and continue leave the block alone. errno stays what the block
+   left. They nest, in either mode.
        ssize_t n = -1;
        GC_NATIVE_CALL(gc, file.safe, fd) n = read(fd, buffer, bytes);
    GC_NATIVE_CALL references a safe handle meanwhile. Where that fails the block is skipped, and gc_last_result() is
    GC_ERROR_ARGUMENT or GC_ERROR_DISPOSED. Source: marshalling of SafeHandle in P/Invoke. */
-#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(__COUNTER__, gc__native_begin((thread), (safe)), value)
+#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin, safe, value)
 /* For raw handles that an object of the host's own keeps open: HandleRef, {object, raw handle}. It protects from the object's
    finalizer, but not from somebody who closes the handle. Source: HandleRef. */
-#define GC_NATIVE_CALL_REF(thread, ref, value) \
-    GC__NATIVE_CALL(__COUNTER__, gc__native_begin_ref((thread), (ref)), value)
+#define GC_NATIVE_CALL_REF(thread, ref, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin_ref, ref, value)
 
 typedef struct gc_handle_ref {
     void *object;
@@ -203,8 +205,8 @@ typedef struct gc_handle_ref {
 } gc_handle_ref;
 
 typedef enum gc__native_state {
-    GC__NATIVE_SKIPPED,
     GC__NATIVE_NEW,
+    GC__NATIVE_SKIPPED,
     GC__NATIVE_ENTERED,
     GC__NATIVE_DONE
 } gc__native_state;
@@ -215,42 +217,48 @@ typedef struct gc__native_scope {
     void *slot;   /* its address */
     intptr_t value;
     gc_frame frame;
-    gc__mode_scope mode;
+    gc__mode_scope outer, inner; /* cooperative, so that the object can be looked at; then preemptive */
     bool counted;
     gc__native_state state;
 } gc__native_scope;
 
-#define GC__NATIVE_CALL(id, begin, value) GC__NATIVE_CALL_AS(GC__NAME(gc__native, id), begin, value)
-#define GC__NATIVE_CALL_AS(scope, begin, value_)                                                               \
-    for (gc__native_scope scope __attribute__((cleanup(gc__native_leave))) = begin; gc__native_enter(&scope);) \
+#define GC__NATIVE_CALL(id, thread, begin, from, value) \
+    GC__NATIVE_CALL_AS(GC__NAME(gc__native, id), thread, begin, from, value)
+/* The object is asked for when the mode is cooperative, once. */
+#define GC__NATIVE_CALL_AS(scope, thread, begin, from, value_)                                        \
+    for (gc__native_scope scope __attribute__((cleanup(gc__native_leave))) = gc__native_open(thread); \
+         scope.state == GC__NATIVE_NEW && begin(&scope, (from)) && gc__native_enter(&scope);)         \
         for (intptr_t value_ = scope.value; scope.state == GC__NATIVE_ENTERED; scope.state = GC__NATIVE_DONE)
 
 GC_API void gc__native_leave(gc__native_scope *scope);
 GC__EXTERN const gc_frame_site gc__native_site;
 
-static inline gc__native_scope gc__native_begin_ref(gc_thread *thread, gc_handle_ref ref) {
+static inline __attribute__((always_inline)) gc__native_scope gc__native_open(gc_thread *thread) {
     gc__native_scope scope;
     scope.thread = thread;
-    scope.object = ref.object;
-    scope.value = ref.value;
     scope.counted = false;
     scope.state = GC__NATIVE_NEW;
+    scope.outer = gc__mode_enter(thread, GC_COOPERATIVE);
     return scope;
 }
 
-static inline gc__native_scope gc__native_begin(gc_thread *thread, gc_safe_handle *handle) {
-    gc_handle_ref ref = {handle, 0};
-    gc__native_scope scope = gc__native_begin_ref(thread, ref);
-    if (gc_safe_handle_add_ref(handle, &scope.counted) == GC_OK)
-        scope.value = handle->value;
+static inline bool gc__native_begin_ref(gc__native_scope *scope, gc_handle_ref ref) {
+    scope->object = ref.object;
+    scope->value = ref.value;
+    return true;
+}
+
+static inline bool gc__native_begin(gc__native_scope *scope, gc_safe_handle *handle) {
+    scope->object = handle;
+    if (gc_safe_handle_add_ref(handle, &scope->counted) == GC_OK)
+        scope->value = handle->value;
     else
-        scope.state = GC__NATIVE_SKIPPED;
-    return scope;
+        scope->state = GC__NATIVE_SKIPPED;
+    return scope->counted;
 }
 
 /* Inline, so that it is the caller's registers that are saved. */
 static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_scope *scope) {
-    if (scope->state != GC__NATIVE_NEW) return false;
     scope->state = GC__NATIVE_ENTERED;
     scope->slot = &scope->object;
     scope->frame.previous = scope->thread->frames;
@@ -259,7 +267,7 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
     scope->frame.count = 1;
     scope->frame.slots = &scope->slot;
     scope->thread->frames = &scope->frame;
-    scope->mode = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
+    scope->inner = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
     return true;
 }
 
@@ -278,7 +286,8 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 
    Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Everybody
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
+   thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
    else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
    handles are done. */
 
@@ -528,14 +537,14 @@ GC_API void *gc_handle_get(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
-    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
-    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)object);
     return GC_OK;
 }
@@ -555,7 +564,7 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE) : NULL;
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
@@ -563,7 +572,7 @@ GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
     if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELAXED);
+    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)dependent);
     return GC_OK;
 }
@@ -666,9 +675,10 @@ GC__FN void gc__due_compact(gc__due *due) {
     due->head = 0;
 }
 
-GC__FN void gc__due_push(gc__due *due, uintptr_t object, uintptr_t finalizer) {
-    due->pairs.words[due->pairs.count++] = object;
-    due->pairs.words[due->pairs.count++] = finalizer;
+/* There is room. */
+GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer) {
+    list->words[list->count++] = object;
+    list->words[list->count++] = finalizer;
 }
 
 GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
@@ -697,27 +707,18 @@ GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer 
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     all->promised--;
-    if (object) {
-        gc__words_push(&all->registered, (uintptr_t)object);
-        gc__words_push(&all->registered, (uintptr_t)finalizer);
-    }
+    if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);
     gc__lock_release(&all->lock);
 }
 
-/* The last pair of the object in words[from, count), or `count`. */
-GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
-    for (size_t i = list->count; i > from; i -= 2)
-        if (list->words[i - 2] == object) return i - 2;
-    return list->count;
-}
-
-/* Takes it out. Returns where it was, or SIZE_MAX. */
+/* Removes the last pair of the object in words[from, count); returns where it was, or SIZE_MAX. */
 GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
-    size_t at = gc__pair_find(list, from, object);
-    if (at == list->count) return SIZE_MAX;
-    memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
+    size_t i = list->count;
+    while (i > from && list->words[i - 2] != object) i -= 2;
+    if (i <= from) return SIZE_MAX;
+    memmove(&list->words[i - 2], &list->words[i], (list->count - i) * sizeof(uintptr_t));
     list->count -= 2;
-    return at;
+    return i - 2;
 }
 
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
@@ -781,15 +782,12 @@ GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
     all->registered.count = from;
 }
 
-/* Puts back the pairs whose objects live on in `generation`; in an older one, if it is the oldest that was condemned + 1. */
-GC__FN void gc__finalizers_put(gc__finalizers *all, int generation, int most) {
+/* Puts back the pairs whose objects live on in `generation`. */
+GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i];
-        if (!object) continue;
-        int of = gc__region_of(object)->target;
-        if ((of < most ? of : most) != generation) continue;
-        gc__words_push(&all->registered, object);
-        gc__words_push(&all->registered, all->moving.words[i + 1]);
+        if (!object || gc__region_of(object)->target != generation) continue;
+        gc__pair_push(&all->registered, object, all->moving.words[i + 1]);
     }
 }
 
@@ -807,11 +805,11 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
         uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
         all->moving.words[i] = gc__survivor(object);
         if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
-        gc__due_push(gc__due_of(all, finalizer), object, finalizer);
+        gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
     }
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
-        gc__finalizers_put(all, g, generation < 2 ? generation + 1 : 2);
+        gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */
     }
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
@@ -1101,20 +1099,22 @@ struct gc__finalizing {
     const gc_thread *thread;
     const char *type;
     uint64_t started_ns;
-    bool reported;
+    bool critical, reported;
 };
 
-/* Takes the next pair: normal ones first. Lock held. */
+/* Takes the next pair: critical ones when there is no normal one, nor does any run. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
-    for (int i = 0; i < 2; i++) {
-        gc__due *due = &all->due[i];
-        if (due->head == due->pairs.count) continue;
-        const uintptr_t *pair = &due->pairs.words[due->head];
-        due->head += 2;
-        *object = pair[0];
-        return (const gc_finalizer *)pair[1];
+    gc__due *due = &all->due[GC__NORMAL];
+    if (!gc__due_count(due)) {
+        due = &all->due[GC__CRITICAL];
+        for (const gc__finalizing *record = all->running; record; record = record->next)
+            if (!record->critical) return NULL;
     }
-    return NULL;
+    if (!gc__due_count(due)) return NULL;
+    const uintptr_t *pair = &due->pairs.words[due->head];
+    due->head += 2;
+    *object = pair[0];
+    return (const gc_finalizer *)pair[1];
 }
 
 GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
@@ -1122,20 +1122,24 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     gc__finalizing **link = &all->running;
     while (*link != record) link = &(*link)->next;
     *link = record->next;
-    bool idle = !all->running && !gc__due_count(&all->due[GC__NORMAL]) && !gc__due_count(&all->due[GC__CRITICAL]);
+    bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
+    left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     gc__lock_release(&all->lock);
-    if (idle) gc__finalizers_notify(all); /* waking costs more than most finalizers; nobody sleeps while one is due */
+    /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
+    if (left) gc__finalizers_notify(all);
 }
 
 /* Runs one, if one is due. */
 GC__FN bool gc__finalizer_run(gc_thread *thread) {
     gc__finalizers *all = &thread->heap->finalizers;
     uintptr_t object = 0;
-    GC_ROOTS(thread, object);
     gc__lock_take(&all->lock);
     const gc_finalizer *finalizer = gc__due_take(all, &object);
-    gc__finalizing record = {all->running, thread, finalizer ? gc__object_name(object) : NULL, gc__os_now_ns(), false};
-    if (finalizer) all->running = &record;
+    gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
+    if (finalizer) {
+        record.type = gc__object_name(object);
+        all->running = &record;
+    }
     gc__lock_release(&all->lock);
     if (!finalizer) return false;
     if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
@@ -1262,6 +1266,10 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
+    if (heap->options.suspend)
+        return gc__fail(GC_ERROR_OPTION,
+                        "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
+                        "a thread of the host's call gc_run_finalizers");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
         return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
@@ -1281,40 +1289,41 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
     gc__finalizers_notify(all);
-    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms)))
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms))) {
+        gc__os_thread_abandon(&all->thread);
         return false;
+    }
     gc__os_thread_join(&all->thread);
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
     return true;
 }
 
-/* Queues what is registered: the normal ones only if the host wants that. Returns whether there is any. */
-GC__FN bool gc__finalizers_queue_all(gc_heap *heap) {
+/* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
+GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = &heap->finalizers;
-    bool skip = heap->options.skip_finalizers_at_end;
     gc__lock_take(&all->lock);
     for (size_t i = 0; i < all->registered.count; i += 2)
-        gc__due_push(gc__due_of(all, all->registered.words[i + 1]), all->registered.words[i],
-                     all->registered.words[i + 1]);
+        gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
+                      all->registered.words[i + 1]);
     all->registered.count = 0;
     memset(all->start, 0, sizeof all->start);
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
-    bool any = gc__due_count(&all->due[GC__NORMAL]) || gc__due_count(&all->due[GC__CRITICAL]);
+    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
     gc__lock_release(&all->lock);
-    return any;
+    return count;
 }
 
-/* Cooperative mode. */
+/* Cooperative mode. Some rounds, each of what is queued when it begins: finalizers can register and queue others. */
 GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    for (int round = 0; gc__finalizers_queue_all(heap); round++) {
-        if (round == GC__TEARDOWN_ROUNDS) {
-            gc__warn(&heap->options,
-                     "finalizers that run as the heap is destroyed keep registering others: the rest is dropped");
-            return;
-        }
-        gc_run_finalizers(thread, SIZE_MAX);
+    for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
+        size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
+        if (!count) return;
+        gc_run_finalizers(thread, count);
     }
+    gc__warn(&heap->options,
+             "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
+    gc_run_finalizers(thread, gc__finalizers_queue_all(heap, true));
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
@@ -1326,7 +1335,7 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
         gc__warn(&heap->options,
                  "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
                  "finalizers of objects that are still there do not run");
-    if (!stopped || !gc__finalizers_queue_all(heap)) return stopped;
+    if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
     gc_thread *thread = self ? self : gc_thread_attach(heap);
     if (!thread) {
         gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
@@ -1335,7 +1344,6 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
     gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
     gc__finalizers_run_all(thread);
     gc_set_mode(thread, former);
-    if (!self) gc_thread_detach(thread);
     return true;
 }
 
@@ -1389,11 +1397,12 @@ GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, i
         GC_IN_MODE(thread, GC_PREEMPTIVE);
         closed = kind->release(value);
     }
+    if (!closed) {
+        char message[256];
+        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
+        gc__warn(&thread->heap->options, message);
+    }
     errno = error;
-    if (closed) return;
-    char message[256];
-    snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
-    gc__warn(&thread->heap->options, message);
 }
 
 GC__FN gc_result gc__safe_release(gc_thread *thread, gc_safe_handle *handle, bool dispose, const char *caller) {
@@ -1445,11 +1454,10 @@ GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
     gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
 }
 
-/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it; not owned. */
+/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it. */
 GC__FN bool gc__safe_is_suppressed(const void *object) {
     const gc_safe_handle *handle = (const gc_safe_handle *)object;
-    return !handle->owned ||
-           (__atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED));
+    return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);
 }
 
 static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};
@@ -1473,11 +1481,13 @@ GC__EXTERN const gc_frame_site gc__native_site;
 const gc_frame_site gc__native_site = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
 
 GC_API void gc__native_leave(gc__native_scope *scope) {
-    if (scope->state == GC__NATIVE_SKIPPED) return;
     int error = errno;
-    gc__mode_leave(&scope->mode);
-    scope->thread->frames = scope->frame.previous;
-    if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+    if (scope->state != GC__NATIVE_SKIPPED) {
+        gc__mode_leave(&scope->inner);
+        scope->thread->frames = scope->frame.previous;
+        if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+    }
+    gc__mode_leave(&scope->outer);
     errno = error;
 }
 #endif

@@ -28,7 +28,8 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
    Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
-/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. Cooperative mode; may collect. */
+/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
+   own finalizer, runs a normal one, critical ones stay queued. Cooperative mode; may collect. */
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
 /* How many are queued or running. Any thread. */
 GC_API size_t gc_finalizers_pending(gc_heap *heap);
@@ -38,5 +39,6 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap);
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
-   thread, and with GC_ERROR_MISUSE if there is one. Any thread; a safe point. */
+   thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
+   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread; a safe point. */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);

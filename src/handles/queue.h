@@ -34,9 +34,10 @@ GC__FN void gc__due_compact(gc__due *due) {
     due->head = 0;
 }
 
-GC__FN void gc__due_push(gc__due *due, uintptr_t object, uintptr_t finalizer) {
-    due->pairs.words[due->pairs.count++] = object;
-    due->pairs.words[due->pairs.count++] = finalizer;
+/* There is room. */
+GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer) {
+    list->words[list->count++] = object;
+    list->words[list->count++] = finalizer;
 }
 
 GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
@@ -65,27 +66,18 @@ GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer 
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     all->promised--;
-    if (object) {
-        gc__words_push(&all->registered, (uintptr_t)object);
-        gc__words_push(&all->registered, (uintptr_t)finalizer);
-    }
+    if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);
     gc__lock_release(&all->lock);
 }
 
-/* The last pair of the object in words[from, count), or `count`. */
-GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
-    for (size_t i = list->count; i > from; i -= 2)
-        if (list->words[i - 2] == object) return i - 2;
-    return list->count;
-}
-
-/* Takes it out. Returns where it was, or SIZE_MAX. */
+/* Removes the last pair of the object in words[from, count); returns where it was, or SIZE_MAX. */
 GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
-    size_t at = gc__pair_find(list, from, object);
-    if (at == list->count) return SIZE_MAX;
-    memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
+    size_t i = list->count;
+    while (i > from && list->words[i - 2] != object) i -= 2;
+    if (i <= from) return SIZE_MAX;
+    memmove(&list->words[i - 2], &list->words[i], (list->count - i) * sizeof(uintptr_t));
     list->count -= 2;
-    return at;
+    return i - 2;
 }
 
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
@@ -149,15 +141,12 @@ GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
     all->registered.count = from;
 }
 
-/* Puts back the pairs whose objects live on in `generation`; in an older one, if it is the oldest that was condemned + 1. */
-GC__FN void gc__finalizers_put(gc__finalizers *all, int generation, int most) {
+/* Puts back the pairs whose objects live on in `generation`. */
+GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i];
-        if (!object) continue;
-        int of = gc__region_of(object)->target;
-        if ((of < most ? of : most) != generation) continue;
-        gc__words_push(&all->registered, object);
-        gc__words_push(&all->registered, all->moving.words[i + 1]);
+        if (!object || gc__region_of(object)->target != generation) continue;
+        gc__pair_push(&all->registered, object, all->moving.words[i + 1]);
     }
 }
 
@@ -175,11 +164,11 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
         uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
         all->moving.words[i] = gc__survivor(object);
         if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
-        gc__due_push(gc__due_of(all, finalizer), object, finalizer);
+        gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
     }
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
-        gc__finalizers_put(all, g, generation < 2 ? generation + 1 : 2);
+        gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */
     }
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {

@@ -10,7 +10,8 @@
 
    Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Everybody
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
+   thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
    else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
    handles are done. */
 #pragma once
@@ -263,14 +264,14 @@ GC_API void *gc_handle_get(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
-    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
-    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)object);
     return GC_OK;
 }
@@ -290,7 +291,7 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE) : NULL;
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
@@ -298,7 +299,7 @@ GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
     if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELAXED);
+    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)dependent);
     return GC_OK;
 }
