@@ -111,7 +111,8 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
    thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
-   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread; a safe point. */
+   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread;
+   a safe point. */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts who uses it, so that it
    is closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's

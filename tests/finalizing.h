@@ -93,3 +93,9 @@ static inline void on_warning(void *host, const char *message) {
     snprintf(warnings + strlen(warnings), sizeof warnings - strlen(warnings), "%s\n", message);
 }
 static inline void forget_warnings(void) { warning_count = 0, warnings[0] = 0; }
+
+/* Registers a finalizer in place of the one that the object has, if any. */
+static inline gc_result replace_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    gc_suppress_finalizer(thread, object);
+    return gc_register_finalizer(thread, object, finalizer);
+}
