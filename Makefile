@@ -58,7 +58,7 @@ $(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_BARRIER_P
 
 # The scripts that take longest first, so that the last ones to run are short.
 
-slow_tests := $(wildcard tests/random.t tests/random_barriers.t tests/threads.t tests/workloads.t tests/compile.t tests/scheme.t)
+slow_tests := $(wildcard tests/random.t tests/random_barriers.t tests/handles.t tests/threads.t tests/workloads.t tests/compile.t tests/scheme.t)
 limit_tests := $(filter %/test_limits,$(test_programs))
 tests := $(slow_tests) $(limit_tests) $(filter-out $(limit_tests),$(test_programs)) $(filter-out $(slow_tests),$(wildcard tests/*.t))
 

@@ -532,8 +532,8 @@ static inline gc_mode gc_get_mode(const gc_thread *thread) {
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
 static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
-    /* Before anything else, so that they hold what the caller holds. */
-    if (mode == GC_PREEMPTIVE) gc__save_registers(thread->registers);
+    /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */
+    if (mode == GC_PREEMPTIVE && gc_get_mode(thread) != GC_PREEMPTIVE) gc__save_registers(thread->registers);
     return gc__set_mode(thread, mode);
 }
 
@@ -917,6 +917,8 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Instead of joining it: it may never end. */
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
@@ -1086,6 +1088,7 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
 static pthread_key_t gc__os_end_key;
 static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
@@ -1253,6 +1256,8 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Instead of joining it: it may never end. */
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
@@ -4158,9 +4163,10 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     bool gathered =
         gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
+    /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
+    if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
     gc__handles_close(heap);
     if (gathered) {
-        if (heap->options.checkmark) gc__checkmark(heap, generation);
         if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
         gc__shadow_sync(heap);
         heap->collection.pause_ns = gc__os_now_ns() - start;

@@ -42,8 +42,8 @@ typedef struct gc__handle *gc_handle;
 /* Handles belong to a heap, and end by gc_handle_destroy or with it. Where objects go in or out the calling thread must be
    attached and in cooperative mode; destroying, and creating handles of NULL, may be done by any thread in any mode. None
    of these collects; they may be called by finalizers, not from a hook or callback of a collection.
-   A handle that was destroyed is reported: asserted if GC_DEBUG >= 1, otherwise the call fails with GC_ERROR_HANDLE and
-   changes nothing. */
+   A handle that was destroyed, or is of another heap or kind than the call is for, is reported: asserted if GC_DEBUG >= 1,
+   otherwise the call fails with GC_ERROR_HANDLE and changes nothing. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
    (GC_ERROR_MEMORY). */
@@ -90,14 +90,17 @@ struct gc_finalizer {
     bool (*is_suppressed)(const void *object);
 };
 
-/* Has `finalizer` run when object is found dead; in place of the one it has, if any. The owning thread, cooperative mode;
-   never collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+/* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
+   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
+   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer back, also where it is queued already. Returns false if there was none. Searches from the youngest:
-   the time grows with the number of younger objects that have one. Never collects. Source: GC.SuppressFinalize. */
+/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
+   Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
+   Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
-/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. Cooperative mode; may collect. */
+/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
+   own finalizer, runs a normal one, critical ones stay queued. Cooperative mode; may collect. */
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
 /* How many are queued or running. Any thread. */
 GC_API size_t gc_finalizers_pending(gc_heap *heap);
@@ -107,7 +110,9 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap);
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
-   thread, and with GC_ERROR_MISUSE if there is one. Any thread; a safe point. */
+   thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
+   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread;
+   a safe point. */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts who uses it, so that it
    is closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's
@@ -184,16 +189,16 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
 }
 
 /* Native calls: the block behind one runs in preemptive mode, with `value` declared as the raw handle and the object that
-   owns it kept. It may be left in any way but longjmp; errno stays what the block left.
+   owns it kept. It may be left in any way but longjmp; break and continue leave the block alone. errno stays what the block
+   left. They nest, in either mode.
        ssize_t n = -1;
        GC_NATIVE_CALL(gc, file.safe, fd) n = read(fd, buffer, bytes);
    GC_NATIVE_CALL references a safe handle meanwhile. Where that fails the block is skipped, and gc_last_result() is
    GC_ERROR_ARGUMENT or GC_ERROR_DISPOSED. Source: marshalling of SafeHandle in P/Invoke. */
-#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(__COUNTER__, gc__native_begin((thread), (safe)), value)
+#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin, safe, value)
 /* For raw handles that an object of the host's own keeps open: HandleRef, {object, raw handle}. It protects from the object's
    finalizer, but not from somebody who closes the handle. Source: HandleRef. */
-#define GC_NATIVE_CALL_REF(thread, ref, value) \
-    GC__NATIVE_CALL(__COUNTER__, gc__native_begin_ref((thread), (ref)), value)
+#define GC_NATIVE_CALL_REF(thread, ref, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin_ref, ref, value)
 
 typedef struct gc_handle_ref {
     void *object;
@@ -201,8 +206,8 @@ typedef struct gc_handle_ref {
 } gc_handle_ref;
 
 typedef enum gc__native_state {
-    GC__NATIVE_SKIPPED,
     GC__NATIVE_NEW,
+    GC__NATIVE_SKIPPED,
     GC__NATIVE_ENTERED,
     GC__NATIVE_DONE
 } gc__native_state;
@@ -213,42 +218,48 @@ typedef struct gc__native_scope {
     void *slot;   /* its address */
     intptr_t value;
     gc_frame frame;
-    gc__mode_scope mode;
+    gc__mode_scope outer, inner; /* cooperative, so that the object can be looked at; then preemptive */
     bool counted;
     gc__native_state state;
 } gc__native_scope;
 
-#define GC__NATIVE_CALL(id, begin, value) GC__NATIVE_CALL_AS(GC__NAME(gc__native, id), begin, value)
-#define GC__NATIVE_CALL_AS(scope, begin, value_)                                                               \
-    for (gc__native_scope scope __attribute__((cleanup(gc__native_leave))) = begin; gc__native_enter(&scope);) \
+#define GC__NATIVE_CALL(id, thread, begin, from, value) \
+    GC__NATIVE_CALL_AS(GC__NAME(gc__native, id), thread, begin, from, value)
+/* The object is asked for when the mode is cooperative, once. */
+#define GC__NATIVE_CALL_AS(scope, thread, begin, from, value_)                                        \
+    for (gc__native_scope scope __attribute__((cleanup(gc__native_leave))) = gc__native_open(thread); \
+         scope.state == GC__NATIVE_NEW && begin(&scope, (from)) && gc__native_enter(&scope);)         \
         for (intptr_t value_ = scope.value; scope.state == GC__NATIVE_ENTERED; scope.state = GC__NATIVE_DONE)
 
 GC_API void gc__native_leave(gc__native_scope *scope);
 GC__EXTERN const gc_frame_site gc__native_site;
 
-static inline gc__native_scope gc__native_begin_ref(gc_thread *thread, gc_handle_ref ref) {
+static inline __attribute__((always_inline)) gc__native_scope gc__native_open(gc_thread *thread) {
     gc__native_scope scope;
     scope.thread = thread;
-    scope.object = ref.object;
-    scope.value = ref.value;
     scope.counted = false;
     scope.state = GC__NATIVE_NEW;
+    scope.outer = gc__mode_enter(thread, GC_COOPERATIVE);
     return scope;
 }
 
-static inline gc__native_scope gc__native_begin(gc_thread *thread, gc_safe_handle *handle) {
-    gc_handle_ref ref = {handle, 0};
-    gc__native_scope scope = gc__native_begin_ref(thread, ref);
-    if (gc_safe_handle_add_ref(handle, &scope.counted) == GC_OK)
-        scope.value = handle->value;
+static inline bool gc__native_begin_ref(gc__native_scope *scope, gc_handle_ref ref) {
+    scope->object = ref.object;
+    scope->value = ref.value;
+    return true;
+}
+
+static inline bool gc__native_begin(gc__native_scope *scope, gc_safe_handle *handle) {
+    scope->object = handle;
+    if (gc_safe_handle_add_ref(handle, &scope->counted) == GC_OK)
+        scope->value = handle->value;
     else
-        scope.state = GC__NATIVE_SKIPPED;
-    return scope;
+        scope->state = GC__NATIVE_SKIPPED;
+    return scope->counted;
 }
 
 /* Inline, so that it is the caller's registers that are saved. */
 static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_scope *scope) {
-    if (scope->state != GC__NATIVE_NEW) return false;
     scope->state = GC__NATIVE_ENTERED;
     scope->slot = &scope->object;
     scope->frame.previous = scope->thread->frames;
@@ -257,7 +268,7 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
     scope->frame.count = 1;
     scope->frame.slots = &scope->slot;
     scope->thread->frames = &scope->frame;
-    scope->mode = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
+    scope->inner = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
     return true;
 }
 
@@ -276,7 +287,8 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 
    Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Everybody
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
+   thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
    else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
    handles are done. */
 
@@ -363,9 +375,10 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
-    gc__handle_segment *segment =
-        (gc__handle_segment *)aligned_alloc(GC__HANDLE_SEGMENT_BYTES, GC__HANDLE_SEGMENT_BYTES);
-    if (!segment) return false;
+    void *memory;
+    /* Not all of GC__HANDLE_SEGMENT_BYTES: with malloc's own word the next segment would not fit right behind. */
+    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
+    gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
     memset(segment->kinds, GC_HANDLE_KINDS, sizeof segment->kinds);
     segment->heap = heap;
@@ -400,7 +413,7 @@ GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle
 /* The calling thread's caches, if it may use them. */
 GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
-    GC_ASSERT(!heap->collecting || !gc__heap_is_locked(heap),
+    GC_ASSERT(!gc__heap_is_locked(heap) || !heap->collecting,
               "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
     return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
 }
@@ -458,6 +471,16 @@ GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_seg
     return false;
 }
 
+/* The same for a handle that must be of the heap. */
+GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller, gc__handle_segment **segment,
+                               size_t *index) {
+    if (!gc__handle_find(handle, caller, segment, index)) return false;
+    if (GC__LIKELY((*segment)->heap == heap)) return true;
+    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return false;
+}
+
 /* The same for a handle that must be of the kind. */
 GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
                                       gc__handle_segment **segment, size_t *index) {
@@ -472,7 +495,7 @@ GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_duplicate");
     gc__handle_segment *segment;
     size_t index;
-    if (!gc__handle_find(handle, "gc_handle_duplicate", &segment, &index)) return NULL;
+    if (!gc__handle_find_in(heap, handle, "gc_handle_duplicate", &segment, &index)) return NULL;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
     return gc__handle_make(heap, kind, (uintptr_t)gc_handle_get(handle), extra);
@@ -489,9 +512,7 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_destroy");
     gc__handle_segment *segment;
     size_t index;
-    if (!handle || !gc__handle_find(handle, "gc_handle_destroy", &segment, &index)) return;
-    GC_ASSERT(segment->heap == heap, "gc_handle_destroy: the handle %p belongs to another heap", (void *)handle);
-    heap = segment->heap;
+    if (!handle || !gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles.free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
@@ -517,14 +538,14 @@ GC_API void *gc_handle_get(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
-    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
-    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)object);
     return GC_OK;
 }
@@ -544,7 +565,7 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE) : NULL;
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
@@ -552,7 +573,7 @@ GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
     if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELAXED);
+    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)dependent);
     return GC_OK;
 }
@@ -597,22 +618,16 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
     gc__world_resume(heap);
 }
 
-typedef struct gc__handle_counter {
-    gc_handle_kind kind;
-    size_t count;
-} gc__handle_counter;
-
-GC__FN bool gc__handle_count_one(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
-    gc__handle_counter *counter = (gc__handle_counter *)context;
-    (void)handle, (void)object, (void)extra;
-    counter->count += kind == counter->kind;
-    return true;
-}
-
+/* Cooperative threads may be at work in their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
-    gc__handle_counter counter = {kind, 0};
-    gc_handle_walk(heap, gc__handle_count_one, &counter);
-    return counter.count;
+    size_t count = 0;
+    gc__lock_take(&heap->handles.lock);
+    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+        for (size_t i = 0; i < GC__HANDLE_PLACES; i++)
+            count += gc__handle_kind(segment, i) == kind &&
+                     !(__atomic_load_n(&segment->places[i], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
+    gc__lock_release(&heap->handles.lock);
+    return count;
 }
 
 GC__SEAM void gc__handles_free_all(gc_heap *heap) {
@@ -631,7 +646,7 @@ GC__SEAM void gc__handles_free_all(gc_heap *heap) {
 
    registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object is
    younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
-   queues of such pairs, normal and critical; their objects are roots. A pair whose object is 0 was suppressed.
+   queues of such pairs, normal and critical; their objects are roots.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
    no collection needs memory for them, and none is ever dropped.
@@ -661,9 +676,10 @@ GC__FN void gc__due_compact(gc__due *due) {
     due->head = 0;
 }
 
-GC__FN void gc__due_push(gc__due *due, uintptr_t object, uintptr_t finalizer) {
-    due->pairs.words[due->pairs.count++] = object;
-    due->pairs.words[due->pairs.count++] = finalizer;
+/* There is room. */
+GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer) {
+    list->words[list->count++] = object;
+    list->words[list->count++] = finalizer;
 }
 
 GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
@@ -692,39 +708,33 @@ GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer 
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     all->promised--;
-    if (object) {
-        gc__words_push(&all->registered, (uintptr_t)object);
-        gc__words_push(&all->registered, (uintptr_t)finalizer);
-    }
+    if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);
     gc__lock_release(&all->lock);
 }
 
-/* The last pair of the object in words[from, count), or `count`. */
-GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
-    for (size_t i = list->count; i > from; i -= 2)
-        if (list->words[i - 2] == object) return i - 2;
-    return list->count;
+/* Removes the last pair of the object in words[from, count); returns where it was, or SIZE_MAX. */
+GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
+    size_t i = list->count;
+    while (i > from && list->words[i - 2] != object) i -= 2;
+    if (i <= from) return SIZE_MAX;
+    memmove(&list->words[i - 2], &list->words[i], (list->count - i) * sizeof(uintptr_t));
+    list->count -= 2;
+    return i - 2;
+}
+
+GC__FN void gc__finalizers_notify(gc__finalizers *all) {
+    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&all->event);
 }
 
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
-    gc__words *list = &all->registered;
-    size_t at = gc__pair_find(list, 0, object);
-    if (at < list->count) {
-        memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
-        list->count -= 2;
-        for (int g = 0; g < 2; g++)
-            if (all->start[g] > at) all->start[g] -= 2;
-        return true;
-    }
-    for (int i = 0; i < 2; i++) {
-        gc__due *due = &all->due[i];
-        at = gc__pair_find(&due->pairs, due->head, object);
-        if (at < due->pairs.count) {
-            due->pairs.words[at] = 0;
-            return true;
-        }
-    }
-    return false;
+    size_t at = gc__pair_remove(&all->registered, 0, object);
+    for (int g = 0; at != SIZE_MAX && g < 2; g++)
+        if (all->start[g] > at) all->start[g] -= 2;
+    if (at != SIZE_MAX) return true;
+    for (int i = 0; at == SIZE_MAX && i < 2; i++) at = gc__pair_remove(&all->due[i].pairs, all->due[i].head, object);
+    if (at != SIZE_MAX) gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
+    return at != SIZE_MAX;
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
@@ -745,7 +755,6 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
         return GC_ERROR_MISUSE;
     }
     if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
-    gc_suppress_finalizer(thread, object);
     gc__finalizer_add(heap, object, finalizer);
     return GC_OK;
 }
@@ -774,15 +783,12 @@ GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
     all->registered.count = from;
 }
 
-/* Puts back the pairs whose objects live on in `generation`; in an older one, if it is the oldest that was condemned + 1. */
-GC__FN void gc__finalizers_put(gc__finalizers *all, int generation, int most) {
+/* Puts back the pairs whose objects live on in `generation`. */
+GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i];
-        if (!object) continue;
-        int of = gc__region_of(object)->target;
-        if ((of < most ? of : most) != generation) continue;
-        gc__words_push(&all->registered, object);
-        gc__words_push(&all->registered, all->moving.words[i + 1]);
+        if (!object || gc__region_of(object)->target != generation) continue;
+        gc__pair_push(&all->registered, object, all->moving.words[i + 1]);
     }
 }
 
@@ -800,11 +806,11 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
         uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
         all->moving.words[i] = gc__survivor(object);
         if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
-        gc__due_push(gc__due_of(all, finalizer), object, finalizer);
+        gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
     }
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
-        gc__finalizers_put(all, g, generation < 2 ? generation + 1 : 2);
+        gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */
     }
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
@@ -857,8 +863,8 @@ GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, s
     for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
         if (!*place || (*place & GC__HANDLE_FREE)) continue;
-        if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place,
-                                    (void *)*gc__handle_extra(segment, i)))
+        void *word = (void *)__atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
+        if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place, word))
             gc_visit(all->visitor, place, 1, 0);
     }
 }
@@ -1014,7 +1020,11 @@ GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
     gc_heap *heap = tracer->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     heap->handles.waiting.count = heap->handles.ready.count = 0;
-    gc__map_clear(&heap->handles.keys);
+    /* One made for far more than it last held would take longer to clear than to make again. */
+    if (heap->handles.keys.capacity / 64 > heap->handles.keys.count)
+        gc__map_free(&heap->handles.keys);
+    else
+        gc__map_clear(&heap->handles.keys);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
     gc__dependents_fixpoint(tracer);
     /* What finalizers may still see, and what they may not: */
@@ -1075,9 +1085,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                     bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
-    gc__lock_take(&heap->handles.lock);
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
-    gc__lock_release(&heap->handles.lock);
     return checker.any;
 }
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
@@ -1092,26 +1100,22 @@ struct gc__finalizing {
     const gc_thread *thread;
     const char *type;
     uint64_t started_ns;
-    bool reported;
+    bool critical, reported;
 };
 
-GC__FN void gc__finalizers_notify(gc__finalizers *all) {
-    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
-    gc__os_wake(&all->event);
-}
-
-/* Takes the next pair: normal ones first. Lock held. */
+/* Takes the next pair: critical ones when there is no normal one, nor does any run. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
-    for (int i = 0; i < 2; i++) {
-        gc__due *due = &all->due[i];
-        while (due->head < due->pairs.count) {
-            const uintptr_t *pair = &due->pairs.words[due->head];
-            due->head += 2;
-            *object = pair[0];
-            if (*object) return (const gc_finalizer *)pair[1];
-        }
+    gc__due *due = &all->due[GC__NORMAL];
+    if (!gc__due_count(due)) {
+        due = &all->due[GC__CRITICAL];
+        for (const gc__finalizing *record = all->running; record; record = record->next)
+            if (!record->critical) return NULL;
     }
-    return NULL;
+    if (!gc__due_count(due)) return NULL;
+    const uintptr_t *pair = &due->pairs.words[due->head];
+    due->head += 2;
+    *object = pair[0];
+    return (const gc_finalizer *)pair[1];
 }
 
 GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
@@ -1119,19 +1123,24 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     gc__finalizing **link = &all->running;
     while (*link != record) link = &(*link)->next;
     *link = record->next;
+    bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
+    left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     gc__lock_release(&all->lock);
-    gc__finalizers_notify(all);
+    /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
+    if (left) gc__finalizers_notify(all);
 }
 
 /* Runs one, if one is due. */
 GC__FN bool gc__finalizer_run(gc_thread *thread) {
     gc__finalizers *all = &thread->heap->finalizers;
     uintptr_t object = 0;
-    GC_ROOTS(thread, object);
     gc__lock_take(&all->lock);
     const gc_finalizer *finalizer = gc__due_take(all, &object);
-    gc__finalizing record = {all->running, thread, finalizer ? gc__object_name(object) : NULL, gc__os_now_ns(), false};
-    if (finalizer) all->running = &record;
+    gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
+    if (finalizer) {
+        record.type = gc__object_name(object);
+        all->running = &record;
+    }
     gc__lock_release(&all->lock);
     if (!finalizer) return false;
     if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
@@ -1258,6 +1267,10 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
+    if (heap->options.suspend)
+        return gc__fail(GC_ERROR_OPTION,
+                        "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
+                        "a thread of the host's call gc_run_finalizers");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
         return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
@@ -1277,40 +1290,41 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
     gc__finalizers_notify(all);
-    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms)))
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms))) {
+        gc__os_thread_abandon(&all->thread);
         return false;
+    }
     gc__os_thread_join(&all->thread);
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
     return true;
 }
 
-/* Queues what is registered: the normal ones only if the host wants that. Returns whether there is any. */
-GC__FN bool gc__finalizers_queue_all(gc_heap *heap) {
+/* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
+GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = &heap->finalizers;
-    bool skip = heap->options.skip_finalizers_at_end;
     gc__lock_take(&all->lock);
     for (size_t i = 0; i < all->registered.count; i += 2)
-        gc__due_push(gc__due_of(all, all->registered.words[i + 1]), all->registered.words[i],
-                     all->registered.words[i + 1]);
+        gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
+                      all->registered.words[i + 1]);
     all->registered.count = 0;
     memset(all->start, 0, sizeof all->start);
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
-    bool any = gc__due_count(&all->due[GC__NORMAL]) || gc__due_count(&all->due[GC__CRITICAL]);
+    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
     gc__lock_release(&all->lock);
-    return any;
+    return count;
 }
 
-/* Cooperative mode. */
+/* Cooperative mode. Some rounds, each of what is queued when it begins: finalizers can register and queue others. */
 GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    for (int round = 0; gc__finalizers_queue_all(heap); round++) {
-        if (round == GC__TEARDOWN_ROUNDS) {
-            gc__warn(&heap->options,
-                     "finalizers that run as the heap is destroyed keep registering others: the rest is dropped");
-            return;
-        }
-        gc_run_finalizers(thread, SIZE_MAX);
+    for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
+        size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
+        if (!count) return;
+        gc_run_finalizers(thread, count);
     }
+    gc__warn(&heap->options,
+             "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
+    gc_run_finalizers(thread, gc__finalizers_queue_all(heap, true));
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
@@ -1322,7 +1336,7 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
         gc__warn(&heap->options,
                  "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
                  "finalizers of objects that are still there do not run");
-    if (!stopped || !gc__finalizers_queue_all(heap)) return stopped;
+    if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
     gc_thread *thread = self ? self : gc_thread_attach(heap);
     if (!thread) {
         gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
@@ -1331,7 +1345,6 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
     gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
     gc__finalizers_run_all(thread);
     gc_set_mode(thread, former);
-    if (!self) gc_thread_detach(thread);
     return true;
 }
 
@@ -1385,11 +1398,12 @@ GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, i
         GC_IN_MODE(thread, GC_PREEMPTIVE);
         closed = kind->release(value);
     }
+    if (!closed) {
+        char message[256];
+        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
+        gc__warn(&thread->heap->options, message);
+    }
     errno = error;
-    if (closed) return;
-    char message[256];
-    snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
-    gc__warn(&thread->heap->options, message);
 }
 
 GC__FN gc_result gc__safe_release(gc_thread *thread, gc_safe_handle *handle, bool dispose, const char *caller) {
@@ -1441,11 +1455,10 @@ GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
     gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
 }
 
-/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it; not owned. */
+/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it. */
 GC__FN bool gc__safe_is_suppressed(const void *object) {
     const gc_safe_handle *handle = (const gc_safe_handle *)object;
-    return !handle->owned ||
-           (__atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED));
+    return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);
 }
 
 static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};
@@ -1469,11 +1482,13 @@ GC__EXTERN const gc_frame_site gc__native_site;
 const gc_frame_site gc__native_site = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
 
 GC_API void gc__native_leave(gc__native_scope *scope) {
-    if (scope->state == GC__NATIVE_SKIPPED) return;
     int error = errno;
-    gc__mode_leave(&scope->mode);
-    scope->thread->frames = scope->frame.previous;
-    if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+    if (scope->state != GC__NATIVE_SKIPPED) {
+        gc__mode_leave(&scope->inner);
+        scope->thread->frames = scope->frame.previous;
+        if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+    }
+    gc__mode_leave(&scope->outer);
     errno = error;
 }
 #endif

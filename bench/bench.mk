@@ -36,7 +36,11 @@ build/bench/threads: bench/threads.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
-.PHONY: bench bench-build bench-barriers bench-threads
+build/bench/handles: bench/handles.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
+
+.PHONY: bench bench-build bench-barriers bench-threads bench-handles
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -49,3 +53,6 @@ bench-barriers: build/bench/barriers $(bench_barriers:%=build/bench/workloads-ba
 bench-threads: build/bench/threads ## measure stopping threads, and whether two allocate twice as fast as one
 	build/bench/threads stop
 	build/bench/threads rate
+
+bench-handles: build/bench/handles ## measure handles, finalizers and safe handles
+	build/bench/handles

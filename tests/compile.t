@@ -111,6 +111,22 @@ misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' $n
 misdeclared 'beyond 512 bytes' 'char fill[504]; void *p;' 'GC_TYPE(T, p)' $negative_size
 misdeclared 'that does not exist' 'void *p;' 'GC_TYPE(T, q)' 'no member'
 
+handles="$gc
+static bool release(intptr_t value) { return value != 0; }
+GC_SAFE_HANDLE_KIND(file, release, gc_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(semaphore, release, gc_invalid_if_zero);
+static void post(semaphore s) { gc_keep_alive(s.safe); }
+void call(gc_thread *gc);"
+compiles 'handles of one kind' "$handles
+void call(gc_thread *gc) { post(semaphore_new(gc, 1, true)); (void)file_new; }" -I.
+mismatch='incompatible type|could not convert|no matching function|no known conversion|invalid initializer|no viable conversion|conversion from'
+refused 'a handle of another kind as an argument' "$mismatch" "$handles
+void call(gc_thread *gc) { post(file_new(gc, 1, true)); }"
+refused 'a handle of another kind in a variable' "$mismatch" "$handles
+void call(gc_thread *gc) { semaphore s = file_new(gc, 1, true); post(s); }"
+refused 'a raw value as a handle' "$mismatch" "$handles
+void call(gc_thread *gc) { (void)gc; post(1); }"
+
 echo "1..$(wc -l < "$dir/jobs")"
 # shellcheck disable=SC2016
 tr '\n' '\0' < "$dir/jobs" | xargs -0 -n1 -P"${JOBS:-2}" bash -c 'run_job "$0"' | tee "$dir/results"

@@ -47,4 +47,18 @@ $(eval $(call threads_variant,debug,$(CC),-O1 -DGC_DEBUG=3))
 $(eval $(call threads_variant,logging,$(CC),-DGC_BARRIER=object_logging))
 $(eval $(call threads_variant,asan,gcc,-DGC_DEBUG=2 $(sanitize)))
 $(eval $(call threads_variant,tsan,clang,-fsanitize=thread -DGC_BARRIER_PORTABLE '-DGC_ARENA_BYTES=((size_t)1<<34)'))
-random-programs test-programs: $(filter build/tests/threads-%,$(random_programs))
+
+# Handles and finalizers.
+# $(1): variant, $(2): compiler, $(3): flags
+define handles_variant
+build/tests/handles-$(1): tests/handles.c tests/fixture.h tests/tap.h $(parts)
+	@mkdir -p $$(@D)
+	$(2) -std=c11 $(WARNINGS) -pthread -g1 -Isrc $(3) tests/handles.c -o $$@
+random_programs += build/tests/handles-$(1)
+endef
+$(eval $(call handles_variant,shift16,$(CC),-O2 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
+$(eval $(call handles_variant,shift18,$(CC),-O2 -DGC_REGION_SHIFT=18))
+$(eval $(call handles_variant,shift22,$(CC),-O2))
+$(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3))
+$(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
+random-programs test-programs: $(filter build/tests/threads-% build/tests/handles-%,$(random_programs))

@@ -110,6 +110,46 @@ static void holes(void) {
     is(counts[1], 0, "and walks see whole objects");
 }
 
+/* Finalizers of objects without types: each is registered by hand. */
+static uint64_t order[8];
+static size_t ran;
+static gc_handle kept;
+static void note(gc_thread *thread, void *object) {
+    (void)thread;
+    if (ran < 8) order[ran] = (uint64_t)(uintptr_t)((thing *)object)->fields[0];
+    ran++;
+}
+static void keep(gc_thread *thread, void *object) {
+    note(thread, object);
+    gc_handle_set(kept, object);
+}
+static bool is_marked(const void *object) { return ((const thing *)object)->header & 1 << 7; }
+static const gc_finalizer plain = {note, false, is_marked}, critical = {note, true, NULL}, keeps = {keep, false, NULL};
+
+static void finalizers(void) {
+    ran = 0;
+    kept = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
+    const gc_finalizer *all[] = {&critical, &plain, &plain, &keeps};
+    for (uintptr_t i = 0; i < 4; i++) {
+        thing *text = make(TEXT, 2);
+        text->fields[0] = (thing *)i;
+        if (i == 2) text->header |= 1 << 7;
+        is(gc_register_finalizer(gc, text, all[i]), GC_OK, "a finalizer for an object without a type");
+    }
+    gc_collect(heap, 2, 0);
+    is(gc_run_finalizers(gc, 10), 3, "runs, unless the object is marked");
+    is(order[2], 0, "critical ones last");
+    thing *again = (thing *)gc_handle_get(kept);
+    ok(again && again->fields[0] == (thing *)3, "resurrection");
+    gc_register_finalizer(gc, again, &plain);
+    gc_handle_destroy(heap, kept);
+    again = make(TEXT, 2);
+    again->fields[0] = (thing *)7;
+    gc_register_finalizer(gc, again, &critical);
+}
+
+static void ended(void) { ok(ran == 5 && order[3] == 3 && order[4] == 7, "at the heap's end too"); }
+
 int main(void) {
     for (int i = 0; i < 4; i++) {
         gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .non_moving = i == 1, .test_small_mark_stack = i == 2,
@@ -117,7 +157,9 @@ int main(void) {
         heap = gc_heap_create(&options), gc = gc_thread_attach(heap);
         program();
         holes();
+        finalizers();
         gc_heap_destroy(heap);
+        ended();
     }
     return done();
 }

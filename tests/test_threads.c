@@ -57,6 +57,25 @@ static void modes(void) {
     is(gc_get_mode(gc), GC_COOPERATIVE, "back");
 }
 
+/* A bracket within one of the same mode must leave what the outer one saved: what its caller's registers held may be, by then,
+   on a part of the stack that is not scanned. */
+static __attribute__((noinline)) void nested_bracket(void) {
+#if defined(__x86_64__)
+    __asm__ volatile("movq $-1, %%rbx\n\tmovq $-1, %%r12\n\tmovq $-1, %%r13" : : : "rbx", "r12", "r13", "memory");
+#else
+    __asm__ volatile("mov x19, #-1\n\tmov x20, #-1\n\tmov x21, #-1" : : : "x19", "x20", "x21", "memory");
+#endif
+    GC_IN_MODE(gc, GC_PREEMPTIVE);
+}
+
+static void saved_registers(void) {
+    uintptr_t before[GC__SAVED_REGISTERS];
+    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    memcpy(before, gc->registers, sizeof before);
+    nested_bracket();
+    is(memcmp(before, gc->registers, sizeof before), 0, "a nested bracket leaves the registers that were saved");
+}
+
 /* A thread whose root is looked at and moved while it waits in a system call: nothing is written to its pipe before the
    collection is over. */
 typedef struct sleeper {
@@ -588,6 +607,7 @@ int main(void) {
     static char report[4096];
     run(attaching, (gc_options){0});
     run(modes, (gc_options){0});
+    run(saved_registers, (gc_options){0});
     run(native_calls, (gc_options){0});
     run(joining, (gc_options){0});
     run(ended, (gc_options){.warning = on_warning});

@@ -17,12 +17,15 @@ static struct {
     unsigned threads, seconds;
     uint64_t ops, seed;
     const char *mode;
-} run_options = {8, 0, 200000, 1, "moving"};
+    bool finalizer_thread;
+} run_options = {8, 0, 200000, 1, "moving", false};
 
 static vector *shared;                                      /* a root of the heap; its items: table_lock */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t deadline_ns;
 static size_t ended_alone; /* threads that ended without detaching: atomic */
+static size_t registered, suppressed, finalized; /* finalizers: atomic */
+static uint32_t held = 1;                        /* whether ref-counted handles are: atomic */
 
 typedef struct worker {
     gc_thread *thread;
@@ -31,6 +34,7 @@ typedef struct worker {
     unsigned number;
     void *local[LOCAL];
     gc_handle handles[HANDLES];
+    bool dependent[HANDLES]; /* made by gc_handle_create_dependent */
 } worker;
 
 static uint64_t bits(worker *w) {
@@ -170,15 +174,87 @@ static void op_collect(worker *w) {
     if (below(w, 30) == 0) gc_collect(heap, (int)below(w, 3), below(w, 4) ? 0 : GC_COLLECT_COMPACTING);
 }
 
-static void op_handle(worker *w) {
-    size_t i = below(w, HANDLES);
-    if (w->handles[i]) {
-        lock_table(w);
-        check_object(gc_handle_get(w->handles[i]));
-        pthread_mutex_unlock(&table_lock);
+/* A dependent handle's object and dependent are nodes whose values have the same lowest bit. */
+static void check_handle(gc_handle handle, bool dependent) {
+    const node *object = gc_handle_get(handle);
+    check_object(object);
+    if (!dependent) return;
+    const node *value = gc_handle_dependent(handle);
+    if (!object != !value) wrong("a dependent handle has lost its object or its dependent");
+    if (!value) return;
+    check_node(value);
+    if ((object->value ^ value->value) & 1) wrong("a dependent handle has a dependent that is not its own");
+}
+
+static void handle_drop(worker *w, size_t i) {
+    if (!w->handles[i]) return;
+    lock_table(w);
+    check_handle(w->handles[i], w->dependent[i]);
+    pthread_mutex_unlock(&table_lock);
+    if (below(w, 3)) {
+        gc_handle_destroy(heap, w->handles[i]);
+    } else {
+        GC_IN_MODE(w->thread, GC_PREEMPTIVE);
         gc_handle_destroy(heap, w->handles[i]);
     }
-    w->handles[i] = gc_handle_create(heap, (gc_handle_kind)below(w, GC_HANDLE_KINDS), w->local[below(w, LOCAL)]);
+    w->handles[i] = NULL;
+}
+
+static void op_handle(worker *w) {
+    size_t i = below(w, HANDLES);
+    handle_drop(w, i);
+    w->dependent[i] = false;
+    gc_handle_kind kind = (gc_handle_kind)below(w, GC_HANDLE_KINDS);
+    if (kind != GC_HANDLE_DEPENDENT) {
+        w->handles[i] = gc_handle_create(heap, kind, w->local[below(w, LOCAL)]);
+        if (kind == GC_HANDLE_REF_COUNTED) gc_handle_set_host_word(w->handles[i], &held);
+        return;
+    }
+    node *value = make_node(w);
+    if (!value) return;
+    node *key = local_node(w);
+    if (!key || ((key->value ^ value->value) & 1)) return;
+    w->handles[i] = gc_handle_create_dependent(heap, key, value);
+    w->dependent[i] = true;
+}
+
+static bool handle_is_held(void *host, gc_handle handle, void *object, void *word) {
+    (void)host, (void)handle, (void)object;
+    return word && __atomic_load_n((uint32_t *)word, __ATOMIC_RELAXED);
+}
+
+/* Objects with a finalizer are no nodes of the table's: a finalizer checks its object, and may keep what that refers to. */
+static vector *resurrected; /* a root of the heap; its only item: table_lock */
+static void finalize(gc_thread *thread, void *object) {
+    GC_ROOTS(thread, object);
+    __atomic_fetch_add(&finalized, 1, __ATOMIC_RELAXED);
+    {
+        GC_IN_MODE(thread, GC_PREEMPTIVE);
+        pthread_mutex_lock(&table_lock);
+    }
+    check_object(((node *)object)->left);
+    gc_store(thread, &resurrected->items[0], ((node *)object)->left);
+    pthread_mutex_unlock(&table_lock);
+    gc_new(thread, &node_type);
+}
+static const gc_finalizer normal = {finalize, false, NULL}, critical = {finalize, true, NULL};
+static const gc_type finalized_type = GC_TYPE_FINALIZED(node, normal, left, right);
+
+static void op_finalizer(worker *w) {
+    node *n = gc_new(w->thread, below(w, 2) ? &finalized_type : &node_type);
+    if (!n) return;
+    n->value = seal_of((uint32_t)bits(w));
+    gc_store(w->thread, &n->left, local_node(w));
+    bool has = n->header.type == &finalized_type;
+    if (!has && gc_register_finalizer(w->thread, n, below(w, 2) ? &normal : &critical) == GC_OK) has = true;
+    __atomic_fetch_add(&registered, has, __ATOMIC_RELAXED);
+    if (has && below(w, 4) == 0) {
+        if (!gc_suppress_finalizer(w->thread, n)) wrong("a finalizer that was registered is not there");
+        __atomic_fetch_add(&suppressed, 1, __ATOMIC_RELAXED);
+    }
+    if (below(w, 50) == 0) gc_wait_for_finalizers(w->thread, 1);
+    if (below(w, 50) == 0) __atomic_fetch_xor(&held, 1, __ATOMIC_RELAXED);
+    if (!run_options.finalizer_thread && below(w, 10) == 0) gc_run_finalizers(w->thread, below(w, 5));
 }
 
 static void op_look(worker *w) {
@@ -218,7 +294,7 @@ static void work(worker *w) {
         void (*op)(worker *);
         unsigned weight;
     } ops[] = {{op_node, 300}, {op_chain, 60}, {op_vector, 40}, {op_share, 120}, {op_mutate, 80}, {op_check, 20}, {op_compute, 20},
-               {op_native, 40}, {op_collect, 10}, {op_handle, 30}, {op_look, 5}, {op_visitor, 5}};
+               {op_native, 40}, {op_collect, 10}, {op_handle, 30}, {op_finalizer, 10}, {op_look, 5}, {op_visitor, 5}};
     unsigned total = 0;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) total += ops[i].weight;
     for (uint64_t n = 0; n < w->ops; n++) {
@@ -261,7 +337,8 @@ static void on_warning(void *host, const char *message) {
 }
 
 static gc_options mode_options(void) {
-    gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .warning = on_warning, .nursery_bytes = 512 << 10};
+    gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .warning = on_warning, .nursery_bytes = 512 << 10,
+                          .handle_is_held = handle_is_held};
     const char *mode = run_options.mode;
     if (strcmp(mode, "non_moving") == 0) options.non_moving = true;
     else if (strcmp(mode, "conservative") == 0) options.conservative_stack = true;
@@ -287,6 +364,11 @@ int main(int count, char **arguments) {
     begin(&options);
     shared = new_vector(SHARED);
     gc_add_roots(heap, &shared, 1, 0);
+    resurrected = new_vector(1);
+    gc_add_roots(heap, &resurrected, 1, 0);
+    /* Odd seeds: the heap's own thread runs finalizers; else the workers do. */
+    run_options.finalizer_thread = run_options.seed % 2;
+    if (run_options.finalizer_thread && gc_finalizer_thread_start(heap) != GC_OK) wrong(gc_last_message());
     gc_set_mode(gc, GC_PREEMPTIVE);
     if (run_options.seconds) {
         deadline_ns = gc__os_now_ns() + run_options.seconds * (uint64_t)1000000000;
@@ -299,12 +381,17 @@ int main(int count, char **arguments) {
     for (unsigned i = 0; i < run_options.threads; i++) pthread_join(threads[i], NULL);
     gc_set_mode(gc, GC_COOPERATIVE);
     full();
+    if (!gc_wait_for_finalizers(gc, 10000)) wrong("finalizers do not end");
+    full();
     gc_verify(heap);
     gc_stats s = stats();
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
+        if (gc_handle_count(heap, (gc_handle_kind)kind)) wrong("handles are left that were destroyed");
     if (warned != ended_alone) wrong("threads that ended without detaching were not all reported");
+    end();
+    if (finalized + suppressed != registered) wrong("finalizers have not run once each");
     printf("ok 1 - %s: %llu collections, %llu stops of %.1f us on average, at most %.1f us by %s; %zu threads ended without detaching\n1..1\n",
            run_options.mode, (unsigned long long)(s.collections[0] + s.collections[1] + s.collections[2]), (unsigned long long)s.stops,
            (double)s.stop_total_ns / 1e3 / (double)(s.stops + !s.stops), (double)s.stop_max_ns / 1e3, s.stop_slowest, warned);
-    end();
     return 0;
 }

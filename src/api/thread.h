@@ -119,8 +119,8 @@ static inline gc_mode gc_get_mode(const gc_thread *thread) {
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
 static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
-    /* Before anything else, so that they hold what the caller holds. */
-    if (mode == GC_PREEMPTIVE) gc__save_registers(thread->registers);
+    /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */
+    if (mode == GC_PREEMPTIVE && gc_get_mode(thread) != GC_PREEMPTIVE) gc__save_registers(thread->registers);
     return gc__set_mode(thread, mode);
 }
 

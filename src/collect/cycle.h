@@ -101,9 +101,10 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     bool gathered =
         gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
+    /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
+    if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
     gc__handles_close(heap);
     if (gathered) {
-        if (heap->options.checkmark) gc__checkmark(heap, generation);
         if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
         gc__shadow_sync(heap);
         heap->collection.pause_ns = gc__os_now_ns() - start;

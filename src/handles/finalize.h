@@ -12,26 +12,22 @@ struct gc__finalizing {
     const gc_thread *thread;
     const char *type;
     uint64_t started_ns;
-    bool reported;
+    bool critical, reported;
 };
 
-GC__FN void gc__finalizers_notify(gc__finalizers *all) {
-    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
-    gc__os_wake(&all->event);
-}
-
-/* Takes the next pair: normal ones first. Lock held. */
+/* Takes the next pair: critical ones when there is no normal one, nor does any run. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
-    for (int i = 0; i < 2; i++) {
-        gc__due *due = &all->due[i];
-        while (due->head < due->pairs.count) {
-            const uintptr_t *pair = &due->pairs.words[due->head];
-            due->head += 2;
-            *object = pair[0];
-            if (*object) return (const gc_finalizer *)pair[1];
-        }
+    gc__due *due = &all->due[GC__NORMAL];
+    if (!gc__due_count(due)) {
+        due = &all->due[GC__CRITICAL];
+        for (const gc__finalizing *record = all->running; record; record = record->next)
+            if (!record->critical) return NULL;
     }
-    return NULL;
+    if (!gc__due_count(due)) return NULL;
+    const uintptr_t *pair = &due->pairs.words[due->head];
+    due->head += 2;
+    *object = pair[0];
+    return (const gc_finalizer *)pair[1];
 }
 
 GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
@@ -39,19 +35,24 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     gc__finalizing **link = &all->running;
     while (*link != record) link = &(*link)->next;
     *link = record->next;
+    bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
+    left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     gc__lock_release(&all->lock);
-    gc__finalizers_notify(all);
+    /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
+    if (left) gc__finalizers_notify(all);
 }
 
 /* Runs one, if one is due. */
 GC__FN bool gc__finalizer_run(gc_thread *thread) {
     gc__finalizers *all = &thread->heap->finalizers;
     uintptr_t object = 0;
-    GC_ROOTS(thread, object);
     gc__lock_take(&all->lock);
     const gc_finalizer *finalizer = gc__due_take(all, &object);
-    gc__finalizing record = {all->running, thread, finalizer ? gc__object_name(object) : NULL, gc__os_now_ns(), false};
-    if (finalizer) all->running = &record;
+    gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
+    if (finalizer) {
+        record.type = gc__object_name(object);
+        all->running = &record;
+    }
     gc__lock_release(&all->lock);
     if (!finalizer) return false;
     if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
@@ -178,6 +179,10 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
+    if (heap->options.suspend)
+        return gc__fail(GC_ERROR_OPTION,
+                        "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
+                        "a thread of the host's call gc_run_finalizers");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
         return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
@@ -197,40 +202,41 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
     gc__finalizers_notify(all);
-    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms)))
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms))) {
+        gc__os_thread_abandon(&all->thread);
         return false;
+    }
     gc__os_thread_join(&all->thread);
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
     return true;
 }
 
-/* Queues what is registered: the normal ones only if the host wants that. Returns whether there is any. */
-GC__FN bool gc__finalizers_queue_all(gc_heap *heap) {
+/* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
+GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = &heap->finalizers;
-    bool skip = heap->options.skip_finalizers_at_end;
     gc__lock_take(&all->lock);
     for (size_t i = 0; i < all->registered.count; i += 2)
-        gc__due_push(gc__due_of(all, all->registered.words[i + 1]), all->registered.words[i],
-                     all->registered.words[i + 1]);
+        gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
+                      all->registered.words[i + 1]);
     all->registered.count = 0;
     memset(all->start, 0, sizeof all->start);
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
-    bool any = gc__due_count(&all->due[GC__NORMAL]) || gc__due_count(&all->due[GC__CRITICAL]);
+    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
     gc__lock_release(&all->lock);
-    return any;
+    return count;
 }
 
-/* Cooperative mode. */
+/* Cooperative mode. Some rounds, each of what is queued when it begins: finalizers can register and queue others. */
 GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    for (int round = 0; gc__finalizers_queue_all(heap); round++) {
-        if (round == GC__TEARDOWN_ROUNDS) {
-            gc__warn(&heap->options,
-                     "finalizers that run as the heap is destroyed keep registering others: the rest is dropped");
-            return;
-        }
-        gc_run_finalizers(thread, SIZE_MAX);
+    for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
+        size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
+        if (!count) return;
+        gc_run_finalizers(thread, count);
     }
+    gc__warn(&heap->options,
+             "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
+    gc_run_finalizers(thread, gc__finalizers_queue_all(heap, true));
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
@@ -242,7 +248,7 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
         gc__warn(&heap->options,
                  "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
                  "finalizers of objects that are still there do not run");
-    if (!stopped || !gc__finalizers_queue_all(heap)) return stopped;
+    if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
     gc_thread *thread = self ? self : gc_thread_attach(heap);
     if (!thread) {
         gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
@@ -251,7 +257,6 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
     gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
     gc__finalizers_run_all(thread);
     gc_set_mode(thread, former);
-    if (!self) gc_thread_detach(thread);
     return true;
 }
 

@@ -19,14 +19,17 @@ struct gc_finalizer {
     bool (*is_suppressed)(const void *object);
 };
 
-/* Has `finalizer` run when object is found dead; in place of the one it has, if any. The owning thread, cooperative mode;
-   never collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+/* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
+   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
+   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer back, also where it is queued already. Returns false if there was none. Searches from the youngest:
-   the time grows with the number of younger objects that have one. Never collects. Source: GC.SuppressFinalize. */
+/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
+   Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
+   Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
-/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. Cooperative mode; may collect. */
+/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
+   own finalizer, runs a normal one, critical ones stay queued. Cooperative mode; may collect. */
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
 /* How many are queued or running. Any thread. */
 GC_API size_t gc_finalizers_pending(gc_heap *heap);
@@ -36,5 +39,7 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap);
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
-   thread, and with GC_ERROR_MISUSE if there is one. Any thread; a safe point. */
+   thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
+   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread;
+   a safe point. */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);

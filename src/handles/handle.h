@@ -21,8 +21,8 @@ typedef struct gc__handle *gc_handle;
 /* Handles belong to a heap, and end by gc_handle_destroy or with it. Where objects go in or out the calling thread must be
    attached and in cooperative mode; destroying, and creating handles of NULL, may be done by any thread in any mode. None
    of these collects; they may be called by finalizers, not from a hook or callback of a collection.
-   A handle that was destroyed is reported: asserted if GC_DEBUG >= 1, otherwise the call fails with GC_ERROR_HANDLE and
-   changes nothing. */
+   A handle that was destroyed, or is of another heap or kind than the call is for, is reported: asserted if GC_DEBUG >= 1,
+   otherwise the call fails with GC_ERROR_HANDLE and changes nothing. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
    (GC_ERROR_MEMORY). */

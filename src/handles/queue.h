@@ -2,7 +2,7 @@
 
    registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object is
    younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
-   queues of such pairs, normal and critical; their objects are roots. A pair whose object is 0 was suppressed.
+   queues of such pairs, normal and critical; their objects are roots.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
    no collection needs memory for them, and none is ever dropped.
@@ -34,9 +34,10 @@ GC__FN void gc__due_compact(gc__due *due) {
     due->head = 0;
 }
 
-GC__FN void gc__due_push(gc__due *due, uintptr_t object, uintptr_t finalizer) {
-    due->pairs.words[due->pairs.count++] = object;
-    due->pairs.words[due->pairs.count++] = finalizer;
+/* There is room. */
+GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer) {
+    list->words[list->count++] = object;
+    list->words[list->count++] = finalizer;
 }
 
 GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
@@ -65,39 +66,33 @@ GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer 
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     all->promised--;
-    if (object) {
-        gc__words_push(&all->registered, (uintptr_t)object);
-        gc__words_push(&all->registered, (uintptr_t)finalizer);
-    }
+    if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);
     gc__lock_release(&all->lock);
 }
 
-/* The last pair of the object in words[from, count), or `count`. */
-GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
-    for (size_t i = list->count; i > from; i -= 2)
-        if (list->words[i - 2] == object) return i - 2;
-    return list->count;
+/* Removes the last pair of the object in words[from, count); returns where it was, or SIZE_MAX. */
+GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
+    size_t i = list->count;
+    while (i > from && list->words[i - 2] != object) i -= 2;
+    if (i <= from) return SIZE_MAX;
+    memmove(&list->words[i - 2], &list->words[i], (list->count - i) * sizeof(uintptr_t));
+    list->count -= 2;
+    return i - 2;
+}
+
+GC__FN void gc__finalizers_notify(gc__finalizers *all) {
+    __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&all->event);
 }
 
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
-    gc__words *list = &all->registered;
-    size_t at = gc__pair_find(list, 0, object);
-    if (at < list->count) {
-        memmove(&list->words[at], &list->words[at + 2], (list->count - at - 2) * sizeof(uintptr_t));
-        list->count -= 2;
-        for (int g = 0; g < 2; g++)
-            if (all->start[g] > at) all->start[g] -= 2;
-        return true;
-    }
-    for (int i = 0; i < 2; i++) {
-        gc__due *due = &all->due[i];
-        at = gc__pair_find(&due->pairs, due->head, object);
-        if (at < due->pairs.count) {
-            due->pairs.words[at] = 0;
-            return true;
-        }
-    }
-    return false;
+    size_t at = gc__pair_remove(&all->registered, 0, object);
+    for (int g = 0; at != SIZE_MAX && g < 2; g++)
+        if (all->start[g] > at) all->start[g] -= 2;
+    if (at != SIZE_MAX) return true;
+    for (int i = 0; at == SIZE_MAX && i < 2; i++) at = gc__pair_remove(&all->due[i].pairs, all->due[i].head, object);
+    if (at != SIZE_MAX) gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
+    return at != SIZE_MAX;
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
@@ -118,7 +113,6 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
         return GC_ERROR_MISUSE;
     }
     if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
-    gc_suppress_finalizer(thread, object);
     gc__finalizer_add(heap, object, finalizer);
     return GC_OK;
 }
@@ -147,15 +141,12 @@ GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
     all->registered.count = from;
 }
 
-/* Puts back the pairs whose objects live on in `generation`; in an older one, if it is the oldest that was condemned + 1. */
-GC__FN void gc__finalizers_put(gc__finalizers *all, int generation, int most) {
+/* Puts back the pairs whose objects live on in `generation`. */
+GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i];
-        if (!object) continue;
-        int of = gc__region_of(object)->target;
-        if ((of < most ? of : most) != generation) continue;
-        gc__words_push(&all->registered, object);
-        gc__words_push(&all->registered, all->moving.words[i + 1]);
+        if (!object || gc__region_of(object)->target != generation) continue;
+        gc__pair_push(&all->registered, object, all->moving.words[i + 1]);
     }
 }
 
@@ -173,11 +164,11 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
         uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
         all->moving.words[i] = gc__survivor(object);
         if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
-        gc__due_push(gc__due_of(all, finalizer), object, finalizer);
+        gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
     }
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
-        gc__finalizers_put(all, g, generation < 2 ? generation + 1 : 2);
+        gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */
     }
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {

@@ -44,11 +44,12 @@ GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, i
         GC_IN_MODE(thread, GC_PREEMPTIVE);
         closed = kind->release(value);
     }
+    if (!closed) {
+        char message[256];
+        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
+        gc__warn(&thread->heap->options, message);
+    }
     errno = error;
-    if (closed) return;
-    char message[256];
-    snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
-    gc__warn(&thread->heap->options, message);
 }
 
 GC__FN gc_result gc__safe_release(gc_thread *thread, gc_safe_handle *handle, bool dispose, const char *caller) {
@@ -100,11 +101,10 @@ GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
     gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
 }
 
-/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it; not owned. */
+/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it. */
 GC__FN bool gc__safe_is_suppressed(const void *object) {
     const gc_safe_handle *handle = (const gc_safe_handle *)object;
-    return !handle->owned ||
-           (__atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED));
+    return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);
 }
 
 static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};
@@ -128,11 +128,13 @@ GC__EXTERN const gc_frame_site gc__native_site;
 const gc_frame_site gc__native_site = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
 
 GC_API void gc__native_leave(gc__native_scope *scope) {
-    if (scope->state == GC__NATIVE_SKIPPED) return;
     int error = errno;
-    gc__mode_leave(&scope->mode);
-    scope->thread->frames = scope->frame.previous;
-    if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+    if (scope->state != GC__NATIVE_SKIPPED) {
+        gc__mode_leave(&scope->inner);
+        scope->thread->frames = scope->frame.previous;
+        if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+    }
+    gc__mode_leave(&scope->outer);
     errno = error;
 }
 #endif

@@ -75,16 +75,16 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
 }
 
 /* Native calls: the block behind one runs in preemptive mode, with `value` declared as the raw handle and the object that
-   owns it kept. It may be left in any way but longjmp; errno stays what the block left.
+   owns it kept. It may be left in any way but longjmp; break and continue leave the block alone. errno stays what the block
+   left. They nest, in either mode.
        ssize_t n = -1;
        GC_NATIVE_CALL(gc, file.safe, fd) n = read(fd, buffer, bytes);
    GC_NATIVE_CALL references a safe handle meanwhile. Where that fails the block is skipped, and gc_last_result() is
    GC_ERROR_ARGUMENT or GC_ERROR_DISPOSED. Source: marshalling of SafeHandle in P/Invoke. */
-#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(__COUNTER__, gc__native_begin((thread), (safe)), value)
+#define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin, safe, value)
 /* For raw handles that an object of the host's own keeps open: HandleRef, {object, raw handle}. It protects from the object's
    finalizer, but not from somebody who closes the handle. Source: HandleRef. */
-#define GC_NATIVE_CALL_REF(thread, ref, value) \
-    GC__NATIVE_CALL(__COUNTER__, gc__native_begin_ref((thread), (ref)), value)
+#define GC_NATIVE_CALL_REF(thread, ref, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin_ref, ref, value)
 
 typedef struct gc_handle_ref {
     void *object;
@@ -92,8 +92,8 @@ typedef struct gc_handle_ref {
 } gc_handle_ref;
 
 typedef enum gc__native_state {
-    GC__NATIVE_SKIPPED,
     GC__NATIVE_NEW,
+    GC__NATIVE_SKIPPED,
     GC__NATIVE_ENTERED,
     GC__NATIVE_DONE
 } gc__native_state;
@@ -104,42 +104,48 @@ typedef struct gc__native_scope {
     void *slot;   /* its address */
     intptr_t value;
     gc_frame frame;
-    gc__mode_scope mode;
+    gc__mode_scope outer, inner; /* cooperative, so that the object can be looked at; then preemptive */
     bool counted;
     gc__native_state state;
 } gc__native_scope;
 
-#define GC__NATIVE_CALL(id, begin, value) GC__NATIVE_CALL_AS(GC__NAME(gc__native, id), begin, value)
-#define GC__NATIVE_CALL_AS(scope, begin, value_)                                                               \
-    for (gc__native_scope scope __attribute__((cleanup(gc__native_leave))) = begin; gc__native_enter(&scope);) \
+#define GC__NATIVE_CALL(id, thread, begin, from, value) \
+    GC__NATIVE_CALL_AS(GC__NAME(gc__native, id), thread, begin, from, value)
+/* The object is asked for when the mode is cooperative, once. */
+#define GC__NATIVE_CALL_AS(scope, thread, begin, from, value_)                                        \
+    for (gc__native_scope scope __attribute__((cleanup(gc__native_leave))) = gc__native_open(thread); \
+         scope.state == GC__NATIVE_NEW && begin(&scope, (from)) && gc__native_enter(&scope);)         \
         for (intptr_t value_ = scope.value; scope.state == GC__NATIVE_ENTERED; scope.state = GC__NATIVE_DONE)
 
 GC_API void gc__native_leave(gc__native_scope *scope);
 GC__EXTERN const gc_frame_site gc__native_site;
 
-static inline gc__native_scope gc__native_begin_ref(gc_thread *thread, gc_handle_ref ref) {
+static inline __attribute__((always_inline)) gc__native_scope gc__native_open(gc_thread *thread) {
     gc__native_scope scope;
     scope.thread = thread;
-    scope.object = ref.object;
-    scope.value = ref.value;
     scope.counted = false;
     scope.state = GC__NATIVE_NEW;
+    scope.outer = gc__mode_enter(thread, GC_COOPERATIVE);
     return scope;
 }
 
-static inline gc__native_scope gc__native_begin(gc_thread *thread, gc_safe_handle *handle) {
-    gc_handle_ref ref = {handle, 0};
-    gc__native_scope scope = gc__native_begin_ref(thread, ref);
-    if (gc_safe_handle_add_ref(handle, &scope.counted) == GC_OK)
-        scope.value = handle->value;
+static inline bool gc__native_begin_ref(gc__native_scope *scope, gc_handle_ref ref) {
+    scope->object = ref.object;
+    scope->value = ref.value;
+    return true;
+}
+
+static inline bool gc__native_begin(gc__native_scope *scope, gc_safe_handle *handle) {
+    scope->object = handle;
+    if (gc_safe_handle_add_ref(handle, &scope->counted) == GC_OK)
+        scope->value = handle->value;
     else
-        scope.state = GC__NATIVE_SKIPPED;
-    return scope;
+        scope->state = GC__NATIVE_SKIPPED;
+    return scope->counted;
 }
 
 /* Inline, so that it is the caller's registers that are saved. */
 static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_scope *scope) {
-    if (scope->state != GC__NATIVE_NEW) return false;
     scope->state = GC__NATIVE_ENTERED;
     scope->slot = &scope->object;
     scope->frame.previous = scope->thread->frames;
@@ -148,7 +154,7 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
     scope->frame.count = 1;
     scope->frame.slots = &scope->slot;
     scope->thread->frames = &scope->frame;
-    scope->mode = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
+    scope->inner = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
     return true;
 }
 

@@ -10,7 +10,8 @@
 
    Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Everybody
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
+   thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
    else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
    handles are done. */
 #pragma once
@@ -100,9 +101,10 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
-    gc__handle_segment *segment =
-        (gc__handle_segment *)aligned_alloc(GC__HANDLE_SEGMENT_BYTES, GC__HANDLE_SEGMENT_BYTES);
-    if (!segment) return false;
+    void *memory;
+    /* Not all of GC__HANDLE_SEGMENT_BYTES: with malloc's own word the next segment would not fit right behind. */
+    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
+    gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
     memset(segment->kinds, GC_HANDLE_KINDS, sizeof segment->kinds);
     segment->heap = heap;
@@ -137,7 +139,7 @@ GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle
 /* The calling thread's caches, if it may use them. */
 GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
-    GC_ASSERT(!heap->collecting || !gc__heap_is_locked(heap),
+    GC_ASSERT(!gc__heap_is_locked(heap) || !heap->collecting,
               "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
     return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
 }
@@ -195,6 +197,16 @@ GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_seg
     return false;
 }
 
+/* The same for a handle that must be of the heap. */
+GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller, gc__handle_segment **segment,
+                               size_t *index) {
+    if (!gc__handle_find(handle, caller, segment, index)) return false;
+    if (GC__LIKELY((*segment)->heap == heap)) return true;
+    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return false;
+}
+
 /* The same for a handle that must be of the kind. */
 GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
                                       gc__handle_segment **segment, size_t *index) {
@@ -209,7 +221,7 @@ GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_duplicate");
     gc__handle_segment *segment;
     size_t index;
-    if (!gc__handle_find(handle, "gc_handle_duplicate", &segment, &index)) return NULL;
+    if (!gc__handle_find_in(heap, handle, "gc_handle_duplicate", &segment, &index)) return NULL;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
     return gc__handle_make(heap, kind, (uintptr_t)gc_handle_get(handle), extra);
@@ -226,9 +238,7 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_destroy");
     gc__handle_segment *segment;
     size_t index;
-    if (!handle || !gc__handle_find(handle, "gc_handle_destroy", &segment, &index)) return;
-    GC_ASSERT(segment->heap == heap, "gc_handle_destroy: the handle %p belongs to another heap", (void *)handle);
-    heap = segment->heap;
+    if (!handle || !gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles.free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
@@ -254,14 +264,14 @@ GC_API void *gc_handle_get(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
-    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
-    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)object);
     return GC_OK;
 }
@@ -281,7 +291,7 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE) : NULL;
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
@@ -289,7 +299,7 @@ GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
     if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELAXED);
+    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)dependent);
     return GC_OK;
 }
@@ -334,22 +344,16 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
     gc__world_resume(heap);
 }
 
-typedef struct gc__handle_counter {
-    gc_handle_kind kind;
-    size_t count;
-} gc__handle_counter;
-
-GC__FN bool gc__handle_count_one(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
-    gc__handle_counter *counter = (gc__handle_counter *)context;
-    (void)handle, (void)object, (void)extra;
-    counter->count += kind == counter->kind;
-    return true;
-}
-
+/* Cooperative threads may be at work in their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
-    gc__handle_counter counter = {kind, 0};
-    gc_handle_walk(heap, gc__handle_count_one, &counter);
-    return counter.count;
+    size_t count = 0;
+    gc__lock_take(&heap->handles.lock);
+    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+        for (size_t i = 0; i < GC__HANDLE_PLACES; i++)
+            count += gc__handle_kind(segment, i) == kind &&
+                     !(__atomic_load_n(&segment->places[i], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
+    gc__lock_release(&heap->handles.lock);
+    return count;
 }
 
 GC__SEAM void gc__handles_free_all(gc_heap *heap) {

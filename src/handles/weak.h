@@ -44,8 +44,8 @@ GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, s
     for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
         if (!*place || (*place & GC__HANDLE_FREE)) continue;
-        if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place,
-                                    (void *)*gc__handle_extra(segment, i)))
+        void *word = (void *)__atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
+        if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place, word))
             gc_visit(all->visitor, place, 1, 0);
     }
 }
@@ -201,7 +201,11 @@ GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
     gc_heap *heap = tracer->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     heap->handles.waiting.count = heap->handles.ready.count = 0;
-    gc__map_clear(&heap->handles.keys);
+    /* One made for far more than it last held would take longer to clear than to make again. */
+    if (heap->handles.keys.capacity / 64 > heap->handles.keys.count)
+        gc__map_free(&heap->handles.keys);
+    else
+        gc__map_clear(&heap->handles.keys);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
     gc__dependents_fixpoint(tracer);
     /* What finalizers may still see, and what they may not: */
@@ -262,8 +266,6 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                     bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
-    gc__lock_take(&heap->handles.lock);
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
-    gc__lock_release(&heap->handles.lock);
     return checker.any;
 }

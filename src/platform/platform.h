@@ -47,6 +47,8 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Instead of joining it: it may never end. */
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 

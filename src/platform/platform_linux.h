@@ -144,6 +144,7 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
 static pthread_key_t gc__os_end_key;
 static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
