@@ -344,11 +344,12 @@ typedef struct gc_options {
     /* A collection has queued finalizers: have gc_run_finalizers called soon. Called in the collection, so it must not
        allocate. 0: none; nor is it needed where the heap has its finalizer thread. */
     void (*finalizers_ready)(void *host);
+    unsigned stop_patience_ms; /* a thread that a collection has to wait for longer is named in a warning; 0: 10,000 */
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
     unsigned
         finalizer_patience_ms; /* one that runs for longer is reported as a warning, and gc_heap_destroy does not wait
                                        longer for it; 0: 10,000 */
-    void (*warning)(void *host, const char *message); /* 0: to stderr */
+    void (*warning)(void *host, const char *message); /* maybe during a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
 
@@ -907,11 +908,10 @@ GC__FN bool gc__lock_try(gc__lock *lock);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
 
-/* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
-GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
-GC__FN void gc__os_wake(const uint32_t *word);
-/* The same for so long at most. */
+/* Waits until *word differs from `value`, or for so long; and wakes who waits after it was changed. Spurious returns are
+   allowed. */
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
+GC__FN void gc__os_wake(const uint32_t *word);
 
 /* A thread of the collector's own. False: the system gives none. */
 typedef struct gc__os_thread gc__os_thread;
@@ -1059,9 +1059,6 @@ GC__FN void gc__lock_init(gc__lock *lock) {
 }
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
 
-GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value) {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
-}
 GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
 
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
@@ -1246,11 +1243,10 @@ GC__FN bool gc__lock_try(gc__lock *lock);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
 
-/* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
-GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
-GC__FN void gc__os_wake(const uint32_t *word);
-/* The same for so long at most. */
+/* Waits until *word differs from `value`, or for so long; and wakes who waits after it was changed. Spurious returns are
+   allowed. */
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
+GC__FN void gc__os_wake(const uint32_t *word);
 
 /* A thread of the collector's own. False: the system gives none. */
 typedef struct gc__os_thread gc__os_thread;
@@ -2516,13 +2512,30 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
 #define GC__STOP_SPINS \
     200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
 
+/* Names a thread that does not stop; nothing else would tell why the program stands still. */
+GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
+    char message[320];
+    snprintf(
+        message, sizeof message,
+        "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
+        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_PREEMPTIVE)",
+        (unsigned long long)waited_ms, thread->name ? thread->name : "(unnamed)");
+    gc__warn(&heap->options, message);
+}
+
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
+    const uint64_t ms = 1000000, patience_ms = heap->options.stop_patience_ms;
+    bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_while(&heap->stopped_count, count);
+            gc__os_wait_for(&heap->stopped_count, count, patience_ms * ms);
+        if (spins < GC__STOP_SPINS || complained) continue;
+        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / ms;
+        complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
+        if (complained) gc__world_complain(heap, thread, waited_ms);
     }
     uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
              waited = stopped > heap->stop_started_ns ? stopped - heap->stop_started_ns : 0;
@@ -3188,8 +3201,9 @@ GC__FN uintptr_t *gc__suspect_place(const gc__words *table, uintptr_t object) {
    its marked objects are scanned again at the end: scanning is idempotent. */
 
 
-#define GC__FIFO 16  /* slots between prefetch and use; a power of two */
-#define GC__CHUNK 32 /* elements of an array that are scanned at a time */
+#define GC__FIFO 16     /* slots between prefetch and use; a power of two */
+#define GC__CARD_FIFO 4 /* the same for dirty cards */
+#define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
 #define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
 
@@ -3200,6 +3214,8 @@ typedef struct gc__tracer {
     uintptr_t fifo[GC__FIFO];       /* slot | 1 if a tagged value; a ring */
     unsigned fifo_next;             /* counts up */
     uintptr_t *stack, *top, *limit; /* the mark stack, where it ends, and where its memory does */
+    uintptr_t cards[GC__CARD_FIFO];
+    unsigned cards_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
@@ -3590,27 +3606,57 @@ GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t fro
     }
 }
 
-GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
-    size_t unit = GC_BUNDLE_SHIFT ? (size_t)1 << GC_BUNDLE_SHIFT : GC_REGION_BYTES;
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-    for (uintptr_t bundle = region->base; bundle < end; bundle += unit) {
-        if (!gc__bundle_is_dirty(bundle)) continue;
-        if (GC_BUNDLE_SHIFT) gc__tables.bundles[bundle >> GC_BUNDLE_SHIFT] = 0;
-        for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit;
-             card += GC_CARD_BYTES) {
-            gc__card_clear(card);
-            gc__trace_card(tracer, region, card, card + GC_CARD_BYTES);
-            gc__stack_drain(tracer);
+/* Has the card wait for its memory; scans the one that has waited longest. */
+GC__FN void gc__card_prefetch(gc__tracer *tracer, uintptr_t card) {
+    uintptr_t *place = &tracer->cards[tracer->cards_next++ % GC__CARD_FIFO], oldest = *place;
+    *place = card;
+    if (card) {
+        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(card) >> 6]);
+        for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
+    }
+    if (!oldest) return;
+    gc__trace_card(tracer, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
+    gc__stack_drain(tracer);
+}
+
+/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them. */
+GC__FN void gc__trace_cards_of(gc__tracer *tracer, uintptr_t from, uintptr_t end) {
+    for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
+        gc__card_clear(card);
+        gc__card_prefetch(tracer, card);
+    }
+}
+
+#if GC_BUNDLE_SHIFT
+/* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
+GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
+    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
+    size_t count = gc__the_arena.used << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    for (size_t i = 0; i < count; i += 8) {
+        uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
+        for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
+            uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
+            const gc__region *region = gc__region_first(gc__region_of(bundle));
+            if (region->heap != tracer->heap || region->generation <= condemned) continue;
+            if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
+            gc__the_arena.bundles[(bundle - gc__the_arena.base) >> GC_BUNDLE_SHIFT] = 0;
+            gc__trace_cards_of(tracer, bundle, bundle + bytes);
         }
     }
 }
+#else
+GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
+    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
+        for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
+            gc__trace_cards_of(tracer, region->base, region->base + region->span * GC_REGION_BYTES);
+}
+#endif
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
 GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
     tracer->remember = tracer->remember_all = true;
-    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
-        for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
-            gc__trace_cards_of(tracer, region);
+    gc__trace_bundles(tracer, condemned);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(tracer, 0);
     gc__trace_drain(tracer);
     tracer->remember = false;
 }
@@ -5071,6 +5117,7 @@ GC__FN gc_result gc__options_check(gc_options *options) {
                         options->verify);
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
+    if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
     return GC_OK;
 }
 

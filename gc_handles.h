@@ -60,7 +60,7 @@ GC_API void *gc_handle_get(gc_handle handle);
 GC_API gc_result gc_handle_set(gc_handle handle, void *object);
 /* Stores `object` if the handle holds `expected`; returns what it held. Atomic. */
 GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected);
-/* Of a dependent handle; NULL when its object has died. */
+/* Of a dependent handle; NULL when its object has died, or was taken out. */
 GC_API void *gc_handle_dependent(gc_handle handle);
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent);
 /* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. */
@@ -189,8 +189,8 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
 }
 
 /* Native calls: the block behind one runs in preemptive mode, with `value` declared as the raw handle and the object that
-   owns it kept. It may be left in any way but longjmp; break and continue leave the block alone. errno stays what the block
-   left. They nest, in either mode.
+   owns it kept; it must not touch objects, which may move meanwhile. It may be left in any way but longjmp; break and continue
+   leave the block alone. errno stays what the block left. They nest, in either mode.
        ssize_t n = -1;
        GC_NATIVE_CALL(gc, file.safe, fd) n = read(fd, buffer, bytes);
    GC_NATIVE_CALL references a safe handle meanwhile. Where that fails the block is skipped, and gc_last_result() is
@@ -565,7 +565,8 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE) : NULL;
+    if (!extra || !__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE)) return NULL;
+    return (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {

@@ -40,7 +40,11 @@ build/bench/handles: bench/handles.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
-.PHONY: bench bench-build bench-barriers bench-threads bench-handles
+build/bench/growth: bench/growth.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
+
+.PHONY: bench bench-growth bench-build bench-barriers bench-threads bench-handles
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -56,3 +60,6 @@ bench-threads: build/bench/threads ## measure stopping threads, and whether two 
 
 bench-handles: build/bench/handles ## measure handles, finalizers and safe handles
 	build/bench/handles
+
+bench-growth: build/bench/growth ## measure how the cost of collections grows from 100 MB to 8 GB of live data
+	build/bench/growth

@@ -99,7 +99,12 @@ static void every_kind(void) {
         if (kind == GC_HANDLE_REF_COUNTED) is(gc_handle_set_host_word(h, &held), GC_OK, "its host word is set");
         gc_handle twin = gc_handle_duplicate(heap, h);
         ok(twin && twin != h && gc_handle_get(twin) == c, "%s: duplicated", name);
-        if (kind == GC_HANDLE_DEPENDENT) ok(gc_handle_dependent(twin) == b, "with its dependent");
+        if (kind == GC_HANDLE_DEPENDENT) {
+            ok(gc_handle_dependent(twin) == b, "with its dependent");
+            gc_handle_set(twin, NULL);
+            ok(!gc_handle_dependent(twin), "which it has not without an object");
+            gc_handle_set(twin, c), gc_handle_set_dependent(twin, b);
+        }
         if (kind == GC_HANDLE_REF_COUNTED) ok(gc_handle_host_word(twin) == &held, "with its host word");
         is(gc_handle_count(heap, kind), 3, "%s: counted", name);
         compact();

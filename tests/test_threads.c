@@ -156,9 +156,33 @@ static void joining(void) {
 }
 
 static char warning[512];
+static int warned; /* atomic */
 static void on_warning(void *host, const char *message) {
     (void)host;
     snprintf(warning, sizeof warning, "%s", message);
+    __atomic_store_n(&warned, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Polls again only after a warning. */
+static void *stubborn(void *ready) {
+    gc_thread *me = gc_thread_attach(heap);
+    gc_thread_set_name(me, "stubborn");
+    __atomic_store_n((int *)ready, 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&warned, __ATOMIC_SEQ_CST)) continue;
+    gc_thread_detach(me);
+    return NULL;
+}
+
+static void late(void) {
+    int ready = 0;
+    pthread_t thread;
+    warned = 0;
+    pthread_create(&thread, NULL, stubborn, &ready);
+    while (!__atomic_load_n(&ready, __ATOMIC_SEQ_CST)) continue;
+    full();
+    has(warning, "`stubborn`", "a thread that does not stop is named while a collection waits for it");
+    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    pthread_join(thread, NULL);
 }
 
 static void *ending(void *argument) {
@@ -610,6 +634,7 @@ int main(void) {
     run(saved_registers, (gc_options){0});
     run(native_calls, (gc_options){0});
     run(joining, (gc_options){0});
+    run(late, (gc_options){.warning = on_warning, .stop_patience_ms = 20});
     run(ended, (gc_options){.warning = on_warning});
     run(jumps, (gc_options){0});
     run(fibers_of_one_thread, (gc_options){.nursery_bytes = 64 << 10});

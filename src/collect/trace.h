@@ -8,8 +8,9 @@
 
 #include "suspects.h"
 
-#define GC__FIFO 16  /* slots between prefetch and use; a power of two */
-#define GC__CHUNK 32 /* elements of an array that are scanned at a time */
+#define GC__FIFO 16     /* slots between prefetch and use; a power of two */
+#define GC__CARD_FIFO 4 /* the same for dirty cards */
+#define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
 #define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
 
@@ -20,6 +21,8 @@ typedef struct gc__tracer {
     uintptr_t fifo[GC__FIFO];       /* slot | 1 if a tagged value; a ring */
     unsigned fifo_next;             /* counts up */
     uintptr_t *stack, *top, *limit; /* the mark stack, where it ends, and where its memory does */
+    uintptr_t cards[GC__CARD_FIFO];
+    unsigned cards_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
@@ -410,27 +413,57 @@ GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t fro
     }
 }
 
-GC__FN void gc__trace_cards_of(gc__tracer *tracer, gc__region *region) {
-    size_t unit = GC_BUNDLE_SHIFT ? (size_t)1 << GC_BUNDLE_SHIFT : GC_REGION_BYTES;
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-    for (uintptr_t bundle = region->base; bundle < end; bundle += unit) {
-        if (!gc__bundle_is_dirty(bundle)) continue;
-        if (GC_BUNDLE_SHIFT) gc__tables.bundles[bundle >> GC_BUNDLE_SHIFT] = 0;
-        for (uintptr_t card = bundle; (card = gc__card_next_dirty(card, bundle + unit)) < bundle + unit;
-             card += GC_CARD_BYTES) {
-            gc__card_clear(card);
-            gc__trace_card(tracer, region, card, card + GC_CARD_BYTES);
-            gc__stack_drain(tracer);
+/* Has the card wait for its memory; scans the one that has waited longest. */
+GC__FN void gc__card_prefetch(gc__tracer *tracer, uintptr_t card) {
+    uintptr_t *place = &tracer->cards[tracer->cards_next++ % GC__CARD_FIFO], oldest = *place;
+    *place = card;
+    if (card) {
+        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(card) >> 6]);
+        for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
+    }
+    if (!oldest) return;
+    gc__trace_card(tracer, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
+    gc__stack_drain(tracer);
+}
+
+/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them. */
+GC__FN void gc__trace_cards_of(gc__tracer *tracer, uintptr_t from, uintptr_t end) {
+    for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
+        gc__card_clear(card);
+        gc__card_prefetch(tracer, card);
+    }
+}
+
+#if GC_BUNDLE_SHIFT
+/* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
+GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
+    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
+    size_t count = gc__the_arena.used << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    for (size_t i = 0; i < count; i += 8) {
+        uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
+        for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
+            uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
+            const gc__region *region = gc__region_first(gc__region_of(bundle));
+            if (region->heap != tracer->heap || region->generation <= condemned) continue;
+            if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
+            gc__the_arena.bundles[(bundle - gc__the_arena.base) >> GC_BUNDLE_SHIFT] = 0;
+            gc__trace_cards_of(tracer, bundle, bundle + bytes);
         }
     }
 }
+#else
+GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
+    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
+        for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
+            gc__trace_cards_of(tracer, region->base, region->base + region->span * GC_REGION_BYTES);
+}
+#endif
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
 GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
     tracer->remember = tracer->remember_all = true;
-    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
-        for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
-            gc__trace_cards_of(tracer, region);
+    gc__trace_bundles(tracer, condemned);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(tracer, 0);
     gc__trace_drain(tracer);
     tracer->remember = false;
 }

@@ -39,7 +39,7 @@ GC_API void *gc_handle_get(gc_handle handle);
 GC_API gc_result gc_handle_set(gc_handle handle, void *object);
 /* Stores `object` if the handle holds `expected`; returns what it held. Atomic. */
 GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected);
-/* Of a dependent handle; NULL when its object has died. */
+/* Of a dependent handle; NULL when its object has died, or was taken out. */
 GC_API void *gc_handle_dependent(gc_handle handle);
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent);
 /* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. */

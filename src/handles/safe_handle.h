@@ -75,8 +75,8 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
 }
 
 /* Native calls: the block behind one runs in preemptive mode, with `value` declared as the raw handle and the object that
-   owns it kept. It may be left in any way but longjmp; break and continue leave the block alone. errno stays what the block
-   left. They nest, in either mode.
+   owns it kept; it must not touch objects, which may move meanwhile. It may be left in any way but longjmp; break and continue
+   leave the block alone. errno stays what the block left. They nest, in either mode.
        ssize_t n = -1;
        GC_NATIVE_CALL(gc, file.safe, fd) n = read(fd, buffer, bytes);
    GC_NATIVE_CALL references a safe handle meanwhile. Where that fails the block is skipped, and gc_last_result() is

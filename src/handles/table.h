@@ -291,7 +291,8 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE) : NULL;
+    if (!extra || !__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE)) return NULL;
+    return (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {

@@ -126,13 +126,30 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
 #define GC__STOP_SPINS \
     200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
 
+/* Names a thread that does not stop; nothing else would tell why the program stands still. */
+GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
+    char message[320];
+    snprintf(
+        message, sizeof message,
+        "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
+        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_PREEMPTIVE)",
+        (unsigned long long)waited_ms, thread->name ? thread->name : "(unnamed)");
+    gc__warn(&heap->options, message);
+}
+
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
+    const uint64_t ms = 1000000, patience_ms = heap->options.stop_patience_ms;
+    bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_while(&heap->stopped_count, count);
+            gc__os_wait_for(&heap->stopped_count, count, patience_ms * ms);
+        if (spins < GC__STOP_SPINS || complained) continue;
+        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / ms;
+        complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
+        if (complained) gc__world_complain(heap, thread, waited_ms);
     }
     uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
              waited = stopped > heap->stop_started_ns ? stopped - heap->stop_started_ns : 0;

@@ -37,11 +37,10 @@ GC__FN bool gc__lock_try(gc__lock *lock);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
 
-/* Waiting until *word differs from `value`, and waking who waits after it was changed. Spurious returns are allowed. */
-GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value);
-GC__FN void gc__os_wake(const uint32_t *word);
-/* The same for so long at most. */
+/* Waits until *word differs from `value`, or for so long; and wakes who waits after it was changed. Spurious returns are
+   allowed. */
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
+GC__FN void gc__os_wake(const uint32_t *word);
 
 /* A thread of the collector's own. False: the system gives none. */
 typedef struct gc__os_thread gc__os_thread;

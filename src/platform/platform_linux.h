@@ -115,9 +115,6 @@ GC__FN void gc__lock_init(gc__lock *lock) {
 }
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
 
-GC__FN void gc__os_wait_while(const uint32_t *word, uint32_t value) {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
-}
 GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
 
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {

@@ -54,6 +54,7 @@ GC__FN gc_result gc__options_check(gc_options *options) {
                         options->verify);
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
+    if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
     return GC_OK;
 }
 
