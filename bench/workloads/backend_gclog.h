@@ -48,7 +48,10 @@ static inline bool mm_out_of_memory(void *host, size_t bytes, const char *messag
 }
 
 static inline void mm_collection_end(void *host, const gc_collection *collection) {
-    histogram_add(host, collection->pause_ns); fprintf(stderr,"%llu g%d r%d c%d pause %.2f ms promoted %.1f moved %.1f\n",(unsigned long long)collection->number,collection->generation,collection->reason,collection->compacting,collection->pause_ns/1e6,collection->promoted_bytes/1048576.0,collection->moved_bytes/1048576.0);
+    histogram_add(host, collection->pause_ns);
+    fprintf(stderr, "%llu g%d r%d c%d pause %.2f ms promoted %.1f moved %.1f\n", (unsigned long long)collection->number,
+            collection->generation, collection->reason, collection->compacting, collection->pause_ns / 1e6,
+            collection->promoted_bytes / 1048576.0, collection->moved_bytes / 1048576.0);
 }
 
 static inline mm *mm_open(const mm_options *options) {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static const workload *const workloads[] = {&binary_trees_workload, &gcbench_workload, &lru_workload, &pause_workload,
-                                            &alloc_workload};
+static const workload *const workloads[] = {&binary_trees_workload, &gcbench_workload, &lru_workload,  &pause_workload,
+                                            &alloc_workload,        &churn_workload,   &graph_workload};
 #define WORKLOADS (sizeof workloads / sizeof workloads[0])
 
 typedef struct command {

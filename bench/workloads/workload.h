@@ -26,7 +26,8 @@ typedef struct workload {
     void (*run)(mm *mm, const uint64_t *args, workload_result *result);
 } workload;
 
-extern const workload binary_trees_workload, gcbench_workload, lru_workload, pause_workload, alloc_workload;
+extern const workload binary_trees_workload, gcbench_workload, lru_workload, pause_workload, alloc_workload,
+    churn_workload, graph_workload;
 
 /* printf unless the result is quiet. */
 void say(const workload_result *result, const char *format, ...) __attribute__((format(printf, 2, 3)));
