@@ -1620,7 +1620,7 @@ GC__FN size_t gc__object_bytes(uintptr_t object) {
 }
 
 GC__FN bool gc__type_is_leaf(const gc_type *type) {
-    return !(type->refs | type->values | type->element_refs | type->element_values) && !type->trace;
+    return !type->refs && !type->element_refs && !type->values && !type->element_values && !type->trace;
 }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__type_is_leaf(gc__object_type(object)); }
 
@@ -3307,7 +3307,8 @@ GC__FN void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
         memcpy((void *)to, (const void *)from, bytes);
         return;
     }
-    for (size_t i = 0; i < bytes; i += 8) GC__WORD(to + i) = GC__WORD(from + i);
+    for (; bytes >= 16; bytes -= 16, to += 16, from += 16) memcpy((void *)to, (const void *)from, 16);
+    if (bytes) GC__WORD(to) = GC__WORD(from);
 }
 
 /* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
@@ -3355,13 +3356,13 @@ GC__FN uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object) {
     if (tracer->heap->options.non_generational) target = 0;
     gc__window *window = &tracer->heap->windows[target];
     size_t bytes = gc__object_bytes(object);
+    bool leaf = gc__object_is_leaf(object);
     if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_open(tracer, target, bytes))
         return gc__evacuation_failed(tracer, region, object);
     uintptr_t copy = window->next;
     window->next = copy + bytes;
     gc__copy_words(copy, object, bytes);
     gc__mark_set(copy);
-    bool leaf = gc__object_is_leaf(copy);
     GC__WORD(object) = copy | GC__FORWARD_TAG;
     if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
     if (!leaf) gc__trace_push(tracer, copy);

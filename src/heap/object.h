@@ -30,7 +30,7 @@ GC__FN size_t gc__object_bytes(uintptr_t object) {
 }
 
 GC__FN bool gc__type_is_leaf(const gc_type *type) {
-    return !(type->refs | type->values | type->element_refs | type->element_values) && !type->trace;
+    return !type->refs && !type->element_refs && !type->values && !type->element_values && !type->trace;
 }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__type_is_leaf(gc__object_type(object)); }
 
