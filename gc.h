@@ -125,18 +125,18 @@ static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGUR
 
 
 /* One table makes the enum and the texts. */
-#define GC_RESULTS(X)                                                  \
-    X(GC_OK, "success")                                                \
-    X(GC_ERROR_OPTION, "an option is out of range")                    \
-    X(GC_ERROR_RESERVE, "address space could not be reserved")         \
-    X(GC_ERROR_MEMORY, "the system has no more memory")                \
-    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")       \
-    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")   \
-    X(GC_ERROR_TYPE, "the type is misdeclared")                        \
-    X(GC_ERROR_THREADS, "the heap already has its one mutator thread") \
-    X(GC_ERROR_HANDLE, "the handle was destroyed")                     \
-    X(GC_ERROR_ARGUMENT, "an argument is NULL")                        \
-    X(GC_ERROR_DISPOSED, "the safe handle has been closed")            \
+#define GC_RESULTS(X)                                                 \
+    X(GC_OK, "success")                                               \
+    X(GC_ERROR_OPTION, "an option is out of range")                   \
+    X(GC_ERROR_RESERVE, "address space could not be reserved")        \
+    X(GC_ERROR_MEMORY, "the system has no more memory")               \
+    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")      \
+    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")  \
+    X(GC_ERROR_TYPE, "the type is misdeclared")                       \
+    X(GC_ERROR_THREADS, "the thread is attached already")             \
+    X(GC_ERROR_HANDLE, "the handle is not one of this kind and heap") \
+    X(GC_ERROR_ARGUMENT, "an argument is NULL")                       \
+    X(GC_ERROR_DISPOSED, "the safe handle has been closed")           \
     X(GC_ERROR_MISUSE, "the call is not allowed here")
 
 typedef enum gc_result {
@@ -298,7 +298,7 @@ typedef struct gc_collection {
 typedef enum gc_stress {
     GC_STRESS_OFF,
     GC_STRESS_ALLOCATION, /* collect at every allocation */
-    GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint */
+    GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint and slow path of an allocation */
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
     GC_STRESS_STACK       /* collect at the first allocation from each distinct native call stack */
 } gc_stress;
@@ -2857,6 +2857,11 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return NULL;
     }
     GC__ENTER("an allocation");
+    GC_ASSERT(gc__thread_self(heap) == thread, "an allocation for the thread `%s` by another native thread",
+              thread->name ? thread->name : "(unnamed)");
+    GC_ASSERT(gc__is_cooperative(thread),
+              "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
+              "GC_IN_MODE(thread, GC_COOPERATIVE)");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
@@ -4249,6 +4254,9 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__ENTER("gc_collect");
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
+    const gc_thread *self = gc__thread_self(heap);
+    GC_ASSERT(!self || gc__is_cooperative(self), "gc_collect: the calling thread is attached and in preemptive mode");
+    (void)self;
     if (generation < 0) generation = 0;
     if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
@@ -4975,6 +4983,10 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 
 GC_API void gc_thread_detach(gc_thread *thread) {
     GC__ENTER("gc_thread_detach");
+    if (!thread->heap) { /* it was destroyed */
+        gc__thread_forget(thread);
+        return;
+    }
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
@@ -5038,6 +5050,7 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { t
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
     GC__ENTER("gc_set_mode");
     gc_mode former = gc_get_mode(thread);
+    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
     GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
     if (mode == GC_PREEMPTIVE) {

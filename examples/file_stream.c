@@ -15,7 +15,7 @@ static bool file_release(intptr_t fd) {
     printf("  the descriptor is closed\n");
     return close((int)fd) == 0;
 }
-GC_SAFE_HANDLE_KIND(file_handle, file_release, gc_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(fd_handle, file_release, gc_invalid_if_minus_one);
 
 /* The stream. */
 
@@ -23,7 +23,7 @@ GC_SAFE_HANDLE_KIND(file_handle, file_release, gc_invalid_if_minus_one);
 
 typedef struct stream {
     gc_object header;
-    file_handle file;
+    fd_handle file;
     size_t used;
     char buffer[STREAM_BYTES];
 } stream;
@@ -54,7 +54,7 @@ static bool stream_is_flushed(const void *object) { return ((const stream *)obje
 static const gc_finalizer stream_finalizer = {.finalize = stream_finalize, .is_suppressed = stream_is_flushed};
 static const gc_type stream_type = GC_TYPE_FINALIZED(stream, stream_finalizer, file);
 
-static stream *stream_new(gc_thread *gc, file_handle file) {
+static stream *stream_new(gc_thread *gc, fd_handle file) {
     GC_ROOTS(gc, file);
     stream *made = gc_new(gc, &stream_type);
     if (made) gc_store(gc, &made->file, file.safe);
@@ -85,7 +85,7 @@ static int descriptor;
 static stream *open_stream(gc_thread *gc, bool owned) {
     file = tmpfile();
     descriptor = file ? dup(fileno(file)) : -1;
-    stream *made = stream_new(gc, file_handle_new(gc, descriptor, owned));
+    stream *made = stream_new(gc, fd_handle_new(gc, descriptor, owned));
     return made ? made : (abort(), NULL);
 }
 

@@ -236,6 +236,49 @@ static void jumps(void) {
     has(report, "gc_frames_restore", "with the remedy");
 }
 
+/* The heap goes while a thread is in a native call; then it leaves the bracket, and detaches. */
+static void *outliving(void *stage) {
+    gc_thread *me = gc_thread_attach(heap);
+    {
+        GC_IN_MODE(me, GC_PREEMPTIVE);
+        __atomic_store_n((int *)stage, 1, __ATOMIC_SEQ_CST);
+        while (__atomic_load_n((int *)stage, __ATOMIC_SEQ_CST) != 2) sched_yield();
+    }
+    gc_thread_detach(me);
+    return NULL;
+}
+
+static void outlived(void) {
+    int stage = 0;
+    pthread_t thread;
+    begin(NULL);
+    pthread_create(&thread, NULL, outliving, &stage);
+    while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) != 1) sched_yield();
+    end();
+    __atomic_store_n(&stage, 2, __ATOMIC_SEQ_CST);
+    pthread_join(thread, NULL);
+    ok(true, "a thread may leave a native call, and detach, after its heap was destroyed");
+}
+
+/* What a thread must not do in preemptive mode. */
+static void in_preemptive_mode(void *what) {
+    begin(NULL);
+    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    if (what)
+        gc_new_array(gc, &vector_type, GC_LARGE_BYTES);
+    else
+        gc_collect(heap, 0, 0);
+}
+
+static void misused_mode(void) {
+    static char report[4096];
+    if (GC_DEBUG == 0) return;
+    tap_child(in_preemptive_mode, report, report, sizeof report);
+    has(report, "an allocation in preemptive mode", "an allocation in preemptive mode is reported");
+    tap_child(in_preemptive_mode, NULL, report, sizeof report);
+    has(report, "gc_collect: the calling thread is attached and in preemptive mode", "so is gc_collect");
+}
+
 /* Fibers: each on a native stack of its own. */
 enum { FIBERS = 5, FIBER_BYTES = 256 << 10 };
 static struct fiber {
@@ -637,6 +680,8 @@ int main(void) {
     run(late, (gc_options){.warning = on_warning, .stop_patience_ms = 20});
     run(ended, (gc_options){.warning = on_warning});
     run(jumps, (gc_options){0});
+    outlived();
+    misused_mode();
     run(fibers_of_one_thread, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_that_migrate, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_of_one_thread, (gc_options){.stress = GC_STRESS_ALLOCATION});

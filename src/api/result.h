@@ -4,18 +4,18 @@
 #include "config.h"
 
 /* One table makes the enum and the texts. */
-#define GC_RESULTS(X)                                                  \
-    X(GC_OK, "success")                                                \
-    X(GC_ERROR_OPTION, "an option is out of range")                    \
-    X(GC_ERROR_RESERVE, "address space could not be reserved")         \
-    X(GC_ERROR_MEMORY, "the system has no more memory")                \
-    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")       \
-    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")   \
-    X(GC_ERROR_TYPE, "the type is misdeclared")                        \
-    X(GC_ERROR_THREADS, "the heap already has its one mutator thread") \
-    X(GC_ERROR_HANDLE, "the handle was destroyed")                     \
-    X(GC_ERROR_ARGUMENT, "an argument is NULL")                        \
-    X(GC_ERROR_DISPOSED, "the safe handle has been closed")            \
+#define GC_RESULTS(X)                                                 \
+    X(GC_OK, "success")                                               \
+    X(GC_ERROR_OPTION, "an option is out of range")                   \
+    X(GC_ERROR_RESERVE, "address space could not be reserved")        \
+    X(GC_ERROR_MEMORY, "the system has no more memory")               \
+    X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")      \
+    X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")  \
+    X(GC_ERROR_TYPE, "the type is misdeclared")                       \
+    X(GC_ERROR_THREADS, "the thread is attached already")             \
+    X(GC_ERROR_HANDLE, "the handle is not one of this kind and heap") \
+    X(GC_ERROR_ARGUMENT, "an argument is NULL")                       \
+    X(GC_ERROR_DISPOSED, "the safe handle has been closed")           \
     X(GC_ERROR_MISUSE, "the call is not allowed here")
 
 typedef enum gc_result {

@@ -187,6 +187,11 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return NULL;
     }
     GC__ENTER("an allocation");
+    GC_ASSERT(gc__thread_self(heap) == thread, "an allocation for the thread `%s` by another native thread",
+              thread->name ? thread->name : "(unnamed)");
+    GC_ASSERT(gc__is_cooperative(thread),
+              "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
+              "GC_IN_MODE(thread, GC_COOPERATIVE)");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,

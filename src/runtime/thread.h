@@ -98,6 +98,10 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 
 GC_API void gc_thread_detach(gc_thread *thread) {
     GC__ENTER("gc_thread_detach");
+    if (!thread->heap) { /* it was destroyed */
+        gc__thread_forget(thread);
+        return;
+    }
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
@@ -161,6 +165,7 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { t
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
     GC__ENTER("gc_set_mode");
     gc_mode former = gc_get_mode(thread);
+    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
     GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
     if (mode == GC_PREEMPTIVE) {
