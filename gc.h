@@ -1414,7 +1414,7 @@ enum {
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {
-    gc_heap *heap; /* arena lock */
+    gc_heap *heap; /* atomic; written under the arena lock */
     uintptr_t base;
     uintptr_t top;           /* objects of a linear region lie in [base, top) */
     uintptr_t dirty_end;     /* memory from here to the region's end is zero */
@@ -1445,7 +1445,7 @@ typedef struct gc__arena {
     uint64_t *marks; /* bit (address - base) / 8 */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used; /* regions below this have been in use: lock */
+    size_t used; /* regions below this have been in use: written under the lock, atomic */
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
@@ -1462,6 +1462,13 @@ GC__FN gc__region *gc__region_of(uintptr_t address) {
 }
 
 GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+
+/* Whether the region is the heap's; those that are not may come and go meanwhile, so nothing else of them may be read. */
+GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
+    return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
+}
+
+GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.used, __ATOMIC_RELAXED); }
 
 /* The first region of the large object that `region` is a part of; itself for others. */
 GC__FN gc__region *gc__region_first(gc__region *region) {
@@ -1554,6 +1561,10 @@ GC__FN bool gc__bundle_is_dirty(uintptr_t address) {
     return !GC_BUNDLE_SHIFT || gc__tables.bundles[address >> GC_BUNDLE_SHIFT] != 0;
 }
 
+GC__FN void gc__bundle_clear(uintptr_t address) {
+    __atomic_store_n(&gc__tables.bundles[address >> GC_BUNDLE_SHIFT], (uint8_t)0, __ATOMIC_RELAXED);
+}
+
 GC__FN void gc__card_clear(uintptr_t address) {
     uint8_t *byte = gc__tables.cards + (address >> GC_BARRIER_CARD_BYTE_SHIFT);
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
@@ -1579,10 +1590,9 @@ GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
 /* Cleans [from, end), bundle-aligned. */
 GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
 #if GC_BUNDLE_SHIFT
-    uint8_t *bundles = gc__tables.bundles;
     for (uintptr_t at = from; at < end; at += (size_t)1 << GC_BUNDLE_SHIFT) {
-        if (!bundles[at >> GC_BUNDLE_SHIFT]) continue;
-        bundles[at >> GC_BUNDLE_SHIFT] = 0;
+        if (!gc__bundle_is_dirty(at)) continue;
+        gc__bundle_clear(at);
         memset(gc__tables.cards + (at >> GC_BARRIER_CARD_BYTE_SHIFT), 0,
                ((size_t)1 << GC_BUNDLE_SHIFT) >> GC_BARRIER_CARD_BYTE_SHIFT);
     }
@@ -1797,11 +1807,11 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
         *cached += region->heap == heap;
-        region->heap = heap;
+        __atomic_store_n(&region->heap, heap, __ATOMIC_RELAXED);
         region->kind = i == first ? (span > 1 ? GC__LARGE : GC__SMALL) : GC__LARGE_REST;
         region->rest_index = (uint32_t)(i - first);
     }
-    if (found && first + span > arena->used) arena->used = first + span;
+    if (found && first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
     gc__lock_release(&arena->lock);
     if (found) {
         gc__bounds_grow(arena->base + ((first + span) << GC_REGION_SHIFT));
@@ -1823,7 +1833,7 @@ GC__FN void gc__arena_release(gc__region *region) {
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
     region->kind = GC__FREE;
-    region->heap = NULL;
+    __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
 }
 /* The heap: one instance of everything that is not shared by the process. */
@@ -2016,7 +2026,7 @@ struct gc_heap {
     /* Pacing. */
     size_t nursery_bytes;  /* of generation 0 */
     size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
-    bool nursery_grows;    /* young collections are not worth their time */
+    size_t nursery_grows;  /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
     size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
     unsigned processors;   /* asked for once */
     unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
@@ -3002,7 +3012,7 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
 GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
     if (!gc__in_arena(address)) return 0;
     gc__region *region = gc__region_of(address);
-    return region->heap == heap ? gc__object_covering(region, address) : 0;
+    return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
 }
 
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
@@ -3533,9 +3543,9 @@ GC__FN void gc__stack_drain(gc__tracer *tracer) {
 /* Scans again every marked object of one overflowed region. */
 GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
     tracer->overflowed = false;
-    for (size_t i = 0; i < gc__the_arena.used; i++) {
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (region->heap != tracer->heap || !region->overflowed) continue;
+        if (!gc__region_is_of(region, tracer->heap) || !region->overflowed) continue;
         region->overflowed = false;
         uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
@@ -3637,15 +3647,17 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, uintptr_t from, uintptr_t end
 /* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
 GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
-    size_t count = gc__the_arena.used << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
         uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
         for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
             uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
-            const gc__region *region = gc__region_first(gc__region_of(bundle));
-            if (region->heap != tracer->heap || region->generation <= condemned) continue;
+            gc__region *region = gc__region_of(bundle);
+            if (!gc__region_is_of(region, tracer->heap)) continue;
+            region = gc__region_first(region);
+            if (region->generation <= condemned) continue;
             if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
-            gc__the_arena.bundles[(bundle - gc__the_arena.base) >> GC_BUNDLE_SHIFT] = 0;
+            gc__bundle_clear(bundle);
             gc__trace_cards_of(tracer, bundle, bundle + bytes);
         }
     }
@@ -3991,6 +4003,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__FULL_STEP_MIN \
     ((size_t)8 << 20)       /* the old generation grows by this much at least between full collections */
+#define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
 #define GC__GC_SHARE_HIGH 8 /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
@@ -4064,14 +4077,13 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
 
 /* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
    that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
-   long as those still find much of it alive. */
+   long as those still find much of it alive; but not beyond some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     if (heap->options.nursery_bytes || heap->condemned_bytes[0] < heap->nursery_bytes / 2) return;
     size_t percent = (heap->copied_bytes[1] + heap->marked_bytes[1]) / (heap->condemned_bytes[0] / 100 + 1);
-    if (generation < 2)
-        heap->nursery_grows = percent >= GC__SURVIVAL_HIGH;
-    else if (percent < GC__SURVIVAL_HIGH / 2)
-        heap->nursery_grows = false;
+    bool grows = percent >= GC__SURVIVAL_HIGH;
+    if (generation == 2) grows = heap->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
+    heap->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->condemned_bytes[0] : 0;
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
@@ -4107,7 +4119,7 @@ GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        if (generation < 2 && heap->nursery_grows)
+        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->nursery_grows)
             gc__count(&heap->budget_bytes, heap->nursery_bytes);
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
@@ -4505,7 +4517,7 @@ GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
 
 /* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
 GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
-    size_t bytes = (gc__the_arena.used + 1) * (GC_REGION_BYTES / 64);
+    size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__checkmark_visit;
@@ -4830,7 +4842,7 @@ GC__FN void gc__heap_flush(gc_heap *heap) {
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
     if (!gc__in_arena((uintptr_t)address)) return false;
     const gc__region *region = gc__region_of((uintptr_t)address);
-    return region->heap == heap && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
+    return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
 }
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {

@@ -223,6 +223,34 @@ static void garbage(void) {
     ok(now.allocated_bytes >= total, "allocated_bytes");
 }
 
+/* `count` nodes, each referring to the one before. */
+static node *chain(size_t count) {
+    node *last = NULL, *next = NULL;
+    GC_ROOTS(gc, last, next);
+    for (size_t i = 0; i < count; i++) {
+        next = new_node(i);
+        gc_store(gc, &next->left, last);
+        last = next;
+    }
+    return last;
+}
+
+/* Now and then a nursery survives, between much that dies: that must not call for a full collection each time. */
+static void bursts(void) {
+    enum { ROUNDS = 20, MIB = 1 << 20 };
+    node *live = NULL, *burst = NULL;
+    GC_ROOTS(gc, live, burst);
+    live = chain((size_t)24 * MIB / sizeof *live);
+    uint64_t before = stats().collections[2];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < (size_t)40 * MIB / 64; i++) new_bytes(48);
+        burst = NULL;
+        burst = chain((size_t)4 * MIB / sizeof *burst);
+    }
+    uint64_t ran = stats().collections[2] - before;
+    ok(ran <= ROUNDS / 2, "%d bursts of objects that survive: %d full collections", ROUNDS, (int)ran);
+}
+
 static void many_heaps(void) {
     gc_options options = {.heap_bytes_max = 16 * GC_REGION_BYTES};
     int failures = 0;
@@ -327,6 +355,7 @@ int main(void) {
     }
     begin(&narrow), deep_list(), end();
     begin(&fixed), wide_tree(), end();
+    begin(&(gc_options){.pause_goal_us = 1}), bursts(), end(); /* the nursery stays small */
     many_heaps();
     threads();
     return done();

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Eight threads on one heap: for a minute in all, in every mode; with ThreadSanitizer and AddressSanitizer.
+# Eight threads on one heap: for a minute in all, in every mode; with ThreadSanitizer and AddressSanitizer. Then threads that
+# have a heap each.
 # THREADS_SECONDS: for each mode of the plain program (6).
 cd "$(dirname "$0")/.." && . tests/tap.sh || exit
 make -s random-programs
@@ -19,4 +20,11 @@ threads debug moving $((seconds / 2)) 2
 threads logging moving $((seconds / 2)) 3
 threads asan moving $((seconds / 2)) 4
 for mode in moving conservative stress limit; do threads tsan $mode "$seconds" 5; done
+
+tsan=$(mktemp)
+trap 'rm -f "$log" "$tsan"' EXIT
+clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER_PORTABLE '-DGC_ARENA_BYTES=((size_t)1<<34)' \
+    -pthread tests/gc.c tests/test_heaps.c -o "$tsan" && timeout 120 "$tsan" > "$log" 2>&1
+ok $? "heaps of several threads under ThreadSanitizer"
+grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
 finish

@@ -7,6 +7,7 @@
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__FULL_STEP_MIN \
     ((size_t)8 << 20)       /* the old generation grows by this much at least between full collections */
+#define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
 #define GC__GC_SHARE_HIGH 8 /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
@@ -80,14 +81,13 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
 
 /* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
    that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
-   long as those still find much of it alive. */
+   long as those still find much of it alive; but not beyond some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     if (heap->options.nursery_bytes || heap->condemned_bytes[0] < heap->nursery_bytes / 2) return;
     size_t percent = (heap->copied_bytes[1] + heap->marked_bytes[1]) / (heap->condemned_bytes[0] / 100 + 1);
-    if (generation < 2)
-        heap->nursery_grows = percent >= GC__SURVIVAL_HIGH;
-    else if (percent < GC__SURVIVAL_HIGH / 2)
-        heap->nursery_grows = false;
+    bool grows = percent >= GC__SURVIVAL_HIGH;
+    if (generation == 2) grows = heap->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
+    heap->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->condemned_bytes[0] : 0;
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
@@ -123,7 +123,7 @@ GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        if (generation < 2 && heap->nursery_grows)
+        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->nursery_grows)
             gc__count(&heap->budget_bytes, heap->nursery_bytes);
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);

@@ -40,7 +40,7 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
 GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
     if (!gc__in_arena(address)) return 0;
     gc__region *region = gc__region_of(address);
-    return region->heap == heap ? gc__object_covering(region, address) : 0;
+    return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
 }
 
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {

@@ -335,9 +335,9 @@ GC__FN void gc__stack_drain(gc__tracer *tracer) {
 /* Scans again every marked object of one overflowed region. */
 GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
     tracer->overflowed = false;
-    for (size_t i = 0; i < gc__the_arena.used; i++) {
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (region->heap != tracer->heap || !region->overflowed) continue;
+        if (!gc__region_is_of(region, tracer->heap) || !region->overflowed) continue;
         region->overflowed = false;
         uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
@@ -439,15 +439,17 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, uintptr_t from, uintptr_t end
 /* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
 GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
-    size_t count = gc__the_arena.used << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
         uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
         for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
             uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
-            const gc__region *region = gc__region_first(gc__region_of(bundle));
-            if (region->heap != tracer->heap || region->generation <= condemned) continue;
+            gc__region *region = gc__region_of(bundle);
+            if (!gc__region_is_of(region, tracer->heap)) continue;
+            region = gc__region_first(region);
+            if (region->generation <= condemned) continue;
             if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
-            gc__the_arena.bundles[(bundle - gc__the_arena.base) >> GC_BUNDLE_SHIFT] = 0;
+            gc__bundle_clear(bundle);
             gc__trace_cards_of(tracer, bundle, bundle + bytes);
         }
     }

@@ -10,7 +10,7 @@ GC__FN void gc__heap_flush(gc_heap *heap) {
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
     if (!gc__in_arena((uintptr_t)address)) return false;
     const gc__region *region = gc__region_of((uintptr_t)address);
-    return region->heap == heap && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
+    return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
 }
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {

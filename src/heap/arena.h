@@ -97,11 +97,11 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
         *cached += region->heap == heap;
-        region->heap = heap;
+        __atomic_store_n(&region->heap, heap, __ATOMIC_RELAXED);
         region->kind = i == first ? (span > 1 ? GC__LARGE : GC__SMALL) : GC__LARGE_REST;
         region->rest_index = (uint32_t)(i - first);
     }
-    if (found && first + span > arena->used) arena->used = first + span;
+    if (found && first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
     gc__lock_release(&arena->lock);
     if (found) {
         gc__bounds_grow(arena->base + ((first + span) << GC_REGION_SHIFT));
@@ -123,6 +123,6 @@ GC__FN void gc__arena_release(gc__region *region) {
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
     region->kind = GC__FREE;
-    region->heap = NULL;
+    __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
 }

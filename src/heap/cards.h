@@ -18,6 +18,10 @@ GC__FN bool gc__bundle_is_dirty(uintptr_t address) {
     return !GC_BUNDLE_SHIFT || gc__tables.bundles[address >> GC_BUNDLE_SHIFT] != 0;
 }
 
+GC__FN void gc__bundle_clear(uintptr_t address) {
+    __atomic_store_n(&gc__tables.bundles[address >> GC_BUNDLE_SHIFT], (uint8_t)0, __ATOMIC_RELAXED);
+}
+
 GC__FN void gc__card_clear(uintptr_t address) {
     uint8_t *byte = gc__tables.cards + (address >> GC_BARRIER_CARD_BYTE_SHIFT);
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
@@ -43,10 +47,9 @@ GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
 /* Cleans [from, end), bundle-aligned. */
 GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
 #if GC_BUNDLE_SHIFT
-    uint8_t *bundles = gc__tables.bundles;
     for (uintptr_t at = from; at < end; at += (size_t)1 << GC_BUNDLE_SHIFT) {
-        if (!bundles[at >> GC_BUNDLE_SHIFT]) continue;
-        bundles[at >> GC_BUNDLE_SHIFT] = 0;
+        if (!gc__bundle_is_dirty(at)) continue;
+        gc__bundle_clear(at);
         memset(gc__tables.cards + (at >> GC_BARRIER_CARD_BYTE_SHIFT), 0,
                ((size_t)1 << GC_BUNDLE_SHIFT) >> GC_BARRIER_CARD_BYTE_SHIFT);
     }

@@ -77,7 +77,7 @@ struct gc_heap {
     /* Pacing. */
     size_t nursery_bytes;  /* of generation 0 */
     size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
-    bool nursery_grows;    /* young collections are not worth their time */
+    size_t nursery_grows;  /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
     size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
     unsigned processors;   /* asked for once */
     unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */

@@ -21,7 +21,7 @@ enum {
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {
-    gc_heap *heap; /* arena lock */
+    gc_heap *heap; /* atomic; written under the arena lock */
     uintptr_t base;
     uintptr_t top;           /* objects of a linear region lie in [base, top) */
     uintptr_t dirty_end;     /* memory from here to the region's end is zero */
@@ -52,7 +52,7 @@ typedef struct gc__arena {
     uint64_t *marks; /* bit (address - base) / 8 */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used; /* regions below this have been in use: lock */
+    size_t used; /* regions below this have been in use: written under the lock, atomic */
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
@@ -69,6 +69,13 @@ GC__FN gc__region *gc__region_of(uintptr_t address) {
 }
 
 GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+
+/* Whether the region is the heap's; those that are not may come and go meanwhile, so nothing else of them may be read. */
+GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
+    return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
+}
+
+GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.used, __ATOMIC_RELAXED); }
 
 /* The first region of the large object that `region` is a part of; itself for others. */
 GC__FN gc__region *gc__region_first(gc__region *region) {
