@@ -90,10 +90,10 @@ static uint64_t run_once(mm *mm) {
 }
 
 static void run(mm *mm, const uint64_t *args, workload_result *result) {
-    (void)args;
-    uint64_t sum = run_once(mm);
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < args[0]; i++) sum += run_once(mm);
     set_check(result, "%" PRIu64, sum);
     say(result, "gcbench check %s\n", result->check);
 }
 
-const workload gcbench_workload = {"gcbench", {{0}}, run};
+const workload gcbench_workload = {"gcbench", {{"runs", 1, 1000, 1}}, run};
