@@ -875,6 +875,8 @@ GC_API size_t gc_verify(gc_heap *heap);
 
 
 #define GC__FN static __attribute__((unused))
+#define GC__HOT static inline __attribute__((unused, always_inline)) /* part of the trace's loop */
+#define GC__COLD __attribute__((noinline)) GC__FN                    /* what that loop hardly ever does */
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
@@ -1210,6 +1212,8 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 
 
 #define GC__FN static __attribute__((unused))
+#define GC__HOT static inline __attribute__((unused, always_inline)) /* part of the trace's loop */
+#define GC__COLD __attribute__((noinline)) GC__FN                    /* what that loop hardly ever does */
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
@@ -1403,14 +1407,16 @@ GC_API const char *gc_last_message(void) { return gc__last_message; }
 
 enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
 
-/* What a collection does with a region; the value of the verdict table at its address. 0 everywhere else, and between
-   collections. */
+/* What a collection does with a region. The verdict table has it at the region's address, with the generation that copies go
+   to above the two lowest bits; 0 everywhere else, and between collections. */
 enum {
     GC__IGNORE,     /* not condemned: references into it are not followed */
     GC__MARK,       /* objects stay; the mark bit tells the living */
     GC__MOVE,       /* objects are copied; a forwarding word tells the living */
     GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
 };
+#define GC__VERDICT_MASK 3
+#define GC__VERDICT_BITS 2
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {
@@ -1442,7 +1448,7 @@ typedef struct gc__arena {
     size_t bytes;
     size_t count; /* of regions */
     gc__region *regions;
-    uint64_t *marks; /* bit (address - base) / 8 */
+    uint64_t *marks; /* bit address / 8: biased, as the card table that the barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
     size_t used; /* regions below this have been in use: written under the lock, atomic */
@@ -1490,14 +1496,16 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         gc__bounds_widen(region->base, end);
 }
 
-GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict) {
+/* `copies`: the generation that the region's objects are copied to, if they are. */
+GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
-    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), verdict, region->span);
+    int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
+    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
 }
 
 /* Mark bits: one per 8 bytes. */
 
-GC__FN size_t gc__mark_index(uintptr_t address) { return (address - gc__the_arena.base) >> 3; }
+GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
 GC__FN bool gc__mark_get(uintptr_t address) {
     size_t index = gc__mark_index(address);
@@ -1508,9 +1516,9 @@ GC__FN bool gc__mark_get(uintptr_t address) {
 GC__FN bool gc__mark_set(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
-    if (*word & bit) return false;
+    bool clear = !(*word & bit);
     *word |= bit;
-    return true;
+    return clear;
 }
 
 GC__FN void gc__marks_clear(const gc__region *region) {
@@ -1527,7 +1535,7 @@ GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
         if (++word > last) return end;
         bits = marks[word];
     }
-    uintptr_t found = gc__the_arena.base + ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
+    uintptr_t found = ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
     return found < end ? found : end;
 }
 
@@ -1540,7 +1548,7 @@ GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
         if (word == first) return 0;
         bits = marks[--word];
     }
-    uintptr_t found = gc__the_arena.base + ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
+    uintptr_t found = ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
     return found >= start ? found : 0;
 }
 /* The card table: which parts of old regions may hold references to younger ones.
@@ -1734,7 +1742,7 @@ GC__FN bool gc__arena_try(size_t bytes) {
     arena->bytes = bytes;
     arena->count = bytes >> GC_REGION_SHIFT;
     arena->regions = (gc__region *)(void *)tables;
-    arena->marks = (uint64_t *)(void *)(tables + table);
+    arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
     arena->cards = (uint8_t *)tables + table + marks;
     arena->bundles = (uint8_t *)tables + table + marks + cards;
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
@@ -1943,6 +1951,14 @@ GC__FN void gc__map_clear(gc__map *map) {
     map->count = 0;
 }
 
+/* Empties the map. One made for far more than it last held would take longer to clear than to make again. */
+GC__FN void gc__map_reset(gc__map *map) {
+    if (map->capacity > 4096 && map->capacity / 64 > map->count)
+        gc__map_free(map);
+    else
+        gc__map_clear(map);
+}
+
 /* Appends all entries to the list as key, value, and clears the map. The list must have room. */
 GC__FN void gc__map_take(gc__map *map, gc__words *list) {
     for (size_t i = 0; map->count && i < map->capacity; i++) {
@@ -2024,12 +2040,12 @@ struct gc_heap {
     gc__words external_moving;               /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;  /* of generation 0 */
-    size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
-    size_t nursery_grows;  /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
-    unsigned processors;   /* asked for once */
-    unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
+    size_t nursery_bytes; /* of generation 0 */
+    size_t budget_bytes;  /* that generation 0 may reach before a collection; atomic */
+    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
+    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
+    unsigned processors;  /* asked for once */
+    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
@@ -2050,7 +2066,7 @@ struct gc_heap {
     gc__words roots;         /* slot | flag bits 1: value */
     gc__words interior;      /* triples: slot | value, offset, object */
     gc__words pins;          /* objects | conservative bit 0 */
-    gc__words suspects;      /* see collect/suspects.h */
+    gc__map suspects;        /* see collect/suspects.h */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     const char *root_kind; /* while roots are visited: what reports them */
@@ -2166,7 +2182,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
 GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
-    gc__region_set_verdict(region, GC__IGNORE);
+    gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
     for (uint32_t i = region->span; i-- > 0;) {
         gc__region *part = region + i;
@@ -3183,30 +3199,15 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
    but they are scanned only when a reference reaches them, or when everything else has been traced. What is then still
    unreached is kept by conservative words alone, and so is what only it leads to: statistics count both.
 
-   heap->suspects is an open-addressing table: object, bit 0 set once it was reached. Its count is its size, 0 or a power of
-   two, at least twice the number of suspects. */
+   heap->suspects maps each to whether it was reached. */
 
 
-#define GC__SUSPECT_REACHED 1
-
-/* Room for every conservative pin; false: no memory. */
+/* Empty, with room for every conservative pin; false: no memory. */
 GC__FN bool gc__suspects_reserve(gc_heap *heap) {
-    size_t found = 0, size = 16;
+    size_t found = 0;
     for (size_t i = 0; i < heap->pins.count; i++) found += heap->pins.words[i] & GC__PIN_CONSERVATIVE;
-    while (size < 2 * found) size *= 2;
-    heap->suspects.count = 0;
-    if (!found) return true;
-    if (!gc__words_reserve(&heap->suspects, size)) return false;
-    heap->suspects.count = size;
-    memset(heap->suspects.words, 0, size * sizeof *heap->suspects.words);
-    return true;
-}
-
-/* Where the object is in the table, or where it would be. The table is not empty. */
-GC__FN uintptr_t *gc__suspect_place(const gc__words *table, uintptr_t object) {
-    size_t last = table->count - 1, at = (size_t)((object * 0x9E3779B97F4A7C15u) >> 32) & last;
-    while (table->words[at] && (table->words[at] & ~(uintptr_t)GC__SUSPECT_REACHED) != object) at = (at + 1) & last;
-    return &table->words[at];
+    gc__map_reset(&heap->suspects);
+    return !found || gc__map_reserve(&heap->suspects, found);
 }
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
@@ -3234,15 +3235,15 @@ typedef struct gc__tracer {
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
-    bool suspects; /* there are some */
-    const gc__map
-        *keys; /* objects whose being reached is waited for: numbers to put on heap->handles.ready; NULL: none */
+    const gc__map *suspects; /* see suspects.h; NULL: there are none */
+    const gc__map *keys;     /* objects that are waited for: numbers to put on heap->handles.ready; NULL: none */
     bool no_room[GC_GENERATIONS];
 } gc__tracer;
 
-GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2))
-        gc_barrier_dirty_card(&gc__tables, slot);
+GC__COLD void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
+
+GC__HOT void gc__slot_remember(const void *slot, uintptr_t ref) {
+    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2)) gc__slot_dirty(slot);
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
@@ -3252,7 +3253,7 @@ GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
 }
 
 /* Makes room for some more words on the mark stack, if there is memory. */
-__attribute__((noinline)) GC__FN bool gc__trace_stack_grow(gc__tracer *tracer) {
+GC__COLD bool gc__trace_stack_grow(gc__tracer *tracer) {
     gc__words *memory = &tracer->heap->mark_stack;
     bool small = tracer->heap->options.test_small_mark_stack;
     size_t count = (size_t)(tracer->top - tracer->stack);
@@ -3268,11 +3269,18 @@ GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
     return GC__LIKELY((size_t)(tracer->limit - tracer->top) >= words) || gc__trace_stack_grow(tracer);
 }
 
-GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
-    if (gc__trace_stack_room(tracer, 1))
+GC__COLD void gc__trace_push_slow(gc__tracer *tracer, uintptr_t object) {
+    if (gc__trace_stack_grow(tracer))
         *tracer->top++ = object;
     else
         gc__trace_overflow(tracer, object);
+}
+
+GC__HOT void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
+    if (GC__LIKELY(tracer->top != tracer->limit))
+        *tracer->top++ = object;
+    else
+        gc__trace_push_slow(tracer, object);
 }
 
 /* Copying. */
@@ -3290,7 +3298,7 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
 }
 
 /* Opens the generation's window in a hole of `bytes`, or in a fresh region. False: there is no room. */
-GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
+GC__COLD bool gc__window_open(gc__tracer *tracer, unsigned generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
     gc__window_close(heap, window);
@@ -3305,7 +3313,7 @@ GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
         return true;
     }
     if (tracer->no_room[generation]) return false;
-    gc__region *region = gc__heap_take(heap, generation, 1);
+    gc__region *region = gc__heap_take(heap, (int)generation, 1);
     tracer->no_room[generation] = !region;
     if (!region) return false;
     gc__marks_clear(region);
@@ -3317,63 +3325,66 @@ GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
     return true;
 }
 
-GC__FN void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
-    if (bytes > 128) {
+/* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
+GC__HOT void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
+    if (GC__UNLIKELY(bytes > 128)) {
         memcpy((void *)to, (const void *)from, bytes);
         return;
     }
-    for (; bytes >= 16; bytes -= 16, to += 16, from += 16) memcpy((void *)to, (const void *)from, 16);
-    if (bytes) GC__WORD(to) = GC__WORD(from);
+    size_t last = bytes - 16;
+    for (size_t i = 0; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
+    memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
 /* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
-GC__FN void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
-    uintptr_t *place = gc__suspect_place(&tracer->heap->suspects, object);
-    if (*place != object) return;
-    *place |= GC__SUSPECT_REACHED;
+GC__COLD void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
+    uintptr_t *reached = gc__map_find(tracer->suspects, object);
+    if (!reached || *reached) return;
+    *reached = true;
     if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
 }
 
 /* An object was reached, whose address was this one. */
-GC__FN void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
+GC__COLD void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
     const uintptr_t *number = gc__map_find(tracer->keys, object);
     if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
 }
 
-GC__FN void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
-    if (!gc__mark_set(object)) {
-        if (GC__UNLIKELY(tracer->suspects)) gc__suspect_reached(tracer, object);
-        return;
+/* Marks the object; returns whether it had no mark yet. */
+GC__HOT bool gc__mark_counted(uintptr_t object) {
+    bool fresh = gc__mark_set(object);
+    if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
+    return fresh;
+}
+
+GC__HOT void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
+    if (gc__mark_counted(object)) {
+        if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
+        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    } else if (GC__UNLIKELY(tracer->suspects != NULL)) {
+        gc__suspect_reached(tracer, object);
     }
-    if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
-    gc__region *region = gc__region_of(object);
-    size_t bytes = gc__object_bytes(object);
-    region->live_bytes += bytes;
-    tracer->heap->marked_bytes[region->target] += bytes;
-    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
 }
 
 /* There was no room for a copy: from now on the region's objects may stay. */
-GC__FN uintptr_t gc__evacuation_failed(gc__tracer *tracer, gc__region *region, uintptr_t object) {
+GC__COLD uintptr_t gc__evacuation_failed(gc__tracer *tracer, uintptr_t object, unsigned target) {
+    gc__region *region = gc__region_of(object);
     if (region->verdict == GC__MOVE) {
         gc__marks_clear(region);
-        gc__region_set_verdict(region, GC__MOVE_MARKED);
+        gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
     }
     tracer->heap->stats.evacuation_failures++;
     gc__mark_object(tracer, object);
     return object;
 }
 
-/* Copies the object to its target generation; returns the copy, or the object itself if there is no room. */
-GC__FN uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object) {
-    gc__region *region = gc__region_of(object);
-    int target = region->generation + (region->generation < 2);
-    if (tracer->heap->options.non_generational) target = 0;
+/* Copies the object to the target generation; returns the copy, or the object itself if there is no room. */
+GC__HOT uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object, unsigned target) {
     gc__window *window = &tracer->heap->windows[target];
     size_t bytes = gc__object_bytes(object);
     bool leaf = gc__object_is_leaf(object);
     if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_open(tracer, target, bytes))
-        return gc__evacuation_failed(tracer, region, object);
+        return gc__evacuation_failed(tracer, object, target);
     uintptr_t copy = window->next;
     window->next = copy + bytes;
     gc__copy_words(copy, object, bytes);
@@ -3392,14 +3403,25 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
 }
 
-/* Where an object is after the trace; 0 if it is dead. */
+/* Where an object is after the trace; 0 if it is dead, or none. */
 GC__FN uintptr_t gc__survivor(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    return verdict ? gc__reached(object, verdict) : object;
+    return verdict ? gc__reached(object, verdict & GC__VERDICT_MASK) : object;
+}
+
+/* The same for an object of a region that is moved out of, which is reached now. */
+GC__HOT uintptr_t gc__move_object(gc__tracer *tracer, uintptr_t object, uint8_t verdict) {
+    if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
+        if (GC__UNLIKELY(tracer->suspects != NULL)) gc__suspect_reached(tracer, object);
+        return object;
+    }
+    uintptr_t header = GC__WORD(object);
+    if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
+    return gc__evacuate(tracer, object, verdict >> GC__VERDICT_BITS);
 }
 
 /* Handles one slot whose referent was prefetched. */
-static inline __attribute__((always_inline)) void gc__process(gc__tracer *tracer, uintptr_t entry) {
+GC__HOT void gc__process(gc__tracer *tracer, uintptr_t entry) {
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
     uintptr_t word = *slot, ref = gc__slot_decode(word, value);
@@ -3407,20 +3429,14 @@ static inline __attribute__((always_inline)) void gc__process(gc__tracer *tracer
     if (verdict == GC__MARK) {
         gc__mark_object(tracer, ref);
     } else if (verdict) {
-        uintptr_t now = gc__reached(ref, verdict);
-        if (!now)
-            now = gc__evacuate(tracer, ref);
-        else if (GC__UNLIKELY(tracer->suspects) && now == ref)
-            gc__suspect_reached(tracer, ref);
-        *slot = gc__slot_encode(now, word, value);
-        ref = now;
+        ref = gc__move_object(tracer, ref, verdict);
+        *slot = gc__slot_encode(ref, word, value);
     }
     if (tracer->remember_all) gc__slot_remember(slot, ref);
 }
 
 /* Has the slot wait for its referent, which is condemned; handles the one that has waited longest. */
-__attribute__((noinline)) GC__FN void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict,
-                                                   bool value) {
+GC__HOT void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
@@ -3430,8 +3446,7 @@ __attribute__((noinline)) GC__FN void gc__prefetch(gc__tracer *tracer, gc_word *
     if (oldest) gc__process(tracer, oldest);
 }
 
-/* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
+GC__HOT void gc__enqueue_inline(gc__tracer *tracer, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
@@ -3439,6 +3454,9 @@ GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
     else if (tracer->remember)
         gc__slot_remember(slot, ref);
 }
+
+/* Takes note of a slot that may refer to a condemned object. */
+GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) { gc__enqueue_inline(tracer, slot, value); }
 
 GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
     for (; mask; mask &= mask - 1) gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
@@ -3462,7 +3480,7 @@ GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
         for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-            gc__enqueue(tracer, slot, value);
+            gc__enqueue_inline(tracer, slot, value);
         return;
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
@@ -3486,13 +3504,21 @@ GC__FN void gc__scan_chunk(gc__tracer *tracer, uintptr_t object, size_t index) {
     gc__scan_elements(tracer, type, object + type->bytes + index * type->element_bytes, count);
 }
 
-/* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) {
+/* Enqueues what is not in the mask of references. */
+GC__FN void gc__scan_rest(gc__tracer *tracer, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__enqueue_mask(tracer, object, type->refs, false);
     if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
     if (type->element_refs | type->element_values) gc__scan_chunk(tracer, object, 0);
     if (type->trace) type->trace((void *)object, &tracer->visitor);
+}
+
+/* Enqueues every slot of the object. */
+GC__HOT void gc__scan(gc__tracer *tracer, uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    for (uint64_t mask = type->refs; mask; mask &= mask - 1)
+        gc__enqueue_inline(tracer, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
+    if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
+        gc__scan_rest(tracer, object);
 }
 
 GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
@@ -3567,19 +3593,15 @@ GC__FN void gc__trace_drain(gc__tracer *tracer) {
     }
 }
 
-/* Sets the mark bits of the suspects, and counts them as survivors. */
+/* Sets the mark bits of the suspects. */
 GC__FN void gc__suspects_mark(gc__tracer *tracer) {
     gc_heap *heap = tracer->heap;
     for (size_t i = 0; i < heap->pins.count; i++) {
         uintptr_t object = heap->pins.words[i] - GC__PIN_CONSERVATIVE;
         if (!(heap->pins.words[i] & GC__PIN_CONSERVATIVE) || !tracer->verdicts[object >> GC_REGION_SHIFT]) continue;
-        if (!gc__mark_set(object)) continue; /* by another word */
-        size_t bytes = gc__object_bytes(object);
-        gc__region *region = gc__region_of(object);
-        region->live_bytes += bytes;
-        heap->marked_bytes[region->target] += bytes;
-        *gc__suspect_place(&heap->suspects, object) = object;
-        tracer->suspects = true;
+        if (!gc__mark_counted(object)) continue; /* by another word */
+        gc__map_put(&heap->suspects, object);
+        tracer->suspects = &heap->suspects;
     }
 }
 
@@ -3679,30 +3701,36 @@ GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
     tracer->remember = false;
 }
 
-GC__FN size_t gc__traced_bytes(const gc_heap *heap) {
+GC__FN size_t gc__traced_bytes(const gc_heap *heap, const gc__region *condemned) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += heap->copied_bytes[g] + heap->marked_bytes[g] + (heap->windows[g].next - heap->windows[g].start);
+        bytes += heap->copied_bytes[g] + (heap->windows[g].next - heap->windows[g].start);
+    for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
 }
 
 /* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
    that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
-GC__FN void gc__trace_suspects(gc__tracer *tracer) {
+GC__FN void gc__trace_suspects(gc__tracer *tracer, const gc__region *condemned) {
     gc_heap *heap = tracer->heap;
-    size_t objects = 0, bytes = 0, before = gc__traced_bytes(heap);
-    for (size_t i = 0; tracer->suspects && i < heap->suspects.count; i++) {
-        uintptr_t object = heap->suspects.words[i];
-        if (!object || (object & GC__SUSPECT_REACHED)) continue;
-        heap->suspects.words[i] |= GC__SUSPECT_REACHED;
-        objects++;
-        bytes += gc__object_bytes(object);
-        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    gc__map *suspects = &heap->suspects;
+    size_t objects = 0, bytes = 0;
+    if (tracer->suspects) {
+        size_t before = gc__traced_bytes(heap, condemned);
+        for (size_t i = 0; i < suspects->capacity; i++) {
+            uintptr_t object = suspects->keys[i];
+            if (!object || suspects->values[i]) continue;
+            suspects->values[i] = true;
+            objects++;
+            bytes += gc__object_bytes(object);
+            if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+        }
+        gc__trace_drain(tracer);
+        bytes += gc__traced_bytes(heap, condemned) - before;
     }
-    gc__trace_drain(tracer);
-    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes + gc__traced_bytes(heap) - before;
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
     heap->stats.conservative_objects = objects;
-    heap->stats.conservative_total_bytes += heap->collection.conservative_bytes;
+    heap->stats.conservative_total_bytes += bytes;
 }
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 
@@ -3799,23 +3827,23 @@ GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8
     return region->generation == 2 && gc__density(region) < GC__DENSITY_RECYCLE;
 }
 
-/* The generation that the region itself will be in if it stays. Survivors grow a generation older, except in recycled
-   regions: those are generation 0. */
-GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
-    if (heap->options.non_generational || gc__is_recycled(heap, region, verdict)) return 0;
+/* The generation that survivors of the region will be in: one older. */
+GC__FN uint8_t gc__older(const gc_heap *heap, const gc__region *region) {
+    if (heap->options.non_generational) return 0;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
-    region->target = gc__target_for(heap, region, verdict);
+    uint8_t older = gc__older(heap, region);
+    region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     heap->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
     if (region->generation > 0) gc__cards_clear(region->base, region->base + region->span * GC_REGION_BYTES);
     if (verdict != GC__MOVE) gc__marks_clear(region);
-    gc__region_set_verdict(region, verdict);
+    gc__region_set_verdict(region, verdict, older);
     gc__region_set_rank(region, region->target, true);
 }
 
@@ -3942,7 +3970,7 @@ GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_
 
 GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
-    gc__region_set_verdict(region, GC__IGNORE);
+    gc__region_set_verdict(region, GC__IGNORE, 0);
     heap->held_regions--;
     region->kind = GC__QUARANTINED;
     region->next = NULL;
@@ -3958,7 +3986,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
         region->generation = region->target;
-        gc__region_set_verdict(region, GC__IGNORE);
+        gc__region_set_verdict(region, GC__IGNORE, 0);
         gc__heap_push(heap, region);
     } else {
         heap->large_bytes -= gc__object_bytes(region->base);
@@ -3975,7 +4003,7 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
         region->linear = region->formatted = false;
         region->hole = region->indexed_end = region->base;
         region->generation = region->target;
-        gc__region_set_verdict(region, GC__IGNORE);
+        gc__region_set_verdict(region, GC__IGNORE, 0);
         gc__heap_push(heap, region);
     }
 }
@@ -3983,6 +4011,7 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     while (condemned) {
         gc__region *next = condemned->next;
+        heap->marked_bytes[condemned->target] += condemned->live_bytes;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);
         else
@@ -4002,9 +4031,9 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__FULL_STEP_MIN \
-    ((size_t)8 << 20)       /* the old generation grows by this much at least between full collections */
+    ((size_t)8 << 20)        /* the old generation grows by this much at least between full collections */
 #define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
-#define GC__GC_SHARE_HIGH 8 /* percent of the time in young collections above which the nursery grows */
+#define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
@@ -4199,7 +4228,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&tracer);
     if (generation < 2) gc__trace_cards(&tracer, generation);
-    gc__trace_suspects(&tracer);
+    gc__trace_suspects(&tracer, condemned);
     gc__handles_trace(&tracer, generation);
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
     gc__roots_update_interior(heap);
@@ -4476,9 +4505,11 @@ GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     return verifier.objects;
 }
 
+GC__FN size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
+
 GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
     if (!ref || !gc__in_arena(ref)) return;
-    size_t index = gc__mark_index(ref);
+    size_t index = gc__checkmark_index(ref);
     uint8_t bit = (uint8_t)(1u << (index & 7));
     if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
@@ -4511,7 +4542,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
 
 GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     const gc__verifier *verifier = (const gc__verifier *)visitor;
-    size_t index = gc__mark_index(object);
+    size_t index = gc__checkmark_index(object);
     return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
 }
 
@@ -5228,8 +5259,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->external[g]);
-    gc__words *lists[] = {&heap->roots,       &heap->interior,        &heap->pins,    &heap->mark_stack, &heap->globals,
-                          &heap->stacks_seen, &heap->external_moving, &heap->suspects};
+    gc__map_free(&heap->suspects);
+    gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
+                          &heap->globals, &heap->stacks_seen, &heap->external_moving};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__lock_end(&heap->lock);
     gc__lock_end(&heap->roots_lock);

@@ -73,7 +73,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&tracer);
     if (generation < 2) gc__trace_cards(&tracer, generation);
-    gc__trace_suspects(&tracer);
+    gc__trace_suspects(&tracer, condemned);
     gc__handles_trace(&tracer, generation);
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
     gc__roots_update_interior(heap);

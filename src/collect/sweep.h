@@ -8,7 +8,7 @@
 
 GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
-    gc__region_set_verdict(region, GC__IGNORE);
+    gc__region_set_verdict(region, GC__IGNORE, 0);
     heap->held_regions--;
     region->kind = GC__QUARANTINED;
     region->next = NULL;
@@ -24,7 +24,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
         region->generation = region->target;
-        gc__region_set_verdict(region, GC__IGNORE);
+        gc__region_set_verdict(region, GC__IGNORE, 0);
         gc__heap_push(heap, region);
     } else {
         heap->large_bytes -= gc__object_bytes(region->base);
@@ -41,7 +41,7 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
         region->linear = region->formatted = false;
         region->hole = region->indexed_end = region->base;
         region->generation = region->target;
-        gc__region_set_verdict(region, GC__IGNORE);
+        gc__region_set_verdict(region, GC__IGNORE, 0);
         gc__heap_push(heap, region);
     }
 }
@@ -49,6 +49,7 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     while (condemned) {
         gc__region *next = condemned->next;
+        heap->marked_bytes[condemned->target] += condemned->live_bytes;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);
         else

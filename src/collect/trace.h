@@ -26,15 +26,15 @@ typedef struct gc__tracer {
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
-    bool suspects; /* there are some */
-    const gc__map
-        *keys; /* objects whose being reached is waited for: numbers to put on heap->handles.ready; NULL: none */
+    const gc__map *suspects; /* see suspects.h; NULL: there are none */
+    const gc__map *keys;     /* objects that are waited for: numbers to put on heap->handles.ready; NULL: none */
     bool no_room[GC_GENERATIONS];
 } gc__tracer;
 
-GC__FN void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2))
-        gc_barrier_dirty_card(&gc__tables, slot);
+GC__COLD void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
+
+GC__HOT void gc__slot_remember(const void *slot, uintptr_t ref) {
+    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2)) gc__slot_dirty(slot);
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
@@ -44,7 +44,7 @@ GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
 }
 
 /* Makes room for some more words on the mark stack, if there is memory. */
-__attribute__((noinline)) GC__FN bool gc__trace_stack_grow(gc__tracer *tracer) {
+GC__COLD bool gc__trace_stack_grow(gc__tracer *tracer) {
     gc__words *memory = &tracer->heap->mark_stack;
     bool small = tracer->heap->options.test_small_mark_stack;
     size_t count = (size_t)(tracer->top - tracer->stack);
@@ -60,11 +60,18 @@ GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
     return GC__LIKELY((size_t)(tracer->limit - tracer->top) >= words) || gc__trace_stack_grow(tracer);
 }
 
-GC__FN void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
-    if (gc__trace_stack_room(tracer, 1))
+GC__COLD void gc__trace_push_slow(gc__tracer *tracer, uintptr_t object) {
+    if (gc__trace_stack_grow(tracer))
         *tracer->top++ = object;
     else
         gc__trace_overflow(tracer, object);
+}
+
+GC__HOT void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
+    if (GC__LIKELY(tracer->top != tracer->limit))
+        *tracer->top++ = object;
+    else
+        gc__trace_push_slow(tracer, object);
 }
 
 /* Copying. */
@@ -82,7 +89,7 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
 }
 
 /* Opens the generation's window in a hole of `bytes`, or in a fresh region. False: there is no room. */
-GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
+GC__COLD bool gc__window_open(gc__tracer *tracer, unsigned generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
     gc__window_close(heap, window);
@@ -97,7 +104,7 @@ GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
         return true;
     }
     if (tracer->no_room[generation]) return false;
-    gc__region *region = gc__heap_take(heap, generation, 1);
+    gc__region *region = gc__heap_take(heap, (int)generation, 1);
     tracer->no_room[generation] = !region;
     if (!region) return false;
     gc__marks_clear(region);
@@ -109,63 +116,66 @@ GC__FN bool gc__window_open(gc__tracer *tracer, int generation, size_t bytes) {
     return true;
 }
 
-GC__FN void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
-    if (bytes > 128) {
+/* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
+GC__HOT void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
+    if (GC__UNLIKELY(bytes > 128)) {
         memcpy((void *)to, (const void *)from, bytes);
         return;
     }
-    for (; bytes >= 16; bytes -= 16, to += 16, from += 16) memcpy((void *)to, (const void *)from, 16);
-    if (bytes) GC__WORD(to) = GC__WORD(from);
+    size_t last = bytes - 16;
+    for (size_t i = 0; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
+    memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
 /* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
-GC__FN void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
-    uintptr_t *place = gc__suspect_place(&tracer->heap->suspects, object);
-    if (*place != object) return;
-    *place |= GC__SUSPECT_REACHED;
+GC__COLD void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
+    uintptr_t *reached = gc__map_find(tracer->suspects, object);
+    if (!reached || *reached) return;
+    *reached = true;
     if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
 }
 
 /* An object was reached, whose address was this one. */
-GC__FN void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
+GC__COLD void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
     const uintptr_t *number = gc__map_find(tracer->keys, object);
     if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
 }
 
-GC__FN void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
-    if (!gc__mark_set(object)) {
-        if (GC__UNLIKELY(tracer->suspects)) gc__suspect_reached(tracer, object);
-        return;
+/* Marks the object; returns whether it had no mark yet. */
+GC__HOT bool gc__mark_counted(uintptr_t object) {
+    bool fresh = gc__mark_set(object);
+    if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
+    return fresh;
+}
+
+GC__HOT void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
+    if (gc__mark_counted(object)) {
+        if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
+        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    } else if (GC__UNLIKELY(tracer->suspects != NULL)) {
+        gc__suspect_reached(tracer, object);
     }
-    if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
-    gc__region *region = gc__region_of(object);
-    size_t bytes = gc__object_bytes(object);
-    region->live_bytes += bytes;
-    tracer->heap->marked_bytes[region->target] += bytes;
-    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
 }
 
 /* There was no room for a copy: from now on the region's objects may stay. */
-GC__FN uintptr_t gc__evacuation_failed(gc__tracer *tracer, gc__region *region, uintptr_t object) {
+GC__COLD uintptr_t gc__evacuation_failed(gc__tracer *tracer, uintptr_t object, unsigned target) {
+    gc__region *region = gc__region_of(object);
     if (region->verdict == GC__MOVE) {
         gc__marks_clear(region);
-        gc__region_set_verdict(region, GC__MOVE_MARKED);
+        gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
     }
     tracer->heap->stats.evacuation_failures++;
     gc__mark_object(tracer, object);
     return object;
 }
 
-/* Copies the object to its target generation; returns the copy, or the object itself if there is no room. */
-GC__FN uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object) {
-    gc__region *region = gc__region_of(object);
-    int target = region->generation + (region->generation < 2);
-    if (tracer->heap->options.non_generational) target = 0;
+/* Copies the object to the target generation; returns the copy, or the object itself if there is no room. */
+GC__HOT uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object, unsigned target) {
     gc__window *window = &tracer->heap->windows[target];
     size_t bytes = gc__object_bytes(object);
     bool leaf = gc__object_is_leaf(object);
     if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_open(tracer, target, bytes))
-        return gc__evacuation_failed(tracer, region, object);
+        return gc__evacuation_failed(tracer, object, target);
     uintptr_t copy = window->next;
     window->next = copy + bytes;
     gc__copy_words(copy, object, bytes);
@@ -184,14 +194,25 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
 }
 
-/* Where an object is after the trace; 0 if it is dead. */
+/* Where an object is after the trace; 0 if it is dead, or none. */
 GC__FN uintptr_t gc__survivor(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    return verdict ? gc__reached(object, verdict) : object;
+    return verdict ? gc__reached(object, verdict & GC__VERDICT_MASK) : object;
+}
+
+/* The same for an object of a region that is moved out of, which is reached now. */
+GC__HOT uintptr_t gc__move_object(gc__tracer *tracer, uintptr_t object, uint8_t verdict) {
+    if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
+        if (GC__UNLIKELY(tracer->suspects != NULL)) gc__suspect_reached(tracer, object);
+        return object;
+    }
+    uintptr_t header = GC__WORD(object);
+    if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
+    return gc__evacuate(tracer, object, verdict >> GC__VERDICT_BITS);
 }
 
 /* Handles one slot whose referent was prefetched. */
-static inline __attribute__((always_inline)) void gc__process(gc__tracer *tracer, uintptr_t entry) {
+GC__HOT void gc__process(gc__tracer *tracer, uintptr_t entry) {
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
     uintptr_t word = *slot, ref = gc__slot_decode(word, value);
@@ -199,20 +220,14 @@ static inline __attribute__((always_inline)) void gc__process(gc__tracer *tracer
     if (verdict == GC__MARK) {
         gc__mark_object(tracer, ref);
     } else if (verdict) {
-        uintptr_t now = gc__reached(ref, verdict);
-        if (!now)
-            now = gc__evacuate(tracer, ref);
-        else if (GC__UNLIKELY(tracer->suspects) && now == ref)
-            gc__suspect_reached(tracer, ref);
-        *slot = gc__slot_encode(now, word, value);
-        ref = now;
+        ref = gc__move_object(tracer, ref, verdict);
+        *slot = gc__slot_encode(ref, word, value);
     }
     if (tracer->remember_all) gc__slot_remember(slot, ref);
 }
 
 /* Has the slot wait for its referent, which is condemned; handles the one that has waited longest. */
-__attribute__((noinline)) GC__FN void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict,
-                                                   bool value) {
+GC__HOT void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
@@ -222,8 +237,7 @@ __attribute__((noinline)) GC__FN void gc__prefetch(gc__tracer *tracer, gc_word *
     if (oldest) gc__process(tracer, oldest);
 }
 
-/* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
+GC__HOT void gc__enqueue_inline(gc__tracer *tracer, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
@@ -231,6 +245,9 @@ GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) {
     else if (tracer->remember)
         gc__slot_remember(slot, ref);
 }
+
+/* Takes note of a slot that may refer to a condemned object. */
+GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) { gc__enqueue_inline(tracer, slot, value); }
 
 GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
     for (; mask; mask &= mask - 1) gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
@@ -254,7 +271,7 @@ GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
         for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-            gc__enqueue(tracer, slot, value);
+            gc__enqueue_inline(tracer, slot, value);
         return;
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
@@ -278,13 +295,21 @@ GC__FN void gc__scan_chunk(gc__tracer *tracer, uintptr_t object, size_t index) {
     gc__scan_elements(tracer, type, object + type->bytes + index * type->element_bytes, count);
 }
 
-/* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) {
+/* Enqueues what is not in the mask of references. */
+GC__FN void gc__scan_rest(gc__tracer *tracer, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__enqueue_mask(tracer, object, type->refs, false);
     if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
     if (type->element_refs | type->element_values) gc__scan_chunk(tracer, object, 0);
     if (type->trace) type->trace((void *)object, &tracer->visitor);
+}
+
+/* Enqueues every slot of the object. */
+GC__HOT void gc__scan(gc__tracer *tracer, uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    for (uint64_t mask = type->refs; mask; mask &= mask - 1)
+        gc__enqueue_inline(tracer, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
+    if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
+        gc__scan_rest(tracer, object);
 }
 
 GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
@@ -359,19 +384,15 @@ GC__FN void gc__trace_drain(gc__tracer *tracer) {
     }
 }
 
-/* Sets the mark bits of the suspects, and counts them as survivors. */
+/* Sets the mark bits of the suspects. */
 GC__FN void gc__suspects_mark(gc__tracer *tracer) {
     gc_heap *heap = tracer->heap;
     for (size_t i = 0; i < heap->pins.count; i++) {
         uintptr_t object = heap->pins.words[i] - GC__PIN_CONSERVATIVE;
         if (!(heap->pins.words[i] & GC__PIN_CONSERVATIVE) || !tracer->verdicts[object >> GC_REGION_SHIFT]) continue;
-        if (!gc__mark_set(object)) continue; /* by another word */
-        size_t bytes = gc__object_bytes(object);
-        gc__region *region = gc__region_of(object);
-        region->live_bytes += bytes;
-        heap->marked_bytes[region->target] += bytes;
-        *gc__suspect_place(&heap->suspects, object) = object;
-        tracer->suspects = true;
+        if (!gc__mark_counted(object)) continue; /* by another word */
+        gc__map_put(&heap->suspects, object);
+        tracer->suspects = &heap->suspects;
     }
 }
 
@@ -471,28 +492,34 @@ GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
     tracer->remember = false;
 }
 
-GC__FN size_t gc__traced_bytes(const gc_heap *heap) {
+GC__FN size_t gc__traced_bytes(const gc_heap *heap, const gc__region *condemned) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += heap->copied_bytes[g] + heap->marked_bytes[g] + (heap->windows[g].next - heap->windows[g].start);
+        bytes += heap->copied_bytes[g] + (heap->windows[g].next - heap->windows[g].start);
+    for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
 }
 
 /* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
    that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
-GC__FN void gc__trace_suspects(gc__tracer *tracer) {
+GC__FN void gc__trace_suspects(gc__tracer *tracer, const gc__region *condemned) {
     gc_heap *heap = tracer->heap;
-    size_t objects = 0, bytes = 0, before = gc__traced_bytes(heap);
-    for (size_t i = 0; tracer->suspects && i < heap->suspects.count; i++) {
-        uintptr_t object = heap->suspects.words[i];
-        if (!object || (object & GC__SUSPECT_REACHED)) continue;
-        heap->suspects.words[i] |= GC__SUSPECT_REACHED;
-        objects++;
-        bytes += gc__object_bytes(object);
-        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    gc__map *suspects = &heap->suspects;
+    size_t objects = 0, bytes = 0;
+    if (tracer->suspects) {
+        size_t before = gc__traced_bytes(heap, condemned);
+        for (size_t i = 0; i < suspects->capacity; i++) {
+            uintptr_t object = suspects->keys[i];
+            if (!object || suspects->values[i]) continue;
+            suspects->values[i] = true;
+            objects++;
+            bytes += gc__object_bytes(object);
+            if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+        }
+        gc__trace_drain(tracer);
+        bytes += gc__traced_bytes(heap, condemned) - before;
     }
-    gc__trace_drain(tracer);
-    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes + gc__traced_bytes(heap) - before;
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
     heap->stats.conservative_objects = objects;
-    heap->stats.conservative_total_bytes += heap->collection.conservative_bytes;
+    heap->stats.conservative_total_bytes += bytes;
 }

@@ -95,23 +95,23 @@ GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8
     return region->generation == 2 && gc__density(region) < GC__DENSITY_RECYCLE;
 }
 
-/* The generation that the region itself will be in if it stays. Survivors grow a generation older, except in recycled
-   regions: those are generation 0. */
-GC__FN uint8_t gc__target_for(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
-    if (heap->options.non_generational || gc__is_recycled(heap, region, verdict)) return 0;
+/* The generation that survivors of the region will be in: one older. */
+GC__FN uint8_t gc__older(const gc_heap *heap, const gc__region *region) {
+    if (heap->options.non_generational) return 0;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
-    region->target = gc__target_for(heap, region, verdict);
+    uint8_t older = gc__older(heap, region);
+    region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     heap->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
     if (region->generation > 0) gc__cards_clear(region->base, region->base + region->span * GC_REGION_BYTES);
     if (verdict != GC__MOVE) gc__marks_clear(region);
-    gc__region_set_verdict(region, verdict);
+    gc__region_set_verdict(region, verdict, older);
     gc__region_set_rank(region, region->target, true);
 }
 

@@ -196,9 +196,11 @@ GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     return verifier.objects;
 }
 
+GC__FN size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
+
 GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
     if (!ref || !gc__in_arena(ref)) return;
-    size_t index = gc__mark_index(ref);
+    size_t index = gc__checkmark_index(ref);
     uint8_t bit = (uint8_t)(1u << (index & 7));
     if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
@@ -231,7 +233,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
 
 GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     const gc__verifier *verifier = (const gc__verifier *)visitor;
-    size_t index = gc__mark_index(object);
+    size_t index = gc__checkmark_index(object);
     return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
 }
 

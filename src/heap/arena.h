@@ -24,7 +24,7 @@ GC__FN bool gc__arena_try(size_t bytes) {
     arena->bytes = bytes;
     arena->count = bytes >> GC_REGION_SHIFT;
     arena->regions = (gc__region *)(void *)tables;
-    arena->marks = (uint64_t *)(void *)(tables + table);
+    arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
     arena->cards = (uint8_t *)tables + table + marks;
     arena->bundles = (uint8_t *)tables + table + marks + cards;
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));

@@ -75,12 +75,12 @@ struct gc_heap {
     gc__words external_moving;               /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;  /* of generation 0 */
-    size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
-    size_t nursery_grows;  /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
-    unsigned processors;   /* asked for once */
-    unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
+    size_t nursery_bytes; /* of generation 0 */
+    size_t budget_bytes;  /* that generation 0 may reach before a collection; atomic */
+    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
+    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
+    unsigned processors;  /* asked for once */
+    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
@@ -101,7 +101,7 @@ struct gc_heap {
     gc__words roots;         /* slot | flag bits 1: value */
     gc__words interior;      /* triples: slot | value, offset, object */
     gc__words pins;          /* objects | conservative bit 0 */
-    gc__words suspects;      /* see collect/suspects.h */
+    gc__map suspects;        /* see collect/suspects.h */
     gc__words mark_stack;
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     const char *root_kind; /* while roots are visited: what reports them */
@@ -217,7 +217,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
 GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
-    gc__region_set_verdict(region, GC__IGNORE);
+    gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
     for (uint32_t i = region->span; i-- > 0;) {
         gc__region *part = region + i;

@@ -75,6 +75,14 @@ GC__FN void gc__map_clear(gc__map *map) {
     map->count = 0;
 }
 
+/* Empties the map. One made for far more than it last held would take longer to clear than to make again. */
+GC__FN void gc__map_reset(gc__map *map) {
+    if (map->capacity > 4096 && map->capacity / 64 > map->count)
+        gc__map_free(map);
+    else
+        gc__map_clear(map);
+}
+
 /* Appends all entries to the list as key, value, and clears the map. The list must have room. */
 GC__FN void gc__map_take(gc__map *map, gc__words *list) {
     for (size_t i = 0; map->count && i < map->capacity; i++) {

@@ -10,14 +10,16 @@
 
 enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
 
-/* What a collection does with a region; the value of the verdict table at its address. 0 everywhere else, and between
-   collections. */
+/* What a collection does with a region. The verdict table has it at the region's address, with the generation that copies go
+   to above the two lowest bits; 0 everywhere else, and between collections. */
 enum {
     GC__IGNORE,     /* not condemned: references into it are not followed */
     GC__MARK,       /* objects stay; the mark bit tells the living */
     GC__MOVE,       /* objects are copied; a forwarding word tells the living */
     GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
 };
+#define GC__VERDICT_MASK 3
+#define GC__VERDICT_BITS 2
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {
@@ -49,7 +51,7 @@ typedef struct gc__arena {
     size_t bytes;
     size_t count; /* of regions */
     gc__region *regions;
-    uint64_t *marks; /* bit (address - base) / 8 */
+    uint64_t *marks; /* bit address / 8: biased, as the card table that the barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
     size_t used; /* regions below this have been in use: written under the lock, atomic */
@@ -97,14 +99,16 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         gc__bounds_widen(region->base, end);
 }
 
-GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict) {
+/* `copies`: the generation that the region's objects are copied to, if they are. */
+GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
-    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), verdict, region->span);
+    int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
+    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
 }
 
 /* Mark bits: one per 8 bytes. */
 
-GC__FN size_t gc__mark_index(uintptr_t address) { return (address - gc__the_arena.base) >> 3; }
+GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
 GC__FN bool gc__mark_get(uintptr_t address) {
     size_t index = gc__mark_index(address);
@@ -115,9 +119,9 @@ GC__FN bool gc__mark_get(uintptr_t address) {
 GC__FN bool gc__mark_set(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
-    if (*word & bit) return false;
+    bool clear = !(*word & bit);
     *word |= bit;
-    return true;
+    return clear;
 }
 
 GC__FN void gc__marks_clear(const gc__region *region) {
@@ -134,7 +138,7 @@ GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
         if (++word > last) return end;
         bits = marks[word];
     }
-    uintptr_t found = gc__the_arena.base + ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
+    uintptr_t found = ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
     return found < end ? found : end;
 }
 
@@ -147,6 +151,6 @@ GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
         if (word == first) return 0;
         bits = marks[--word];
     }
-    uintptr_t found = gc__the_arena.base + ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
+    uintptr_t found = ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
     return found >= start ? found : 0;
 }

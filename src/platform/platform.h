@@ -4,6 +4,8 @@
 #include "../api/collect.h"
 
 #define GC__FN static __attribute__((unused))
+#define GC__HOT static inline __attribute__((unused, always_inline)) /* part of the trace's loop */
+#define GC__COLD __attribute__((noinline)) GC__FN                    /* what that loop hardly ever does */
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */

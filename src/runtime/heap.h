@@ -139,8 +139,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->external[g]);
-    gc__words *lists[] = {&heap->roots,       &heap->interior,        &heap->pins,    &heap->mark_stack, &heap->globals,
-                          &heap->stacks_seen, &heap->external_moving, &heap->suspects};
+    gc__map_free(&heap->suspects);
+    gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
+                          &heap->globals, &heap->stacks_seen, &heap->external_moving};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__lock_end(&heap->lock);
     gc__lock_end(&heap->roots_lock);
