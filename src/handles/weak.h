@@ -201,11 +201,7 @@ GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
     gc_heap *heap = tracer->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     heap->handles.waiting.count = heap->handles.ready.count = 0;
-    /* One made for far more than it last held would take longer to clear than to make again. */
-    if (heap->handles.keys.capacity / 64 > heap->handles.keys.count)
-        gc__map_free(&heap->handles.keys);
-    else
-        gc__map_clear(&heap->handles.keys);
+    gc__map_reset(&heap->handles.keys);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
     gc__dependents_fixpoint(tracer);
     /* What finalizers may still see, and what they may not: */
