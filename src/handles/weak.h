@@ -81,8 +81,6 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
    trace reaches that object (gc__key_reached), it is put on heap->handles.ready. So the time is linear in the number of
    handles. Without memory for that, all that wait are looked at again after each round. */
 
-GC__FN bool gc__was_reached(uintptr_t object) { return object && gc__survivor(object); }
-
 GC__FN void gc__dependent_trace(gc__tracer *tracer, uintptr_t place) {
     gc__handle_segment *segment = gc__handle_segment_of(place);
     gc__enqueue(tracer, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
@@ -93,7 +91,7 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
         if (!*place || (*place & GC__HANDLE_FREE) || !*gc__handle_extra(segment, i)) continue;
-        if (gc__was_reached(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
+        if (gc__survivor(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
             gc__dependent_trace(tracer, (uintptr_t)place);
         else
             gc__words_push(&tracer->heap->handles.waiting, 0);
@@ -106,7 +104,7 @@ GC__FN bool gc__dependents_round(gc__tracer *tracer) {
     size_t kept = 0, count = waiting->count;
     for (size_t i = 0; i < count; i += 2) {
         uintptr_t place = waiting->words[i];
-        if (gc__was_reached(*(gc_word *)place)) {
+        if (gc__survivor(*(gc_word *)place)) {
             gc__dependent_trace(tracer, place);
         } else {
             waiting->words[kept] = place;
@@ -128,7 +126,7 @@ GC__FN bool gc__dependents_index(gc__tracer *tracer) {
     tracer->keys = &handles->keys; /* before the first entry is put: tracing may reach it at once */
     for (size_t i = 0; i < waiting->count; i += 2) {
         uintptr_t object = *(gc_word *)waiting->words[i];
-        if (gc__was_reached(object)) {
+        if (gc__survivor(object)) {
             gc__dependent_trace(tracer, waiting->words[i]);
             continue;
         }
