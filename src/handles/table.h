@@ -45,6 +45,9 @@ GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
     return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
 }
 
+/* Whether the place holds no object: its handle has none, or it is free. */
+GC__FN bool gc__place_is_empty(gc_word place) { return !place || (place & GC__HANDLE_FREE); }
+
 GC__FN gc__handle_segment *gc__handle_segment_of(uintptr_t place) {
     return (gc__handle_segment *)(place & ~(GC__HANDLE_SEGMENT_BYTES - 1));
 }

@@ -43,7 +43,7 @@ GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, s
     const gc_options *options = &all->heap->options;
     for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
-        if (!*place || (*place & GC__HANDLE_FREE)) continue;
+        if (gc__place_is_empty(*place)) continue;
         void *word = (void *)__atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
         if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place, word))
             gc_visit(all->visitor, place, 1, 0);
@@ -90,7 +90,7 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
     gc__tracer *tracer = (gc__tracer *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
-        if (!*place || (*place & GC__HANDLE_FREE) || !*gc__handle_extra(segment, i)) continue;
+        if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
         if (gc__survivor(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
             gc__dependent_trace(tracer, (uintptr_t)place);
         else
@@ -250,7 +250,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
     gc__dependent_checker *checker = (gc__dependent_checker *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];
-        if (!place || (place & GC__HANDLE_FREE) || !checker->reached(checker->visitor, place)) continue;
+        if (gc__place_is_empty(place) || !checker->reached(checker->visitor, place)) continue;
         if (checker->reached(checker->visitor, *extra)) continue;
         checker->any = true;
         gc_visit(checker->visitor, extra, 1, 0);
