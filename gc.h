@@ -2018,16 +2018,15 @@ struct gc_heap {
     gc__words external_moving;               /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;  /* of generation 0 */
-    size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
-    size_t nursery_grows;  /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
-    unsigned processors;   /* asked for once */
-    unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
+    size_t nursery_bytes; /* of generation 0 */
+    size_t budget_bytes;  /* that generation 0 may reach before a collection; atomic */
+    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
+    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
+    unsigned processors;  /* asked for once */
+    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     const void *resumed_by;            /* the native thread that ran it, whose clock that is */
@@ -3996,9 +3995,9 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__FULL_STEP_MIN \
-    ((size_t)8 << 20)       /* the old generation grows by this much at least between full collections */
+    ((size_t)8 << 20)        /* the old generation grows by this much at least between full collections */
 #define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
-#define GC__GC_SHARE_HIGH 8 /* percent of the time in young collections above which the nursery grows */
+#define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
@@ -4099,11 +4098,9 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->nursery_bytes;
-    if (generation == 2) {
+    if (generation == 2)
         heap->full_threshold =
             gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
-        heap->allocated_at_full = heap->stats.allocated_bytes;
-    }
     gc__pace_release(heap, generation);
 }
 

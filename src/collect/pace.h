@@ -6,9 +6,9 @@
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__FULL_STEP_MIN \
-    ((size_t)8 << 20)       /* the old generation grows by this much at least between full collections */
+    ((size_t)8 << 20)        /* the old generation grows by this much at least between full collections */
 #define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
-#define GC__GC_SHARE_HIGH 8 /* percent of the time in young collections above which the nursery grows */
+#define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
@@ -109,11 +109,9 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->nursery_bytes;
-    if (generation == 2) {
+    if (generation == 2)
         heap->full_threshold =
             gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
-        heap->allocated_at_full = heap->stats.allocated_bytes;
-    }
     gc__pace_release(heap, generation);
 }
 

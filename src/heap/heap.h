@@ -75,16 +75,15 @@ struct gc_heap {
     gc__words external_moving;               /* during a collection: object, bytes */
 
     /* Pacing. */
-    size_t nursery_bytes;  /* of generation 0 */
-    size_t budget_bytes;   /* that generation 0 may reach before a collection; atomic */
-    size_t nursery_grows;  /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;    /* of the L2, asked for once: the answer takes the CPU long */
-    unsigned processors;   /* asked for once */
-    unsigned allocating;   /* threads that had a window when the last collection began, but 1 to processors */
+    size_t nursery_bytes; /* of generation 0 */
+    size_t budget_bytes;  /* that generation 0 may reach before a collection; atomic */
+    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
+    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
+    unsigned processors;  /* asked for once */
+    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     const void *resumed_by;            /* the native thread that ran it, whose clock that is */
