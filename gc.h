@@ -877,6 +877,8 @@ GC_API size_t gc_verify(gc_heap *heap);
 #define GC__FN static __attribute__((unused))
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
+#define GC__NS_PER_MS ((uint64_t)1000000)
+
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
 
 /* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
@@ -1211,6 +1213,8 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 
 #define GC__FN static __attribute__((unused))
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
+
+#define GC__NS_PER_MS ((uint64_t)1000000)
 
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
 
@@ -2527,16 +2531,16 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
 }
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
-    const uint64_t ms = 1000000, patience_ms = heap->options.stop_patience_ms;
+    const uint64_t patience_ms = heap->options.stop_patience_ms;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_for(&heap->stopped_count, count, patience_ms * ms);
+            gc__os_wait_for(&heap->stopped_count, count, patience_ms * GC__NS_PER_MS);
         if (spins < GC__STOP_SPINS || complained) continue;
-        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / ms;
+        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }
@@ -4792,7 +4796,7 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     gc_stats s;
     gc_get_stats(heap, &s);
-    const double mib = 1048576.0, ms = 1e6;
+    const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
     fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n",
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
             (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);

@@ -1099,7 +1099,6 @@ GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
 
 
 #define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
-#define GC__NS_PER_MS ((uint64_t)1000000)
 
 /* One that runs: on the stack of its thread. */
 struct gc__finalizing {

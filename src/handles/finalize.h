@@ -4,7 +4,6 @@
 #include "weak.h"
 
 #define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
-#define GC__NS_PER_MS ((uint64_t)1000000)
 
 /* One that runs: on the stack of its thread. */
 struct gc__finalizing {
