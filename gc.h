@@ -346,9 +346,9 @@ typedef struct gc_options {
     void (*finalizers_ready)(void *host);
     unsigned stop_patience_ms; /* a thread that a collection has to wait for longer is named in a warning; 0: 10,000 */
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
-    unsigned
-        finalizer_patience_ms; /* one that runs for longer is reported as a warning, and gc_heap_destroy does not wait
-                                       longer for it; 0: 10,000 */
+    /* A finalizer that runs for longer is reported as a warning, and gc_heap_destroy does not wait longer for it.
+       0: 10,000. */
+    unsigned finalizer_patience_ms;
     void (*warning)(void *host, const char *message); /* maybe during a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
@@ -879,6 +879,8 @@ GC_API size_t gc_verify(gc_heap *heap);
 #define GC__COLD __attribute__((noinline)) GC__FN                    /* what that loop hardly ever does */
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
+#define GC__NS_PER_MS ((uint64_t)1000000)
+
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
 
 /* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
@@ -1215,6 +1217,8 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 #define GC__HOT static inline __attribute__((unused, always_inline)) /* part of the trace's loop */
 #define GC__COLD __attribute__((noinline)) GC__FN                    /* what that loop hardly ever does */
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
+
+#define GC__NS_PER_MS ((uint64_t)1000000)
 
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
 
@@ -1917,20 +1921,6 @@ GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
     return &map->values[at];
 }
 
-/* Takes out the key, which must be there: those that follow it move up to where they are looked for. */
-GC__FN void gc__map_remove(gc__map *map, uintptr_t key) {
-    size_t mask = map->capacity - 1, hole = gc__map_place(map, key);
-    map->count--;
-    map->keys[hole] = 0;
-    for (size_t at = (hole + 1) & mask; map->keys[at]; at = (at + 1) & mask) {
-        uintptr_t moved = map->keys[at], value = map->values[at];
-        map->keys[at] = 0;
-        size_t place = gc__map_place(map, moved);
-        map->keys[place] = moved;
-        map->values[place] = value;
-    }
-}
-
 /* Makes room for `count` entries at half load. On failure nothing has changed. */
 GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
     if (map->capacity >= 2 * count && map->capacity) return true;
@@ -1951,7 +1941,7 @@ GC__FN void gc__map_clear(gc__map *map) {
     map->count = 0;
 }
 
-/* Empties the map. One made for far more than it last held would take longer to clear than to make again. */
+/* Empties the map. One made for far more than it last held takes longer to clear than to make again. */
 GC__FN void gc__map_reset(gc__map *map) {
     if (map->capacity > 4096 && map->capacity / 64 > map->count)
         gc__map_free(map);
@@ -2049,7 +2039,6 @@ struct gc_heap {
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     const void *resumed_by;            /* the native thread that ran it, whose clock that is */
@@ -2550,16 +2539,16 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
 }
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
-    const uint64_t ms = 1000000, patience_ms = heap->options.stop_patience_ms;
+    const uint64_t patience_ms = heap->options.stop_patience_ms;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_for(&heap->stopped_count, count, patience_ms * ms);
+            gc__os_wait_for(&heap->stopped_count, count, patience_ms * GC__NS_PER_MS);
         if (spins < GC__STOP_SPINS || complained) continue;
-        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / ms;
+        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }
@@ -4134,11 +4123,9 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->nursery_bytes;
-    if (generation == 2) {
+    if (generation == 2)
         heap->full_threshold =
             gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
-        heap->allocated_at_full = heap->stats.allocated_bytes;
-    }
     gc__pace_release(heap, generation);
 }
 
@@ -4295,9 +4282,8 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__ENTER("gc_collect");
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
-    const gc_thread *self = gc__thread_self(heap);
-    GC_ASSERT(!self || gc__is_cooperative(self), "gc_collect: the calling thread is attached and in preemptive mode");
-    (void)self;
+    GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
+              "gc_collect: the calling thread is attached and in preemptive mode");
     if (generation < 0) generation = 0;
     if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
@@ -4832,7 +4818,7 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     gc_stats s;
     gc_get_stats(heap, &s);
-    const double mib = 1048576.0, ms = 1e6;
+    const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
     fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n",
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
             (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);

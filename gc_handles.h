@@ -319,6 +319,9 @@ GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
     return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
 }
 
+/* Whether the place holds no object: its handle has none, or it is free. */
+GC__FN bool gc__place_is_empty(gc_word place) { return !place || (place & GC__HANDLE_FREE); }
+
 GC__FN gc__handle_segment *gc__handle_segment_of(uintptr_t place) {
     return (gc__handle_segment *)(place & ~(GC__HANDLE_SEGMENT_BYTES - 1));
 }
@@ -561,6 +564,17 @@ GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *ex
     return (void *)held;
 }
 
+/* A dependent is a reference, which the clump's youth must know of; a host word is not. */
+GC__FN gc_result gc__handle_set_extra(gc_handle handle, const char *caller, gc_handle_kind kind, void *word) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, caller, kind, &segment, &index);
+    if (!extra) return GC_ERROR_HANDLE;
+    __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELEASE);
+    if (kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, (uintptr_t)word);
+    return GC_OK;
+}
+
 GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
@@ -570,13 +584,7 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELEASE);
-    gc__handle_remember(segment, index, (uintptr_t)dependent);
-    return GC_OK;
+    return gc__handle_set_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, dependent);
 }
 
 GC_API void *gc_handle_host_word(gc_handle handle) {
@@ -587,12 +595,7 @@ GC_API void *gc_handle_host_word(gc_handle handle) {
 }
 
 GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_host_word", GC_HANDLE_REF_COUNTED, &segment, &index);
-    if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELAXED);
-    return GC_OK;
+    return gc__handle_set_extra(handle, "gc_handle_set_host_word", GC_HANDLE_REF_COUNTED, word);
 }
 
 typedef bool (*gc__handle_visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra);
@@ -658,6 +661,10 @@ GC__SEAM void gc__handles_free_all(gc_heap *heap) {
 enum { GC__NORMAL, GC__CRITICAL };
 
 GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
+
+GC__FN size_t gc__due_total(const gc__finalizers *all) {
+    return gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
+}
 
 GC__FN gc__due *gc__due_of(gc__finalizers *all, uintptr_t finalizer) {
     return &all->due[((const gc_finalizer *)finalizer)->critical ? GC__CRITICAL : GC__NORMAL];
@@ -730,12 +737,17 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
 
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_remove(&all->registered, 0, object);
-    for (int g = 0; at != SIZE_MAX && g < 2; g++)
-        if (all->start[g] > at) all->start[g] -= 2;
-    if (at != SIZE_MAX) return true;
-    for (int i = 0; at == SIZE_MAX && i < 2; i++) at = gc__pair_remove(&all->due[i].pairs, all->due[i].head, object);
-    if (at != SIZE_MAX) gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
-    return at != SIZE_MAX;
+    if (at != SIZE_MAX) {
+        for (int g = 0; g < 2; g++)
+            if (all->start[g] > at) all->start[g] -= 2;
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (gc__pair_remove(&all->due[i].pairs, all->due[i].head, object) == SIZE_MAX) continue;
+        gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
+        return true;
+    }
+    return false;
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
@@ -863,7 +875,7 @@ GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, s
     const gc_options *options = &all->heap->options;
     for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
-        if (!*place || (*place & GC__HANDLE_FREE)) continue;
+        if (gc__place_is_empty(*place)) continue;
         void *word = (void *)__atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
         if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place, word))
             gc_visit(all->visitor, place, 1, 0);
@@ -901,8 +913,6 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
    trace reaches that object (gc__key_reached), it is put on heap->handles.ready. So the time is linear in the number of
    handles. Without memory for that, all that wait are looked at again after each round. */
 
-GC__FN bool gc__was_reached(uintptr_t object) { return object && gc__survivor(object); }
-
 GC__FN void gc__dependent_trace(gc__tracer *tracer, uintptr_t place) {
     gc__handle_segment *segment = gc__handle_segment_of(place);
     gc__enqueue(tracer, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
@@ -912,8 +922,8 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
     gc__tracer *tracer = (gc__tracer *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
-        if (!*place || (*place & GC__HANDLE_FREE) || !*gc__handle_extra(segment, i)) continue;
-        if (gc__was_reached(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
+        if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
+        if (gc__survivor(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
             gc__dependent_trace(tracer, (uintptr_t)place);
         else
             gc__words_push(&tracer->heap->handles.waiting, 0);
@@ -926,7 +936,7 @@ GC__FN bool gc__dependents_round(gc__tracer *tracer) {
     size_t kept = 0, count = waiting->count;
     for (size_t i = 0; i < count; i += 2) {
         uintptr_t place = waiting->words[i];
-        if (gc__was_reached(*(gc_word *)place)) {
+        if (gc__survivor(*(gc_word *)place)) {
             gc__dependent_trace(tracer, place);
         } else {
             waiting->words[kept] = place;
@@ -948,7 +958,7 @@ GC__FN bool gc__dependents_index(gc__tracer *tracer) {
     tracer->keys = &handles->keys; /* before the first entry is put: tracing may reach it at once */
     for (size_t i = 0; i < waiting->count; i += 2) {
         uintptr_t object = *(gc_word *)waiting->words[i];
-        if (gc__was_reached(object)) {
+        if (gc__survivor(object)) {
             gc__dependent_trace(tracer, waiting->words[i]);
             continue;
         }
@@ -1021,11 +1031,7 @@ GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
     gc_heap *heap = tracer->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     heap->handles.waiting.count = heap->handles.ready.count = 0;
-    /* One made for far more than it last held would take longer to clear than to make again. */
-    if (heap->handles.keys.capacity / 64 > heap->handles.keys.count)
-        gc__map_free(&heap->handles.keys);
-    else
-        gc__map_clear(&heap->handles.keys);
+    gc__map_reset(&heap->handles.keys);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
     gc__dependents_fixpoint(tracer);
     /* What finalizers may still see, and what they may not: */
@@ -1076,7 +1082,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
     gc__dependent_checker *checker = (gc__dependent_checker *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];
-        if (!place || (place & GC__HANDLE_FREE) || !checker->reached(checker->visitor, place)) continue;
+        if (gc__place_is_empty(place) || !checker->reached(checker->visitor, place)) continue;
         if (checker->reached(checker->visitor, *extra)) continue;
         checker->any = true;
         gc_visit(checker->visitor, extra, 1, 0);
@@ -1093,7 +1099,6 @@ GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
 
 
 #define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
-#define GC__NS_PER_MS ((uint64_t)1000000)
 
 /* One that runs: on the stack of its thread. */
 struct gc__finalizing {
@@ -1158,7 +1163,7 @@ GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
-    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
+    size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);
     return count;
@@ -1310,7 +1315,7 @@ GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     all->registered.count = 0;
     memset(all->start, 0, sizeof all->start);
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
-    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
+    size_t count = gc__due_total(all);
     gc__lock_release(&all->lock);
     return count;
 }

@@ -116,7 +116,7 @@ static void stop(unsigned pollers, bool blocked, unsigned milliseconds) {
         GC_IN_MODE(gc, GC_PREEMPTIVE);
         pthread_barrier_wait(&start);
     }
-    uint64_t end_ns = gc__os_now_ns() + milliseconds * (uint64_t)1000000;
+    uint64_t end_ns = gc__os_now_ns() + milliseconds * GC__NS_PER_MS;
     while (count < SAMPLES_MAX && gc__os_now_ns() < end_ns) {
         await_polls(gc, records, pollers);
         uint64_t before = heap->stats.stop_total_ns;

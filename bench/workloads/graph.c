@@ -50,7 +50,7 @@ static uint64_t checksum(mm_refs *graph, uint64_t n) {
 }
 
 static void run(mm *mm, const uint64_t *args, workload_result *result) {
-    uint64_t n = args[0], m = args[1], x = UINT64_C(88172645463325252);
+    uint64_t n = args[0], m = args[1], state = UINT64_C(88172645463325252);
     mm_refs *graph = NULL;
     MM_ROOTS(mm, graph);
     graph = mm_new_refs(mm, n);
@@ -62,9 +62,7 @@ static void run(mm *mm, const uint64_t *args, workload_result *result) {
         MM_STORE(mm, &mm_refs_at(graph)[i], v);
     }
     for (uint64_t i = 0; i < m; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
+        uint64_t x = next_random(&state);
         add_edge(mm, &graph, x % n, (x >> 32) % n);
     }
     set_check(result, "%016" PRIx64, checksum(graph, n));

@@ -33,14 +33,12 @@ static uint64_t checksum(mm_refs *table, uint64_t n) {
 }
 
 static void run(mm *mm, const uint64_t *args, workload_result *result) {
-    uint64_t n = args[0], m = args[1], x = UINT64_C(88172645463325252);
+    uint64_t n = args[0], m = args[1], state = UINT64_C(88172645463325252);
     mm_refs *table = NULL;
     MM_ROOTS(mm, table);
     table = mm_new_refs(mm, n);
     for (uint64_t i = 0; i < m; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
+        uint64_t x = next_random(&state);
         replace(mm, &table, x % n, x, i);
     }
     set_check(result, "%016" PRIx64, checksum(table, n));

@@ -85,9 +85,9 @@ typedef struct gc_options {
     void (*finalizers_ready)(void *host);
     unsigned stop_patience_ms; /* a thread that a collection has to wait for longer is named in a warning; 0: 10,000 */
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
-    unsigned
-        finalizer_patience_ms; /* one that runs for longer is reported as a warning, and gc_heap_destroy does not wait
-                                       longer for it; 0: 10,000 */
+    /* A finalizer that runs for longer is reported as a warning, and gc_heap_destroy does not wait longer for it.
+       0: 10,000. */
+    unsigned finalizer_patience_ms;
     void (*warning)(void *host, const char *message); /* maybe during a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */

@@ -140,9 +140,8 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__ENTER("gc_collect");
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
-    const gc_thread *self = gc__thread_self(heap);
-    GC_ASSERT(!self || gc__is_cooperative(self), "gc_collect: the calling thread is attached and in preemptive mode");
-    (void)self;
+    GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
+              "gc_collect: the calling thread is attached and in preemptive mode");
     if (generation < 0) generation = 0;
     if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;

@@ -109,11 +109,9 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->nursery_bytes;
-    if (generation == 2) {
+    if (generation == 2)
         heap->full_threshold =
             gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
-        heap->allocated_at_full = heap->stats.allocated_bytes;
-    }
     gc__pace_release(heap, generation);
 }
 

@@ -62,7 +62,7 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     gc_stats s;
     gc_get_stats(heap, &s);
-    const double mib = 1048576.0, ms = 1e6;
+    const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
     fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n",
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
             (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);

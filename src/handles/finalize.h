@@ -4,7 +4,6 @@
 #include "weak.h"
 
 #define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
-#define GC__NS_PER_MS ((uint64_t)1000000)
 
 /* One that runs: on the stack of its thread. */
 struct gc__finalizing {
@@ -69,7 +68,7 @@ GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
-    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
+    size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);
     return count;
@@ -221,7 +220,7 @@ GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     all->registered.count = 0;
     memset(all->start, 0, sizeof all->start);
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
-    size_t count = gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
+    size_t count = gc__due_total(all);
     gc__lock_release(&all->lock);
     return count;
 }

@@ -16,6 +16,10 @@ enum { GC__NORMAL, GC__CRITICAL };
 
 GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
 
+GC__FN size_t gc__due_total(const gc__finalizers *all) {
+    return gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
+}
+
 GC__FN gc__due *gc__due_of(gc__finalizers *all, uintptr_t finalizer) {
     return &all->due[((const gc_finalizer *)finalizer)->critical ? GC__CRITICAL : GC__NORMAL];
 }
@@ -87,12 +91,17 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
 
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_remove(&all->registered, 0, object);
-    for (int g = 0; at != SIZE_MAX && g < 2; g++)
-        if (all->start[g] > at) all->start[g] -= 2;
-    if (at != SIZE_MAX) return true;
-    for (int i = 0; at == SIZE_MAX && i < 2; i++) at = gc__pair_remove(&all->due[i].pairs, all->due[i].head, object);
-    if (at != SIZE_MAX) gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
-    return at != SIZE_MAX;
+    if (at != SIZE_MAX) {
+        for (int g = 0; g < 2; g++)
+            if (all->start[g] > at) all->start[g] -= 2;
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (gc__pair_remove(&all->due[i].pairs, all->due[i].head, object) == SIZE_MAX) continue;
+        gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
+        return true;
+    }
+    return false;
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {

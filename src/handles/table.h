@@ -45,6 +45,9 @@ GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
     return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
 }
 
+/* Whether the place holds no object: its handle has none, or it is free. */
+GC__FN bool gc__place_is_empty(gc_word place) { return !place || (place & GC__HANDLE_FREE); }
+
 GC__FN gc__handle_segment *gc__handle_segment_of(uintptr_t place) {
     return (gc__handle_segment *)(place & ~(GC__HANDLE_SEGMENT_BYTES - 1));
 }
@@ -287,6 +290,17 @@ GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *ex
     return (void *)held;
 }
 
+/* A dependent is a reference, which the clump's youth must know of; a host word is not. */
+GC__FN gc_result gc__handle_set_extra(gc_handle handle, const char *caller, gc_handle_kind kind, void *word) {
+    gc__handle_segment *segment;
+    size_t index;
+    gc_word *extra = gc__handle_find_extra(handle, caller, kind, &segment, &index);
+    if (!extra) return GC_ERROR_HANDLE;
+    __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELEASE);
+    if (kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, (uintptr_t)word);
+    return GC_OK;
+}
+
 GC_API void *gc_handle_dependent(gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
@@ -296,13 +310,7 @@ GC_API void *gc_handle_dependent(gc_handle handle) {
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)dependent, __ATOMIC_RELEASE);
-    gc__handle_remember(segment, index, (uintptr_t)dependent);
-    return GC_OK;
+    return gc__handle_set_extra(handle, "gc_handle_set_dependent", GC_HANDLE_DEPENDENT, dependent);
 }
 
 GC_API void *gc_handle_host_word(gc_handle handle) {
@@ -313,12 +321,7 @@ GC_API void *gc_handle_host_word(gc_handle handle) {
 }
 
 GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_set_host_word", GC_HANDLE_REF_COUNTED, &segment, &index);
-    if (!extra) return GC_ERROR_HANDLE;
-    __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELAXED);
-    return GC_OK;
+    return gc__handle_set_extra(handle, "gc_handle_set_host_word", GC_HANDLE_REF_COUNTED, word);
 }
 
 typedef bool (*gc__handle_visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra);

@@ -43,7 +43,7 @@ GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, s
     const gc_options *options = &all->heap->options;
     for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
-        if (!*place || (*place & GC__HANDLE_FREE)) continue;
+        if (gc__place_is_empty(*place)) continue;
         void *word = (void *)__atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
         if (options->handle_is_held(options->host, gc__handle_value(segment, i), (void *)*place, word))
             gc_visit(all->visitor, place, 1, 0);
@@ -81,8 +81,6 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
    trace reaches that object (gc__key_reached), it is put on heap->handles.ready. So the time is linear in the number of
    handles. Without memory for that, all that wait are looked at again after each round. */
 
-GC__FN bool gc__was_reached(uintptr_t object) { return object && gc__survivor(object); }
-
 GC__FN void gc__dependent_trace(gc__tracer *tracer, uintptr_t place) {
     gc__handle_segment *segment = gc__handle_segment_of(place);
     gc__enqueue(tracer, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
@@ -92,8 +90,8 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
     gc__tracer *tracer = (gc__tracer *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
-        if (!*place || (*place & GC__HANDLE_FREE) || !*gc__handle_extra(segment, i)) continue;
-        if (gc__was_reached(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
+        if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
+        if (gc__survivor(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
             gc__dependent_trace(tracer, (uintptr_t)place);
         else
             gc__words_push(&tracer->heap->handles.waiting, 0);
@@ -106,7 +104,7 @@ GC__FN bool gc__dependents_round(gc__tracer *tracer) {
     size_t kept = 0, count = waiting->count;
     for (size_t i = 0; i < count; i += 2) {
         uintptr_t place = waiting->words[i];
-        if (gc__was_reached(*(gc_word *)place)) {
+        if (gc__survivor(*(gc_word *)place)) {
             gc__dependent_trace(tracer, place);
         } else {
             waiting->words[kept] = place;
@@ -128,7 +126,7 @@ GC__FN bool gc__dependents_index(gc__tracer *tracer) {
     tracer->keys = &handles->keys; /* before the first entry is put: tracing may reach it at once */
     for (size_t i = 0; i < waiting->count; i += 2) {
         uintptr_t object = *(gc_word *)waiting->words[i];
-        if (gc__was_reached(object)) {
+        if (gc__survivor(object)) {
             gc__dependent_trace(tracer, waiting->words[i]);
             continue;
         }
@@ -201,11 +199,7 @@ GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
     gc_heap *heap = tracer->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     heap->handles.waiting.count = heap->handles.ready.count = 0;
-    /* One made for far more than it last held would take longer to clear than to make again. */
-    if (heap->handles.keys.capacity / 64 > heap->handles.keys.count)
-        gc__map_free(&heap->handles.keys);
-    else
-        gc__map_clear(&heap->handles.keys);
+    gc__map_reset(&heap->handles.keys);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
     gc__dependents_fixpoint(tracer);
     /* What finalizers may still see, and what they may not: */
@@ -256,7 +250,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
     gc__dependent_checker *checker = (gc__dependent_checker *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];
-        if (!place || (place & GC__HANDLE_FREE) || !checker->reached(checker->visitor, place)) continue;
+        if (gc__place_is_empty(place) || !checker->reached(checker->visitor, place)) continue;
         if (checker->reached(checker->visitor, *extra)) continue;
         checker->any = true;
         gc_visit(checker->visitor, extra, 1, 0);

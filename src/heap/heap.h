@@ -84,7 +84,6 @@ struct gc_heap {
     size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    uint64_t allocated_at_full;        /* stats.allocated_bytes at the end of the last full collection */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     const void *resumed_by;            /* the native thread that ran it, whose clock that is */

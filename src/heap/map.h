@@ -41,20 +41,6 @@ GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
     return &map->values[at];
 }
 
-/* Takes out the key, which must be there: those that follow it move up to where they are looked for. */
-GC__FN void gc__map_remove(gc__map *map, uintptr_t key) {
-    size_t mask = map->capacity - 1, hole = gc__map_place(map, key);
-    map->count--;
-    map->keys[hole] = 0;
-    for (size_t at = (hole + 1) & mask; map->keys[at]; at = (at + 1) & mask) {
-        uintptr_t moved = map->keys[at], value = map->values[at];
-        map->keys[at] = 0;
-        size_t place = gc__map_place(map, moved);
-        map->keys[place] = moved;
-        map->values[place] = value;
-    }
-}
-
 /* Makes room for `count` entries at half load. On failure nothing has changed. */
 GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
     if (map->capacity >= 2 * count && map->capacity) return true;
@@ -75,7 +61,7 @@ GC__FN void gc__map_clear(gc__map *map) {
     map->count = 0;
 }
 
-/* Empties the map. One made for far more than it last held would take longer to clear than to make again. */
+/* Empties the map. One made for far more than it last held takes longer to clear than to make again. */
 GC__FN void gc__map_reset(gc__map *map) {
     if (map->capacity > 4096 && map->capacity / 64 > map->count)
         gc__map_free(map);

@@ -138,16 +138,16 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
 }
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
-    const uint64_t ms = 1000000, patience_ms = heap->options.stop_patience_ms;
+    const uint64_t patience_ms = heap->options.stop_patience_ms;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_for(&heap->stopped_count, count, patience_ms * ms);
+            gc__os_wait_for(&heap->stopped_count, count, patience_ms * GC__NS_PER_MS);
         if (spins < GC__STOP_SPINS || complained) continue;
-        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / ms;
+        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }

@@ -8,6 +8,8 @@
 #define GC__COLD __attribute__((noinline)) GC__FN                    /* what that loop hardly ever does */
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
+#define GC__NS_PER_MS ((uint64_t)1000000)
+
 /* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
 
 /* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
