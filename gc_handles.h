@@ -6,12 +6,6 @@
 #pragma once
 
 #include "gc.h"
-/* gc_handles.h - handles, finalizers, SafeHandle. Part of gc.h, which includes it.
-
-   handle.h: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. finalizer.h:
-   what runs when an object has died. safe_handle.h: objects that own handles of the operating system. */
-#pragma once
-
 
 /* Finalizers: what is to be done once an object was found dead.
 

@@ -38,6 +38,14 @@ make_header src/root.h > /dev/null
 ok $? "the root may have an include guard, and a longer condition for the implementation"
 matches "$(make_header src/root.h | sed 1q)" '^/\* Generated from src/root.h .*make headers' "the first line says what the file is made from"
 
+printf '#pragma once\nint c;\n#include "d.h"\nint after;\n' > src/deep/c.h
+printf '#pragma once\n#include "c.h"\nint d;\n' > src/deep/d.h
+printf '#pragma once\n#include "deep/c.h"\n' > src/circle.h
+is "$(make_header src/circle.h | sed 1d)" '#pragma once
+int c;
+int d;
+int after;' "a part that includes the one it is included by brings nothing in twice"
+
 # refuses NAME PART ROOT MESSAGE: the two as printf formats
 refuses() {
     # shellcheck disable=SC2059

@@ -36,13 +36,13 @@ function inline(file, conditional,    line, number, open, within, comment, name,
         split(line, name, "\"")
         path = directory(file) "/" name[2]
         while (sub(/[^\/.]+\/\.\.\//, "", path)) {}
-        if ((getline line < path) < 0) fail(file, number, "cannot read " path)
-        close(path)
-        if (path in done) {
+        if (path in done) { # perhaps still being read, by a caller of this function
             if (done[path] && !implementation)
                 fail(file, number, path " is first included under GC_IMPLEMENTATION, but needed without it")
             continue
         }
+        if ((getline line < path) < 0) fail(file, number, "cannot read " path)
+        close(path)
         done[path] = implementation
         shipped = directory(path) == directory(root)
         if (shipped) emit("#include \"" substr(path, length(directory(path)) + 2) "\"")
