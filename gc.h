@@ -894,6 +894,10 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 /* Gives the memory back; it stays accessible and reads as zero. False: it is as it was (it may be locked). */
 GC__FN bool gc__os_discard(void *address, size_t bytes);
+/* Asks for larger pages. The address need not be aligned. May do nothing. */
+GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
+/* Has the system provide the memory now, which takes less than a fault for each page. May do nothing. */
+GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
@@ -1011,6 +1015,19 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
 }
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) {
+    uintptr_t page = gc__os_page_bytes(), start = ((uintptr_t)address + page - 1) & ~(page - 1);
+    madvise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* of Linux 5.14; an older one refuses it */
+#endif
+GC__FN void gc__os_populate(void *address, size_t bytes) {
+    int error = errno;
+    if (madvise(address, bytes, MADV_POPULATE_WRITE) != 0) errno = error;
+}
 
 GC__FN size_t gc__os_l2_bytes(void) {
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -1332,6 +1349,8 @@ GC_API const char *gc_last_message(void) { return gc__last_message; }
    the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
 
 
+#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
+
 enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
 
 /* What a collection does with a region. The verdict table has it at the region's address, with the generation that copies go
@@ -1428,6 +1447,12 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
+}
+
+/* Before memory of the region up to `to` is written, of which nothing was beyond `dirty_end`. */
+GC__FN void gc__region_populate(uintptr_t dirty_end, uintptr_t to) {
+    uintptr_t from = (dirty_end + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+    if (from < to) gc__os_populate((void *)from, (to - from + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1));
 }
 
 /* Mark bits: one per 8 bytes. */
@@ -1649,6 +1674,14 @@ GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uin
 
 
 #define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
+#define GC__TABLE_BYTES_SMALL ((size_t)2 << 20)
+
+/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
+   longer than the look. The start of the table, all that a small heap needs, keeps small pages. */
+GC__FN void gc__table_pages(char *table, size_t bytes) {
+    if (bytes > GC__TABLE_BYTES_SMALL)
+        gc__os_prefer_huge_pages(table + GC__TABLE_BYTES_SMALL, bytes - GC__TABLE_BYTES_SMALL);
+}
 
 /* Reserves everything for an arena of `bytes`, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
@@ -1672,6 +1705,8 @@ GC__FN bool gc__arena_try(size_t bytes) {
     arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
     arena->cards = (uint8_t *)tables + table + marks;
     arena->bundles = (uint8_t *)tables + table + marks + cards;
+    gc__table_pages(tables + table, marks);
+    gc__table_pages(tables + table + marks, cards);
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
     gc__tables.lowest = gc__tables.highest = arena->base;
     gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
@@ -1885,6 +1920,7 @@ GC__FN void gc__map_take(gc__map *map, gc__words *list) {
 /* Where the collector copies survivors of a generation to. */
 typedef struct gc__window {
     uintptr_t start, next, limit; /* what lies between start and next is not counted yet */
+    uintptr_t end;                /* to which the limit can be moved */
     gc__region *region;
     gc__region *cursor; /* the region of the generation where the search for holes goes on */
 } gc__window;
@@ -2707,7 +2743,10 @@ GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
     uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
               dirty = to < dirty_end ? to : dirty_end;
     if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
-    if (dirty_end < to) __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
+    if (dirty_end < to) {
+        gc__region_populate(dirty_end, to);
+        __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
+    }
     *spot.limit = (char *)to;
     gc__count(&heap->generation_bytes[0], extra);
     gc__count(&heap->stats.allocated_bytes, extra);
@@ -3130,7 +3169,7 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 
 
 #define GC__FIFO 16     /* slots between prefetch and use; a power of two */
-#define GC__CARD_FIFO 4 /* the same for dirty cards */
+#define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
 #define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
@@ -3142,8 +3181,8 @@ typedef struct gc__tracer {
     uintptr_t fifo[GC__FIFO];       /* slot | 1 if a tagged value; a ring */
     unsigned fifo_next;             /* counts up */
     uintptr_t *stack, *top, *limit; /* the mark stack, where it ends, and where its memory does */
-    uintptr_t cards[GC__CARD_FIFO];
-    unsigned cards_next;
+    uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
+    unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
@@ -3209,10 +3248,24 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
     window->start = window->next = window->limit = 0;
 }
 
-/* Opens the generation's window in a hole of `bytes`, or in a fresh region. False: there is no room. */
-GC__COLD bool gc__window_open(gc__tracer *tracer, unsigned generation, size_t bytes) {
+/* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
+   was never written, only what is needed takes memory. */
+GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
+    if (bytes > window->end - window->next) return false;
+    uintptr_t dirty = window->region->dirty_end, from = window->limit, to = window->next + bytes;
+    if (from < dirty) from = dirty;
+    if (from < to) gc__region_populate(from, to);
+    to = (to + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+    if (to < dirty) to = dirty;
+    window->limit = to < window->end ? to : window->end;
+    return true;
+}
+
+/* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
+GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
+    if (window->region && gc__window_extend(window, bytes)) return true;
     gc__window_close(heap, window);
     for (; window->cursor; window->cursor = window->cursor->next) {
         gc__region *region = window->cursor;
@@ -3222,6 +3275,7 @@ GC__COLD bool gc__window_open(gc__tracer *tracer, unsigned generation, size_t by
         if (!from) continue;
         window->region = region;
         window->start = window->next = from;
+        window->end = window->limit;
         return true;
     }
     if (tracer->no_room[generation]) return false;
@@ -3232,9 +3286,9 @@ GC__COLD bool gc__window_open(gc__tracer *tracer, unsigned generation, size_t by
     gc__heap_push(heap, region);
     window->cursor = region;
     window->region = region;
-    window->start = window->next = region->base;
-    window->limit = region->hole = gc__region_end(region);
-    return true;
+    window->start = window->next = window->limit = region->base;
+    window->end = region->hole = gc__region_end(region);
+    return gc__window_extend(window, bytes);
 }
 
 /* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
@@ -3295,7 +3349,7 @@ GC__HOT uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object, unsigned ta
     gc__window *window = &tracer->heap->windows[target];
     size_t bytes = gc__object_bytes(object);
     bool leaf = gc__object_is_leaf(object);
-    if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_open(tracer, target, bytes))
+    if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_room(tracer, target, bytes))
         return gc__evacuation_failed(tracer, object, target);
     uintptr_t copy = window->next;
     window->next = copy + bytes;
@@ -3578,6 +3632,17 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, uintptr_t from, uintptr_t end
 }
 
 #if GC_BUNDLE_SHIFT
+/* Has the bundle wait for its part of the card table; goes through the one that has waited longest. */
+GC__FN void gc__bundle_prefetch(gc__tracer *tracer, uintptr_t bundle) {
+    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
+    uintptr_t *place = &tracer->bundles[tracer->bundles_next++ % GC__CARD_FIFO], oldest = *place;
+    *place = bundle;
+    if (bundle)
+        for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
+            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_BARRIER_CARD_BYTE_SHIFT), 1);
+    if (oldest) gc__trace_cards_of(tracer, oldest, oldest + bytes);
+}
+
 /* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
 GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
@@ -3592,9 +3657,10 @@ GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
             if (region->generation <= condemned) continue;
             if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
             gc__bundle_clear(bundle);
-            gc__trace_cards_of(tracer, bundle, bundle + bytes);
+            gc__bundle_prefetch(tracer, bundle);
         }
     }
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(tracer, 0);
 }
 #else
 GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {

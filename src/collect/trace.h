@@ -9,7 +9,7 @@
 #include "suspects.h"
 
 #define GC__FIFO 16     /* slots between prefetch and use; a power of two */
-#define GC__CARD_FIFO 4 /* the same for dirty cards */
+#define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
 #define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
@@ -21,8 +21,8 @@ typedef struct gc__tracer {
     uintptr_t fifo[GC__FIFO];       /* slot | 1 if a tagged value; a ring */
     unsigned fifo_next;             /* counts up */
     uintptr_t *stack, *top, *limit; /* the mark stack, where it ends, and where its memory does */
-    uintptr_t cards[GC__CARD_FIFO];
-    unsigned cards_next;
+    uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
+    unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
@@ -88,10 +88,24 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
     window->start = window->next = window->limit = 0;
 }
 
-/* Opens the generation's window in a hole of `bytes`, or in a fresh region. False: there is no room. */
-GC__COLD bool gc__window_open(gc__tracer *tracer, unsigned generation, size_t bytes) {
+/* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
+   was never written, only what is needed takes memory. */
+GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
+    if (bytes > window->end - window->next) return false;
+    uintptr_t dirty = window->region->dirty_end, from = window->limit, to = window->next + bytes;
+    if (from < dirty) from = dirty;
+    if (from < to) gc__region_populate(from, to);
+    to = (to + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+    if (to < dirty) to = dirty;
+    window->limit = to < window->end ? to : window->end;
+    return true;
+}
+
+/* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
+GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
+    if (window->region && gc__window_extend(window, bytes)) return true;
     gc__window_close(heap, window);
     for (; window->cursor; window->cursor = window->cursor->next) {
         gc__region *region = window->cursor;
@@ -101,6 +115,7 @@ GC__COLD bool gc__window_open(gc__tracer *tracer, unsigned generation, size_t by
         if (!from) continue;
         window->region = region;
         window->start = window->next = from;
+        window->end = window->limit;
         return true;
     }
     if (tracer->no_room[generation]) return false;
@@ -111,9 +126,9 @@ GC__COLD bool gc__window_open(gc__tracer *tracer, unsigned generation, size_t by
     gc__heap_push(heap, region);
     window->cursor = region;
     window->region = region;
-    window->start = window->next = region->base;
-    window->limit = region->hole = gc__region_end(region);
-    return true;
+    window->start = window->next = window->limit = region->base;
+    window->end = region->hole = gc__region_end(region);
+    return gc__window_extend(window, bytes);
 }
 
 /* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
@@ -174,7 +189,7 @@ GC__HOT uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object, unsigned ta
     gc__window *window = &tracer->heap->windows[target];
     size_t bytes = gc__object_bytes(object);
     bool leaf = gc__object_is_leaf(object);
-    if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_open(tracer, target, bytes))
+    if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_room(tracer, target, bytes))
         return gc__evacuation_failed(tracer, object, target);
     uintptr_t copy = window->next;
     window->next = copy + bytes;
@@ -457,6 +472,17 @@ GC__FN void gc__trace_cards_of(gc__tracer *tracer, uintptr_t from, uintptr_t end
 }
 
 #if GC_BUNDLE_SHIFT
+/* Has the bundle wait for its part of the card table; goes through the one that has waited longest. */
+GC__FN void gc__bundle_prefetch(gc__tracer *tracer, uintptr_t bundle) {
+    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
+    uintptr_t *place = &tracer->bundles[tracer->bundles_next++ % GC__CARD_FIFO], oldest = *place;
+    *place = bundle;
+    if (bundle)
+        for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
+            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_BARRIER_CARD_BYTE_SHIFT), 1);
+    if (oldest) gc__trace_cards_of(tracer, oldest, oldest + bytes);
+}
+
 /* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
 GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
@@ -471,9 +497,10 @@ GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
             if (region->generation <= condemned) continue;
             if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
             gc__bundle_clear(bundle);
-            gc__trace_cards_of(tracer, bundle, bundle + bytes);
+            gc__bundle_prefetch(tracer, bundle);
         }
     }
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(tracer, 0);
 }
 #else
 GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {

@@ -99,7 +99,10 @@ GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
     uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
               dirty = to < dirty_end ? to : dirty_end;
     if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
-    if (dirty_end < to) __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
+    if (dirty_end < to) {
+        gc__region_populate(dirty_end, to);
+        __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
+    }
     *spot.limit = (char *)to;
     gc__count(&heap->generation_bytes[0], extra);
     gc__count(&heap->stats.allocated_bytes, extra);

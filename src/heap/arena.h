@@ -4,6 +4,14 @@
 #include "object.h"
 
 #define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
+#define GC__TABLE_BYTES_SMALL ((size_t)2 << 20)
+
+/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
+   longer than the look. The start of the table, all that a small heap needs, keeps small pages. */
+GC__FN void gc__table_pages(char *table, size_t bytes) {
+    if (bytes > GC__TABLE_BYTES_SMALL)
+        gc__os_prefer_huge_pages(table + GC__TABLE_BYTES_SMALL, bytes - GC__TABLE_BYTES_SMALL);
+}
 
 /* Reserves everything for an arena of `bytes`, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
@@ -27,6 +35,8 @@ GC__FN bool gc__arena_try(size_t bytes) {
     arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
     arena->cards = (uint8_t *)tables + table + marks;
     arena->bundles = (uint8_t *)tables + table + marks + cards;
+    gc__table_pages(tables + table, marks);
+    gc__table_pages(tables + table + marks, cards);
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
     gc__tables.lowest = gc__tables.highest = arena->base;
     gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */

@@ -7,6 +7,7 @@
 /* Where the collector copies survivors of a generation to. */
 typedef struct gc__window {
     uintptr_t start, next, limit; /* what lies between start and next is not counted yet */
+    uintptr_t end;                /* to which the limit can be moved */
     gc__region *region;
     gc__region *cursor; /* the region of the generation where the search for holes goes on */
 } gc__window;

@@ -8,6 +8,8 @@
 
 #include "report.h"
 
+#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
+
 enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
 
 /* What a collection does with a region. The verdict table has it at the region's address, with the generation that copies go
@@ -104,6 +106,12 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
+}
+
+/* Before memory of the region up to `to` is written, of which nothing was beyond `dirty_end`. */
+GC__FN void gc__region_populate(uintptr_t dirty_end, uintptr_t to) {
+    uintptr_t from = (dirty_end + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+    if (from < to) gc__os_populate((void *)from, (to - from + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1));
 }
 
 /* Mark bits: one per 8 bytes. */

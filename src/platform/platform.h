@@ -23,6 +23,10 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 /* Gives the memory back; it stays accessible and reads as zero. False: it is as it was (it may be locked). */
 GC__FN bool gc__os_discard(void *address, size_t bytes);
+/* Asks for larger pages. The address need not be aligned. May do nothing. */
+GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
+/* Has the system provide the memory now, which takes less than a fault for each page. May do nothing. */
+GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);

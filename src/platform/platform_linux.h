@@ -64,6 +64,19 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
+GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) {
+    uintptr_t page = gc__os_page_bytes(), start = ((uintptr_t)address + page - 1) & ~(page - 1);
+    madvise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* of Linux 5.14; an older one refuses it */
+#endif
+GC__FN void gc__os_populate(void *address, size_t bytes) {
+    int error = errno;
+    if (madvise(address, bytes, MADV_POPULATE_WRITE) != 0) errno = error;
+}
+
 GC__FN size_t gc__os_l2_bytes(void) {
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
