@@ -4070,7 +4070,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     }
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
-    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 6), GC__NURSERY_MIN);
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
     uint64_t share = GC__GC_SHARE_HIGH;
