@@ -3436,6 +3436,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { GC_MODEL_TRACE((void *)object, &tracer->visitor); }
+GC__FN void gc__scan_inline(gc__tracer *tracer, uintptr_t object) { gc__scan(tracer, object); }
 
 GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
     (void)from, (void)to;
@@ -3478,14 +3479,16 @@ GC__FN void gc__scan_rest(gc__tracer *tracer, uintptr_t object) {
     if (type->trace) type->trace((void *)object, &tracer->visitor);
 }
 
-/* Enqueues every slot of the object. */
-GC__HOT void gc__scan(gc__tracer *tracer, uintptr_t object) {
+GC__HOT void gc__scan_inline(gc__tracer *tracer, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
         gc__enqueue_inline(tracer, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
         gc__scan_rest(tracer, object);
 }
+
+/* Enqueues every slot of the object. */
+GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { gc__scan_inline(tracer, object); }
 
 GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
     if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
@@ -3528,7 +3531,7 @@ GC__FN void gc__stack_drain(gc__tracer *tracer) {
             continue;
         }
 #endif
-        gc__scan(tracer, object);
+        gc__scan_inline(tracer, object);
     }
 }
 
@@ -3605,7 +3608,10 @@ GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t fro
     if (!object) object = gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
-        if (end > from) gc__scan_range(tracer, object, from, to < end ? to : end);
+        if (object >= from && end <= to)
+            gc__scan(tracer, object);
+        else if (end > from)
+            gc__scan_range(tracer, object, from, to < end ? to : end);
         object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
     }
 }
