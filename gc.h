@@ -1449,10 +1449,14 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
 }
 
-/* Before memory of the region up to `to` is written, of which nothing was beyond `dirty_end`. */
-GC__FN void gc__region_populate(uintptr_t dirty_end, uintptr_t to) {
-    uintptr_t from = (dirty_end + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
-    if (from < to) gc__os_populate((void *)from, (to - from + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1));
+GC__FN uintptr_t gc__populate_end(uintptr_t address) {
+    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+}
+
+/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. */
+GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    if (from < to) gc__os_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* Mark bits: one per 8 bytes. */
@@ -3241,22 +3245,21 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
     size_t bytes = window->next - window->start;
     window->region->live_bytes += bytes;
     heap->copied_bytes[window->region->generation] += bytes;
-    window->start = window->next;
     window->region->hole = window->next;
     if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
     window->region = NULL;
-    window->start = window->next = window->limit = 0;
+    window->start = window->next = window->limit = window->end = 0;
 }
 
 /* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
    was never written, only what is needed takes memory. */
 GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
     if (bytes > window->end - window->next) return false;
-    uintptr_t dirty = window->region->dirty_end, from = window->limit, to = window->next + bytes;
-    if (from < dirty) from = dirty;
-    if (from < to) gc__region_populate(from, to);
-    to = (to + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
-    if (to < dirty) to = dirty;
+    uintptr_t written = window->region->dirty_end, to = window->next + bytes;
+    if (written < window->limit) written = window->limit;
+    gc__region_populate(written, to);
+    to = gc__populate_end(to);
+    if (to < written) to = written;
     window->limit = to < window->end ? to : window->end;
     return true;
 }

@@ -81,22 +81,21 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
     size_t bytes = window->next - window->start;
     window->region->live_bytes += bytes;
     heap->copied_bytes[window->region->generation] += bytes;
-    window->start = window->next;
     window->region->hole = window->next;
     if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
     window->region = NULL;
-    window->start = window->next = window->limit = 0;
+    window->start = window->next = window->limit = window->end = 0;
 }
 
 /* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
    was never written, only what is needed takes memory. */
 GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
     if (bytes > window->end - window->next) return false;
-    uintptr_t dirty = window->region->dirty_end, from = window->limit, to = window->next + bytes;
-    if (from < dirty) from = dirty;
-    if (from < to) gc__region_populate(from, to);
-    to = (to + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
-    if (to < dirty) to = dirty;
+    uintptr_t written = window->region->dirty_end, to = window->next + bytes;
+    if (written < window->limit) written = window->limit;
+    gc__region_populate(written, to);
+    to = gc__populate_end(to);
+    if (to < written) to = written;
     window->limit = to < window->end ? to : window->end;
     return true;
 }

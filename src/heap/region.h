@@ -108,10 +108,14 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
 }
 
-/* Before memory of the region up to `to` is written, of which nothing was beyond `dirty_end`. */
-GC__FN void gc__region_populate(uintptr_t dirty_end, uintptr_t to) {
-    uintptr_t from = (dirty_end + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
-    if (from < to) gc__os_populate((void *)from, (to - from + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1));
+GC__FN uintptr_t gc__populate_end(uintptr_t address) {
+    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+}
+
+/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. */
+GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    if (from < to) gc__os_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* Mark bits: one per 8 bytes. */
