@@ -125,11 +125,26 @@ static __attribute__((noinline)) void hold(gc_thread *me) {
     }
 }
 
+/* Runs until the other threads may go on. */
+static void finalize(gc_thread *thread, void *object) {
+    (void)thread, (void)object;
+    set(&two.is_stopped);
+    await(&two.may_go_on);
+    set(&two.is_free);
+}
+static const gc_finalizer slow_finalizer = {finalize, false, NULL};
+static const gc_type slow_type = GC_TYPE_FINALIZED(node, slow_finalizer, left, right);
+
 /* What a call needs before it. */
 static __attribute__((noinline)) void prepare(void) {
     const void *function = two.call.function;
     two.call.arguments[0] = function == (void *)gc_collect ? (uintptr_t)two.other : (uintptr_t)two.in_other;
     if (two.stops_itself) gc_new(two.in_other, &node_type); /* so that some of the budget is spent */
+    if (function == (void *)gc_wait_for_finalizers) {
+        gc_finalizer_thread_start(two.other);
+        gc_new(two.in_other, &slow_type);
+        gc_collect(two.other, 2, GC_COLLECT_BLOCKING);
+    }
     if (function == (void *)gc__set_mode) gc_set_mode(two.in_other, GC_PREEMPTIVE);
 }
 
@@ -207,11 +222,12 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
     memset(&two, 0, sizeof two);
     two.call = (held_call){function, {0, second, third, fourth}, {0}};
     two.stops_itself = function == (void *)gc_collect || function == (void *)gc__new_slow;
-    options.collection_end = stopped;
+    bool finalizes = function == (void *)gc_wait_for_finalizers;
+    if (!finalizes) options.collection_end = stopped;
     two.other = gc_heap_create(&options);
     pthread_create(&threads[0], NULL, holder, NULL);
     await(&two.is_ready);
-    pthread_create(&threads[1], NULL, stopper, NULL);
+    if (!finalizes) pthread_create(&threads[1], NULL, stopper, NULL);
     await(&two.is_stopped);
     set(&two.may_call);
     sleep_ms(20);
@@ -220,7 +236,7 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
     compact();
     {
         GC_IN_MODE(gc, GC_PREEMPTIVE);
-        pthread_join(threads[1], NULL);
+        if (!finalizes) pthread_join(threads[1], NULL);
         pthread_join(threads[0], &lost);
     }
     is((uintptr_t)lost, 0, "references in registers of a thread that %s", name);
@@ -231,6 +247,8 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
 static void two_heaps(void) {
     waits("polls", (gc_options){0}, (void *)gc__safepoint_slow, 0, 0, 0);
     waits("returns to cooperative mode", (gc_options){0}, (void *)gc__set_mode, GC_COOPERATIVE, 0, 0);
+    waits("waits for finalizers", (gc_options){0}, (void *)gc_wait_for_finalizers, 5000, 0, 0);
+    is((unsigned char)two.result, true, "which another thread runs meanwhile");
     waits("collects and stops others", (gc_options){0}, (void *)gc_collect, 2, GC_COLLECT_BLOCKING, 0);
     waits("collects to allocate", (gc_options){.nursery_bytes = 1 << 20}, (void *)gc__new_slow, (uintptr_t)&bytes_type,
           2 << 20, true);
