@@ -2473,6 +2473,16 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
+/* The same as gc__heap_lock, for callers who have a new reference when they unlock, which is in no root yet: nothing is parked
+   then, so returning to it does not wait, which a collection could use. */
+GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
+    for (;;) {
+        gc__heap_lock(heap);
+        if (!gc__mine_parked) return;
+        gc__heap_unlock(heap);
+    }
+}
+
 /* Back to cooperative mode, after a collection that runs. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
@@ -2793,7 +2803,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     gc__spot spot = gc__thread_spot(thread, zeroed);
     if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
-        gc__heap_lock(heap);
+        gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
         gc__heap_unlock(heap);

@@ -91,6 +91,7 @@ static struct {
     held_call call;
     gc_handle weak[HELD]; /* to the references */
     uintptr_t result;     /* of the call */
+    bool object_is_there; /* which the call returned, or it is none */
     bool stops_itself;    /* the holder stops the other heap */
     bool is_ready, may_call, is_stopped, release, may_go_on, is_free;
 } two;
@@ -172,6 +173,8 @@ static void *holder(void *unused) {
         const node *n = (const node *)~two.call.complements[i];
         lost += gc_handle_get(two.weak[i]) != n || n->value != 100 + i;
     }
+    if (two.call.function == (void *)gc__new_slow)
+        two.object_is_there = gc_object_at(two.other, (void *)two.result) == (void *)two.result;
     gc_thread_detach(two.in_other);
     gc_thread_detach(me);
     return (void *)lost;
@@ -186,6 +189,15 @@ static void stopped(void *host, const gc_collection *collection) {
     set(&two.is_stopped);
     await(&two.may_go_on);
 }
+
+/* A host's way to stop threads: it has no need of polls, so that the holder may find the lock taken anywhere. */
+static void suspend(void *host) {
+    (void)host;
+    if (gc_thread_current(two.other)) return; /* the holder */
+    set(&two.may_call);
+    while (gc_get_mode(two.in_other) == GC_COOPERATIVE) sleep_ms(1);
+}
+static void restart(void *host) { (void)host; }
 
 /* Stops the other heap, and does it again when the holder has had the time to go on, and to wait for the first heap. */
 static void *stopper(void *unused) {
@@ -221,7 +233,7 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
     void *lost = NULL;
     memset(&two, 0, sizeof two);
     two.call = (held_call){function, {0, second, third, fourth}, {0}};
-    two.stops_itself = function == (void *)gc_collect || function == (void *)gc__new_slow;
+    two.stops_itself = !options.suspend && (function == (void *)gc_collect || function == (void *)gc__new_slow);
     bool finalizes = function == (void *)gc_wait_for_finalizers;
     if (!finalizes) options.collection_end = stopped;
     two.other = gc_heap_create(&options);
@@ -252,6 +264,11 @@ static void two_heaps(void) {
     waits("collects and stops others", (gc_options){0}, (void *)gc_collect, 2, GC_COLLECT_BLOCKING, 0);
     waits("collects to allocate", (gc_options){.nursery_bytes = 1 << 20}, (void *)gc__new_slow, (uintptr_t)&bytes_type,
           2 << 20, true);
+    const gc_options host_stops = {.nursery_bytes = 4 << 20, .suspend = suspend, .restart = restart};
+    waits("allocates what is large", host_stops, (void *)gc__new_slow, (uintptr_t)&bytes_type, 1 << 20, true);
+    is(two.object_is_there, true, "which a collection of its heap leaves there");
+    waits("allocates", host_stops, (void *)gc__new_slow, (uintptr_t)&node_type, 0, true);
+    is(two.object_is_there, true, "what a collection of its heap leaves there");
 }
 
 int main(void) {

@@ -132,6 +132,16 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
+/* The same as gc__heap_lock, for callers who have a new reference when they unlock, which is in no root yet: nothing is parked
+   then, so returning to it does not wait, which a collection could use. */
+GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
+    for (;;) {
+        gc__heap_lock(heap);
+        if (!gc__mine_parked) return;
+        gc__heap_unlock(heap);
+    }
+}
+
 /* Back to cooperative mode, after a collection that runs. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
