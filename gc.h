@@ -479,7 +479,7 @@ struct gc_thread {
     gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_thread *next;      /* of the heap: its lock */
     gc_thread *next_mine; /* of the native thread, which alone uses it */
-    bool parked;          /* waits in a function of gc.h, and returns to cooperative mode there */
+    bool parked;          /* since a function of gc.h waited, which returns to cooperative mode before it ends */
     bool conservative;    /* the native stack is a root, too */
     const char *name;     /* for statistics and reports */
     char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
@@ -500,8 +500,9 @@ struct gc_thread {
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
-   native thread may be attached to several heaps, once to each. Detach it from the same native thread; one that ends
-   without is reported as a warning and detached. Returns NULL on failure (gc_last_message). Never collects. */
+   native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
+   Detach it from the same native thread; one that ends without is reported as a warning and detached. Returns NULL on
+   failure (gc_last_message). Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
    Never collects. */
@@ -875,8 +876,9 @@ GC_API size_t gc_verify(gc_heap *heap);
 
 
 #define GC__FN static __attribute__((unused))
-#define GC__HOT static inline __attribute__((unused, always_inline)) /* part of the trace's loop */
-#define GC__COLD __attribute__((noinline)) GC__FN                    /* what that loop hardly ever does */
+#define GC__INLINED static inline __attribute__((unused, always_inline)) /* works on the frame of its caller */
+#define GC__HOT static inline __attribute__((unused, always_inline))     /* part of the trace's loop */
+#define GC__COLD __attribute__((noinline)) GC__FN                        /* what that loop hardly ever does */
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
@@ -937,8 +939,8 @@ GC__FN bool gc__os_at_thread_end(void (*f)(void));
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
-/* Calls `f` with the stack pointer after spilling every callee-saved register to the stack, by assembly of our own. */
-GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *context, char *stack_pointer), void *context);
+/* The calling function's frame stays until here: a call at its end might be a jump, with which the frame is gone. */
+GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
 /* Has `f` called when the program touches inaccessible memory; it returns false if the address is none of its business,
    and then the fault takes its former course. `words` are the registers at the fault. */
@@ -1139,27 +1141,6 @@ __asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_regis
         "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
         ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
 #endif
-
-__attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *, char *), void *context) {
-    uintptr_t registers[12] = {0};
-#if defined(__x86_64__)
-    __asm__ volatile("movq %%rbx, 0(%0)\n\tmovq %%rbp, 8(%0)\n\tmovq %%r12, 16(%0)\n\t"
-                     "movq %%r13, 24(%0)\n\tmovq %%r14, 32(%0)\n\tmovq %%r15, 40(%0)"
-                     :
-                     : "r"(registers)
-                     : "memory");
-#elif defined(__aarch64__)
-    __asm__ volatile("stp x19, x20, [%0]\n\tstp x21, x22, [%0, #16]\n\tstp x23, x24, [%0, #32]\n\t"
-                     "stp x25, x26, [%0, #48]\n\tstp x27, x28, [%0, #64]\n\tstr x29, [%0, #80]"
-                     :
-                     : "r"(registers)
-                     : "memory");
-#else
-#error "gc.h: this CPU has no register spilling yet: write the callee-saved registers to `registers` here"
-#endif
-    f(context, (char *)registers);
-    __asm__ volatile("" : : "r"(registers) : "memory");
-}
 
 #ifndef __has_feature
 #define GC__HAS_FEATURE(name) 0
@@ -2372,6 +2353,10 @@ GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
 
    Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
 
+   Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and returned.
+   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's callers
+   hold is in gc__my_registers or above the stack pointer there. So both are inlined into that function.
+
    Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
    slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
@@ -2385,6 +2370,8 @@ GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
 static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
 static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */
 static __thread char gc__me;              /* its address stands for the calling thread */
+/* Saved by the function that took a heap's lock, or waits, before it did. */
+static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
     return __atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) == &gc__me;
@@ -2412,12 +2399,13 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
     gc__os_wake(&heap->stopped_count);
 }
 
-/* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given. */
-GC__FN void gc__park(const gc_heap *heap, char *stack_pointer) {
+/* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
+   gc__my_registers must be those of a function that is on the stack until they are back. */
+GC__FN void gc__park(const gc_heap *heap) {
     for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
-        thread->stack_pointer = stack_pointer;
-        memset(thread->registers, 0, sizeof thread->registers); /* they are on the stack */
+        memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
+        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         thread->parked = true;
         gc__mine_parked++;
         gc__thread_stop(thread);
@@ -2443,9 +2431,8 @@ GC__FN void gc__lock_take_soon(gc_heap *heap) {
 }
 
 /* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
-GC__FN void gc__heap_wait(void *context, char *stack_pointer) {
-    gc_heap *heap = (gc_heap *)context;
-    gc__park(NULL, stack_pointer);
+GC__FN void gc__heap_wait(gc_heap *heap) {
+    gc__park(NULL);
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !self->parked) return;
@@ -2453,25 +2440,50 @@ GC__FN void gc__heap_wait(void *context, char *stack_pointer) {
     __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
+GC__FN void gc__heap_acquire(gc_heap *heap) {
+    if (!gc__lock_try(&heap->lock)) gc__heap_wait(heap);
+    __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+}
+
 /* May be taken again by its owner. Not from a signal handler. */
-GC__FN void gc__heap_lock(gc_heap *heap) {
+GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
-        if (!gc__lock_try(&heap->lock)) gc__cpu_with_spilled_registers(gc__heap_wait, heap);
-        __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+        gc__save_registers(gc__my_registers);
+        gc__heap_acquire(heap);
     }
     heap->lock_depth++;
 }
 
 GC__FN void gc__thread_resume(gc_thread *thread);
 
-GC__FN void gc__heap_unlock(gc_heap *heap) {
-    if (--heap->lock_depth) return;
-    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
-    gc__lock_release(&heap->lock);
+/* Returns to what was parked, one after the other; waiting for one parks those that are back. */
+GC__FN void gc__unpark_all(void) {
     for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = thread->next_mine) {
         if (!thread->parked) continue;
         gc__unpark(thread);
         gc__thread_resume(thread);
+    }
+}
+
+GC__FN void gc__heap_release(gc_heap *heap) {
+    if (--heap->lock_depth) return;
+    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->lock);
+    gc__unpark_all();
+}
+
+GC__INLINED void gc__heap_unlock(gc_heap *heap) {
+    gc__heap_release(heap);
+    gc__cpu_keep_frame();
+}
+
+/* The same as gc__heap_lock, for callers who have a new reference when they unlock, which is in no root yet: nothing is parked
+   then, so returning to it does not wait, which a collection could use. */
+GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
+    for (;;) {
+        gc__heap_lock(heap);
+        if (!gc__mine_parked) return;
+        gc__heap_unlock(heap);
     }
 }
 
@@ -2526,10 +2538,9 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
              thread->name ? thread->name : "(unnamed)");
 }
 
-GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
-    gc_heap *heap = (gc_heap *)context;
+GC__FN void gc__world_stop_others(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
-    gc__park(heap, stack_pointer);
+    gc__park(heap);
     heap->stop_started_ns = gc__os_now_ns();
     __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
@@ -2551,12 +2562,16 @@ GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
     heap->stats.stop_total_ns += waited;
 }
 
-/* Stops the heap's threads, but for the calling one; takes the lock. Nests. */
-GC__FN void gc__world_stop(gc_heap *heap) {
-    gc__heap_lock(heap);
+GC__FN void gc__world_stop_locked(gc_heap *heap) {
     if (heap->stop_depth++) return;
     bool alone = !heap->threads || (heap->threads == gc__thread_self(heap) && !heap->threads->next);
-    if (heap->options.suspend || !alone) gc__cpu_with_spilled_registers(gc__world_stop_others, heap);
+    if (heap->options.suspend || !alone) gc__world_stop_others(heap);
+}
+
+/* Stops the heap's threads, but for the calling one; takes the lock. Nests. */
+GC__INLINED void gc__world_stop(gc_heap *heap) {
+    gc__heap_lock(heap);
+    gc__world_stop_locked(heap);
 }
 
 GC__FN void gc__world_restart(gc_heap *heap) {
@@ -2564,13 +2579,16 @@ GC__FN void gc__world_restart(gc_heap *heap) {
     if (heap->options.restart) heap->options.restart(heap->options.host);
 }
 
-GC__FN void gc__world_resume(gc_heap *heap) {
-    if (!--heap->stop_depth) {
-        gc__world_restart(heap);
-        __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
-        for (gc_thread *thread = heap->threads; thread; thread = thread->next)
-            __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
-    }
+GC__FN void gc__world_resume_locked(gc_heap *heap) {
+    if (--heap->stop_depth) return;
+    gc__world_restart(heap);
+    __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
+}
+
+GC__INLINED void gc__world_resume(gc_heap *heap) {
+    gc__world_resume_locked(heap);
     gc__heap_unlock(heap);
 }
 
@@ -2789,7 +2807,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     gc__spot spot = gc__thread_spot(thread, zeroed);
     if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
-        gc__heap_lock(heap);
+        gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
         gc__heap_unlock(heap);
@@ -3045,7 +3063,7 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
 /* A native stack to be scanned conservatively, from the stack pointer to `base`. */
 typedef struct gc__stack_scan {
     gc_visitor *visitor;
-    const uintptr_t *registers; /* NULL: they are on the stack */
+    const uintptr_t *registers;
     const char *base;
 } gc__stack_scan;
 
@@ -3056,9 +3074,9 @@ GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
 /* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault; and frames of a
    thread in preemptive mode, whose native code may be writing to variables that are no references, which
    ThreadSanitizer would. */
-__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(void *context, char *stack_pointer) {
-    gc__stack_scan *scan = (gc__stack_scan *)context;
-    for (int i = 0; scan->registers && i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
+__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc__stack_scan *scan,
+                                                                              char *stack_pointer) {
+    for (int i = 0; i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
     for (char *at = stack_pointer; at + 8 <= scan->base; at += 8) {
         gc__stack_word(scan, *(gc_word *)(void *)at);
     }
@@ -3075,12 +3093,13 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
 
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
     bool self = thread == gc__thread_self(heap);
-    gc__stack_scan scan = {visitor, self ? NULL : thread->registers, thread->stack_base};
-    const char *stack_pointer = self ? (const char *)__builtin_frame_address(0) : thread->stack_pointer;
+    uintptr_t mine[GC__SAVED_REGISTERS] = {0};
+    if (self) gc__save_registers(mine);
+    gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
     heap->root_kind = "native stack";
-    if (thread->conservative && self) gc__cpu_with_spilled_registers(gc__stack_visit, &scan);
-    if (thread->conservative && !self) gc__stack_visit(&scan, thread->stack_pointer);
+    if (thread->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
     heap->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);

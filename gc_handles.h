@@ -1192,12 +1192,15 @@ GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
     if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
 }
 
-/* In preemptive mode until something has happened, or until `deadline_ns`; looks after the watchdog meanwhile. */
-GC__FN void gc__finalizers_await(gc_heap *heap, gc_thread *thread, uint32_t event, uint64_t deadline_ns) {
+/* In preemptive mode, in all heaps of the thread, until something has happened, or until `deadline_ns`; then looks after the
+   watchdog. */
+GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
     uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
     uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
-    GC_IN_MODE(thread, GC_PREEMPTIVE);
+    gc__save_registers(gc__my_registers);
+    gc__park(NULL);
     gc__os_wait_for(&heap->finalizers.event, event, wait < patience ? wait : patience);
+    gc__unpark_all();
     gc__finalizers_watch(heap);
 }
 
@@ -1224,7 +1227,7 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
         if (!gc_finalizers_pending(heap)) return true;
         if (gc__os_now_ns() >= deadline) return false;
         bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
-        if (others || !gc__finalizer_run(thread)) gc__finalizers_await(heap, thread, event, deadline);
+        if (others || !gc__finalizer_run(thread)) gc__finalizers_await(heap, event, deadline);
     }
 }
 
@@ -1240,7 +1243,7 @@ GC__FN void gc__finalizer_thread(void *context) {
     while (thread) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
-        if (!gc__finalizer_run(thread)) gc__finalizers_await(heap, thread, event, UINT64_MAX);
+        if (!gc__finalizer_run(thread)) gc__finalizers_await(heap, event, UINT64_MAX);
     }
     if (!thread) return;
     gc_thread_detach(thread);
@@ -1248,19 +1251,14 @@ GC__FN void gc__finalizer_thread(void *context) {
     gc__finalizers_notify(all);
 }
 
-/* Waits while the thread's state is `state`, in preemptive mode if the calling thread is attached. */
+/* Waits while the thread's state is `state`. */
 GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
     gc__finalizers *all = &heap->finalizers;
-    gc_thread *self = gc__thread_self(heap);
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
-        uint64_t now = gc__os_now_ns();
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != state) return true;
-        if (now >= deadline_ns) return false;
-        if (self)
-            gc__finalizers_await(heap, self, event, deadline_ns);
-        else
-            gc__os_wait_for(&all->event, event, deadline_ns - now);
+        if (gc__os_now_ns() >= deadline_ns) return false;
+        gc__finalizers_await(heap, event, deadline_ns);
     }
 }
 

@@ -65,7 +65,7 @@ struct gc_thread {
     gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_thread *next;      /* of the heap: its lock */
     gc_thread *next_mine; /* of the native thread, which alone uses it */
-    bool parked;          /* waits in a function of gc.h, and returns to cooperative mode there */
+    bool parked;          /* since a function of gc.h waited, which returns to cooperative mode before it ends */
     bool conservative;    /* the native stack is a root, too */
     const char *name;     /* for statistics and reports */
     char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
@@ -86,8 +86,9 @@ struct gc_thread {
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
-   native thread may be attached to several heaps, once to each. Detach it from the same native thread; one that ends
-   without is reported as a warning and detached. Returns NULL on failure (gc_last_message). Never collects. */
+   native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
+   Detach it from the same native thread; one that ends without is reported as a warning and detached. Returns NULL on
+   failure (gc_last_message). Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
    Never collects. */

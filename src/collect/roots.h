@@ -102,7 +102,7 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
 /* A native stack to be scanned conservatively, from the stack pointer to `base`. */
 typedef struct gc__stack_scan {
     gc_visitor *visitor;
-    const uintptr_t *registers; /* NULL: they are on the stack */
+    const uintptr_t *registers;
     const char *base;
 } gc__stack_scan;
 
@@ -113,9 +113,9 @@ GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
 /* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault; and frames of a
    thread in preemptive mode, whose native code may be writing to variables that are no references, which
    ThreadSanitizer would. */
-__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(void *context, char *stack_pointer) {
-    gc__stack_scan *scan = (gc__stack_scan *)context;
-    for (int i = 0; scan->registers && i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
+__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc__stack_scan *scan,
+                                                                              char *stack_pointer) {
+    for (int i = 0; i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
     for (char *at = stack_pointer; at + 8 <= scan->base; at += 8) {
         gc__stack_word(scan, *(gc_word *)(void *)at);
     }
@@ -132,12 +132,13 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
 
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
     bool self = thread == gc__thread_self(heap);
-    gc__stack_scan scan = {visitor, self ? NULL : thread->registers, thread->stack_base};
-    const char *stack_pointer = self ? (const char *)__builtin_frame_address(0) : thread->stack_pointer;
+    uintptr_t mine[GC__SAVED_REGISTERS] = {0};
+    if (self) gc__save_registers(mine);
+    gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
     heap->root_kind = "native stack";
-    if (thread->conservative && self) gc__cpu_with_spilled_registers(gc__stack_visit, &scan);
-    if (thread->conservative && !self) gc__stack_visit(&scan, thread->stack_pointer);
+    if (thread->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
     heap->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);

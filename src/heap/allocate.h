@@ -141,7 +141,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     gc__spot spot = gc__thread_spot(thread, zeroed);
     if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
-        gc__heap_lock(heap);
+        gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
         gc__heap_unlock(heap);

@@ -6,6 +6,10 @@
 
    Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
 
+   Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and returned.
+   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's callers
+   hold is in gc__my_registers or above the stack pointer there. So both are inlined into that function.
+
    Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
    slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
@@ -21,6 +25,8 @@
 static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
 static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */
 static __thread char gc__me;              /* its address stands for the calling thread */
+/* Saved by the function that took a heap's lock, or waits, before it did. */
+static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
     return __atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) == &gc__me;
@@ -48,12 +54,13 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
     gc__os_wake(&heap->stopped_count);
 }
 
-/* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given. */
-GC__FN void gc__park(const gc_heap *heap, char *stack_pointer) {
+/* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
+   gc__my_registers must be those of a function that is on the stack until they are back. */
+GC__FN void gc__park(const gc_heap *heap) {
     for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
-        thread->stack_pointer = stack_pointer;
-        memset(thread->registers, 0, sizeof thread->registers); /* they are on the stack */
+        memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
+        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         thread->parked = true;
         gc__mine_parked++;
         gc__thread_stop(thread);
@@ -79,9 +86,8 @@ GC__FN void gc__lock_take_soon(gc_heap *heap) {
 }
 
 /* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
-GC__FN void gc__heap_wait(void *context, char *stack_pointer) {
-    gc_heap *heap = (gc_heap *)context;
-    gc__park(NULL, stack_pointer);
+GC__FN void gc__heap_wait(gc_heap *heap) {
+    gc__park(NULL);
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !self->parked) return;
@@ -89,25 +95,50 @@ GC__FN void gc__heap_wait(void *context, char *stack_pointer) {
     __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
+GC__FN void gc__heap_acquire(gc_heap *heap) {
+    if (!gc__lock_try(&heap->lock)) gc__heap_wait(heap);
+    __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+}
+
 /* May be taken again by its owner. Not from a signal handler. */
-GC__FN void gc__heap_lock(gc_heap *heap) {
+GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
-        if (!gc__lock_try(&heap->lock)) gc__cpu_with_spilled_registers(gc__heap_wait, heap);
-        __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+        gc__save_registers(gc__my_registers);
+        gc__heap_acquire(heap);
     }
     heap->lock_depth++;
 }
 
 GC__FN void gc__thread_resume(gc_thread *thread);
 
-GC__FN void gc__heap_unlock(gc_heap *heap) {
-    if (--heap->lock_depth) return;
-    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
-    gc__lock_release(&heap->lock);
+/* Returns to what was parked, one after the other; waiting for one parks those that are back. */
+GC__FN void gc__unpark_all(void) {
     for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = thread->next_mine) {
         if (!thread->parked) continue;
         gc__unpark(thread);
         gc__thread_resume(thread);
+    }
+}
+
+GC__FN void gc__heap_release(gc_heap *heap) {
+    if (--heap->lock_depth) return;
+    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->lock);
+    gc__unpark_all();
+}
+
+GC__INLINED void gc__heap_unlock(gc_heap *heap) {
+    gc__heap_release(heap);
+    gc__cpu_keep_frame();
+}
+
+/* The same as gc__heap_lock, for callers who have a new reference when they unlock, which is in no root yet: nothing is parked
+   then, so returning to it does not wait, which a collection could use. */
+GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
+    for (;;) {
+        gc__heap_lock(heap);
+        if (!gc__mine_parked) return;
+        gc__heap_unlock(heap);
     }
 }
 
@@ -162,10 +193,9 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
              thread->name ? thread->name : "(unnamed)");
 }
 
-GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
-    gc_heap *heap = (gc_heap *)context;
+GC__FN void gc__world_stop_others(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
-    gc__park(heap, stack_pointer);
+    gc__park(heap);
     heap->stop_started_ns = gc__os_now_ns();
     __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
@@ -187,12 +217,16 @@ GC__FN void gc__world_stop_others(void *context, char *stack_pointer) {
     heap->stats.stop_total_ns += waited;
 }
 
-/* Stops the heap's threads, but for the calling one; takes the lock. Nests. */
-GC__FN void gc__world_stop(gc_heap *heap) {
-    gc__heap_lock(heap);
+GC__FN void gc__world_stop_locked(gc_heap *heap) {
     if (heap->stop_depth++) return;
     bool alone = !heap->threads || (heap->threads == gc__thread_self(heap) && !heap->threads->next);
-    if (heap->options.suspend || !alone) gc__cpu_with_spilled_registers(gc__world_stop_others, heap);
+    if (heap->options.suspend || !alone) gc__world_stop_others(heap);
+}
+
+/* Stops the heap's threads, but for the calling one; takes the lock. Nests. */
+GC__INLINED void gc__world_stop(gc_heap *heap) {
+    gc__heap_lock(heap);
+    gc__world_stop_locked(heap);
 }
 
 GC__FN void gc__world_restart(gc_heap *heap) {
@@ -200,13 +234,16 @@ GC__FN void gc__world_restart(gc_heap *heap) {
     if (heap->options.restart) heap->options.restart(heap->options.host);
 }
 
-GC__FN void gc__world_resume(gc_heap *heap) {
-    if (!--heap->stop_depth) {
-        gc__world_restart(heap);
-        __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
-        for (gc_thread *thread = heap->threads; thread; thread = thread->next)
-            __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
-    }
+GC__FN void gc__world_resume_locked(gc_heap *heap) {
+    if (--heap->stop_depth) return;
+    gc__world_restart(heap);
+    __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
+}
+
+GC__INLINED void gc__world_resume(gc_heap *heap) {
+    gc__world_resume_locked(heap);
     gc__heap_unlock(heap);
 }
 

@@ -4,8 +4,9 @@
 #include "../api/collect.h"
 
 #define GC__FN static __attribute__((unused))
-#define GC__HOT static inline __attribute__((unused, always_inline)) /* part of the trace's loop */
-#define GC__COLD __attribute__((noinline)) GC__FN                    /* what that loop hardly ever does */
+#define GC__INLINED static inline __attribute__((unused, always_inline)) /* works on the frame of its caller */
+#define GC__HOT static inline __attribute__((unused, always_inline))     /* part of the trace's loop */
+#define GC__COLD __attribute__((noinline)) GC__FN                        /* what that loop hardly ever does */
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
@@ -66,8 +67,8 @@ GC__FN bool gc__os_at_thread_end(void (*f)(void));
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
-/* Calls `f` with the stack pointer after spilling every callee-saved register to the stack, by assembly of our own. */
-GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *context, char *stack_pointer), void *context);
+/* The calling function's frame stays until here: a call at its end might be a jump, with which the frame is gone. */
+GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
 /* Has `f` called when the program touches inaccessible memory; it returns false if the address is none of its business,
    and then the fault takes its former course. `words` are the registers at the fault. */

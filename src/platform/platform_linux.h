@@ -188,27 +188,6 @@ __asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_regis
         ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
 #endif
 
-__attribute__((noinline)) GC__FN void gc__cpu_with_spilled_registers(void (*f)(void *, char *), void *context) {
-    uintptr_t registers[12] = {0};
-#if defined(__x86_64__)
-    __asm__ volatile("movq %%rbx, 0(%0)\n\tmovq %%rbp, 8(%0)\n\tmovq %%r12, 16(%0)\n\t"
-                     "movq %%r13, 24(%0)\n\tmovq %%r14, 32(%0)\n\tmovq %%r15, 40(%0)"
-                     :
-                     : "r"(registers)
-                     : "memory");
-#elif defined(__aarch64__)
-    __asm__ volatile("stp x19, x20, [%0]\n\tstp x21, x22, [%0, #16]\n\tstp x23, x24, [%0, #32]\n\t"
-                     "stp x25, x26, [%0, #48]\n\tstp x27, x28, [%0, #64]\n\tstr x29, [%0, #80]"
-                     :
-                     : "r"(registers)
-                     : "memory");
-#else
-#error "gc.h: this CPU has no register spilling yet: write the callee-saved registers to `registers` here"
-#endif
-    f(context, (char *)registers);
-    __asm__ volatile("" : : "r"(registers) : "memory");
-}
-
 #ifndef __has_feature
 #define GC__HAS_FEATURE(name) 0
 #else
