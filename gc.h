@@ -177,7 +177,11 @@ typedef struct gc_array {
     size_t length;
 } gc_array;
 
-/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it.
+/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may be
+   the first member of a record of the host's own, which an object then leads to at no cost:
+       struct class { gc_type gc; const char *display_name; };
+       static const struct class cell_class = {GC_TYPE(cell, next), "cell"};    // gc_new(gc, &cell_class.gc)
+       const struct class *class = (const struct class *)((gc_object *)object)->type;
    Bit i of a mask stands for the 8-byte word i of the fixed part or of an element, so masks reach the first 512 bytes;
    a type with references further in needs a trace function. */
 struct gc_type {
