@@ -394,6 +394,7 @@ GC_API void *gc_heap_host(const gc_heap *heap);
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
+    uint64_t collections_moving; /* that moved an object: gc_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */
@@ -878,6 +879,11 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one t
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
 GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
 GC_API const char *gc_object_type_name(const void *object);
+
+/* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when it
+   has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the answer
+   holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. */
+GC_API uint64_t gc_moves(const gc_heap *heap);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
    allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. */
@@ -4195,6 +4201,8 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
         stats->condemned_bytes += heap->condemned_bytes[g];
         collection->moved_bytes += heap->copied_bytes[g];
     }
+    if (collection->moved_bytes)
+        __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
     collection->pause_ns = pause_ns;
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
@@ -4808,6 +4816,10 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
+GC_API uint64_t gc_moves(const gc_heap *heap) {
+    return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
+}
+
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
@@ -4825,9 +4837,10 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     gc_stats s;
     gc_get_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
-    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n",
+    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting); %llu moved objects\n",
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
-            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);
+            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting,
+            (unsigned long long)s.collections_moving);
     fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
             (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
