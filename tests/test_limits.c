@@ -52,6 +52,7 @@ static void exhausted(void) {
         is(hook_calls, calls + 1, "the hook is called, round %d", round);
         ok(hook_bytes >= sizeof(node), "with the size");
         ok(strstr(hook_message, "heap_bytes_max") != NULL, "and a message that names the limit: %s", hook_message);
+        ok(!strstr(hook_message, "finalizer"), "and says nothing of finalizers where there are none");
         is(gc_last_result(), GC_ERROR_HEAP_FULL, "GC_ERROR_HEAP_FULL");
         ok(strcmp(gc_last_message(), hook_message) == 0, "gc_last_message is the same");
         ok(count * sizeof(node) > heap_max / 4, "at least a quarter of the limit was of use: %zu of %zu KiB", count * sizeof(node) >> 10, heap_max >> 10);
