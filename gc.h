@@ -665,7 +665,8 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 }
 
 /* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
-   Cooperative mode. Fails with GC_ERROR_MEMORY. Never collects. */
+   A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
+   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned. */
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
 /* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
@@ -3152,6 +3153,9 @@ GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned
     GC__ENTER("gc_add_roots");
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+    if (!slots && count)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: NULL is not the address of %zu slots: allocate them first",
+                        count);
     gc__lock_take(&heap->roots_lock);
     bool reserved = gc__words_reserve(&heap->globals, heap->globals.count + 3);
     if (reserved) {
