@@ -105,7 +105,8 @@ typedef struct gc_options {
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
-   handles and attached threads. No other thread may be using it. */
+   handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
+   asserted if GC_DEBUG >= 1. */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The host pointer of the heap's options. */
