@@ -50,9 +50,11 @@
 #ifdef __cplusplus
 #define GC__EXTERN extern "C"
 #define GC__STATIC_ASSERT static_assert
+#define GC__IS_POLYMORPHIC(T) __is_polymorphic(T)
 #else
 #define GC__EXTERN extern
 #define GC__STATIC_ASSERT _Static_assert
+#define GC__IS_POLYMORPHIC(T) 0
 #endif
 
 #ifndef GC_API
@@ -154,7 +156,14 @@ GC_API gc_result gc_last_result(void);
 GC_API const char *gc_last_message(void);
 /* Objects and their types.
 
-   By default an object begins with `const gc_type *`; one that has elements continues with `size_t length`. */
+   By default an object begins with `const gc_type *`; one that has elements continues with `size_t length`.
+
+   In C++ too the header is the first member, and so is the base of a hierarchy, whose fields are named through it:
+       struct circle { shape base; circle *next; };    // struct shape { gc_object header; shape *owner; };
+       static const gc_type circle_type = GC_TYPE(circle, base.owner, next);
+   A type that inherits either works too, with gcc and clang, but offsetof, by which the macros find fields, is then
+   an extension, of which g++ warns (-Winvalid-offsetof), and within an initializer no pragma can turn that off. A type with
+   virtual functions does not compile: the pointer to them would be where the header must be. Constructors do not run. */
 
 
 typedef struct gc_heap gc_heap;
@@ -177,7 +186,11 @@ typedef struct gc_array {
     size_t length;
 } gc_array;
 
-/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it.
+/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may be
+   the first member of a record of the host's own, which an object then leads to at no cost:
+       struct class { gc_type gc; const char *display_name; };
+       static const struct class cell_class = {GC_TYPE(cell, next), "cell"};    // gc_new(gc, &cell_class.gc)
+       const struct class *class = (const struct class *)((gc_object *)object)->type;
    Bit i of a mask stands for the 8-byte word i of the fixed part or of an element, so masks reach the first 512 bytes;
    a type with references further in needs a trace function. */
 struct gc_type {
@@ -210,12 +223,12 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
 /* The same two, with a finalizer (a static const gc_finalizer). */
 #define GC_TYPE_FINALIZED(T, finalizer, ...) \
-    { #T, sizeof(T), 0, GC_FIELDS(T, __VA_ARGS__), 0, 0, 0, 0, &(finalizer), GC_NAMES(T, __VA_ARGS__) }
+    { #T, GC__BYTES(T), 0, GC_FIELDS(T, __VA_ARGS__), 0, 0, 0, 0, &(finalizer), GC_NAMES(T, __VA_ARGS__) }
 #define GC_TYPE_LEAF_FINALIZED(T, finalizer) \
-    { #T, sizeof(T), 0, 0, 0, 0, 0, 0, &(finalizer), GC_NO_NAMES }
+    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, 0, &(finalizer), GC_NO_NAMES }
 /* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
 #define GC_TYPE_MIXED(T, refs, values, names) \
-    { #T, sizeof(T), 0, refs, values, 0, 0, 0, 0, names }
+    { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, 0, names }
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
    whose elements are references, tagged values, or neither. No other field of T holds a reference. */
@@ -224,12 +237,12 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
 /* All masks by hand: fixed-part references and values, element references and values. */
 #define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
-    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, 0, names }
+    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, 0, names }
 /* A type whose slots only its trace function knows. */
 #define GC_TYPE_TRACED(T, trace) \
-    { #T, sizeof(T), 0, 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
+    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
 #define GC_TYPE_ARRAY_TRACED(T, member, trace) \
-    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
+    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
 
 /* The mask of the named fields of T; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
@@ -238,6 +251,10 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_NO_NAMES \
     0, { 0 }
 
+/* A C++ type with virtual functions begins with a pointer to them, and not with its header. */
+#define GC__HEADER_OK(T) sizeof(char[GC__IS_POLYMORPHIC(T) ? -1 : 1])
+#define GC__BYTES(T) (sizeof(T) * GC__HEADER_OK(T))
+#define GC__FIXED(T, member) (offsetof(T, member) * GC__HEADER_OK(T))
 #define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
 #define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),
@@ -366,7 +383,8 @@ typedef struct gc_options {
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
-   handles and attached threads. No other thread may be using it. */
+   handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
+   asserted if GC_DEBUG >= 1. */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The host pointer of the heap's options. */
@@ -377,6 +395,7 @@ GC_API void *gc_heap_host(const gc_heap *heap);
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
+    uint64_t collections_moving; /* that moved an object: gc_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */
@@ -648,7 +667,8 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 }
 
 /* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
-   Cooperative mode. Fails with GC_ERROR_MEMORY. Never collects. */
+   A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
+   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned. */
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
 /* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
@@ -862,6 +882,11 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one t
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
 GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
 GC_API const char *gc_object_type_name(const void *object);
+
+/* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when it
+   has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the answer
+   holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. */
+GC_API uint64_t gc_moves(const gc_heap *heap);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
    allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. */
@@ -2073,14 +2098,28 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
 }
 
-GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
-    if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
+/* Implemented by gc_handles.h. The number of finalizers that are queued while nobody runs any. Not during a collection. */
+GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap);
+
+GC__COLD void gc__heap_fail_full(gc_heap *heap, size_t span) {
+    char more[200] = "";
+    size_t finalizers = heap->collecting ? 0 : gc__finalizers_neglected(heap);
+    if (finalizers)
+        snprintf(more, sizeof more,
+                 "; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: call "
+                 "gc_run_finalizers or gc_finalizer_thread_start",
+                 finalizers);
     gc__fail(
         GC_ERROR_HEAP_FULL,
         "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
-        "more: raise heap_bytes_max, or drop references",
+        "more: raise heap_bytes_max, or drop references%s",
         gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10), heap->options.heap_bytes_max >> 10,
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10));
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10), more);
+}
+
+GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
+    if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
+    gc__heap_fail_full(heap, span);
     return false;
 }
 
@@ -3138,6 +3177,9 @@ GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned
     GC__ENTER("gc_add_roots");
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+    if (!slots && count)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: NULL is not the address of %zu slots: allocate them first",
+                        count);
     gc__lock_take(&heap->roots_lock);
     bool reserved = gc__words_reserve(&heap->globals, heap->globals.count + 3);
     if (reserved) {
@@ -4206,6 +4248,8 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
         stats->condemned_bytes += heap->condemned_bytes[g];
         collection->moved_bytes += heap->copied_bytes[g];
     }
+    if (collection->moved_bytes)
+        __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
     collection->pause_ns = pause_ns;
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
@@ -4819,6 +4863,10 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
+GC_API uint64_t gc_moves(const gc_heap *heap) {
+    return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
+}
+
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
@@ -4836,9 +4884,10 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     gc_stats s;
     gc_get_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
-    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n",
+    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting); %llu moved objects\n",
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
-            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);
+            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting,
+            (unsigned long long)s.collections_moving);
     fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
             (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
@@ -5238,11 +5287,22 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
+/* A thread that has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that. */
+GC__FN void gc__heap_check_left(const gc_heap *heap) {
+    for (const gc_thread *thread = heap->threads; thread; thread = thread->next)
+        GC_ASSERT(
+            thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
+            "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
+            "have it call gc_thread_detach first, or wait in preemptive mode",
+            thread->name ? thread->name : "(unnamed)");
+}
+
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     if (!gc__finalizers_end(heap)) return;
+    gc__heap_check_left(heap);
     while (heap->threads) {
         gc_thread *thread = heap->threads;
         heap->threads = thread->next;

@@ -111,6 +111,50 @@ misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' $n
 misdeclared 'beyond 512 bytes' 'char fill[504]; void *p;' 'GC_TYPE(T, p)' $negative_size
 misdeclared 'that does not exist' 'void *p;' 'GC_TYPE(T, q)' 'no member'
 
+# Hierarchies in C++. Each claim about an offset is a constant, which the type's initializer must be too.
+hierarchy='struct shape { gc_object header; shape *owner; double area; };
+struct circle { shape base; circle *next; int radius; };
+struct ring { circle base; shape *inner; };
+static constexpr gc_type ring_type = GC_TYPE(ring, base.base.owner, base.next, inner);
+static_assert(ring_type.bytes == sizeof(ring) && ring_type.refs == (2 | 8 | 32), "");
+static_assert(ring_type.field_offsets[0] == 8 && ring_type.field_offsets[2] == 40, "");
+const void *used();
+const void *used() { return &ring_type; }'
+inherited='struct shape : gc_object { shape *owner; double area; };
+struct circle : shape { circle *next; int radius; };
+struct list : gc_array { circle *items[1]; };
+static constexpr gc_type types[] = {GC_TYPE(circle, owner, next), GC_TYPE_ARRAY(list, items)};
+static_assert(types[0].bytes == sizeof(circle) && types[0].refs == (2 | 8), "");
+static_assert(types[1].bytes == 16 && types[1].element_bytes == 8, "");
+const void *used();
+const void *used() { return types; }'
+record='struct record { gc_type gc; const char *name; };
+struct shape { gc_object header; shape *owner; };
+static constexpr record shape_class = {GC_TYPE(shape, owner), "Shape"};
+static_assert(shape_class.gc.refs == 2, "");
+const record *record_of(const void *object);
+const record *record_of(const void *object) {
+    return object ? reinterpret_cast<const record *>(static_cast<const gc_object *>(object)->type) : &shape_class;
+}'
+for compiler in 'g++ -std=c++14' 'g++ -std=c++20' 'clang++ -std=c++14' 'clang++ -std=c++20'; do
+    # shellcheck disable=SC2086
+    {
+        job "a hierarchy of first members: $compiler" '' "$gc
+$hierarchy" $compiler -x c++ "${warnings[@]}" -I. -
+        job "a hierarchy that inherits its header: $compiler" '' "$gc
+$inherited" $compiler -x c++ "${warnings[@]}" -Wno-invalid-offsetof -I. -
+        job "a type within the host's record: $compiler" '' "$gc
+$record" $compiler -x c++ "${warnings[@]}" -I. -
+        for type in 'GC_TYPE(shape, owner)' 'GC_TYPE_LEAF(shape)' 'GC_TYPE_TRACED(shape, trace)' 'GC_TYPE_ARRAY_LEAF(shape, items)'; do
+            job "refused: virtual functions: $type: $compiler" 'negative' "$gc
+struct shape : gc_array { virtual ~shape() {} shape *owner; char items[1]; };
+void trace(void *object, gc_visitor *visitor);
+extern const gc_type t;
+const gc_type t = $type;" $compiler -x c++ -w -fsyntax-only -I. -
+        done
+    }
+done
+
 handles="$gc
 static bool release(intptr_t value) { return value != 0; }
 GC_SAFE_HANDLE_KIND(file, release, gc_invalid_if_minus_one);

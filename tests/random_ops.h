@@ -413,16 +413,47 @@ static void op_external(world *w) {
 
 /* Collecting and asking. */
 
+/* What gc_collect was asked for, as the hooks see it; returns the number of collections that ran. */
+static size_t collect(world *w, int generation, unsigned mode) {
+    size_t before = w->collections;
+    w->asked_generation = w->options.non_generational ? 2 : generation;
+    w->asked_compacting = mode & GC_COLLECT_COMPACTING;
+    gc_collect(w->heap, generation, mode);
+    return w->collections - before;
+}
+
 static void op_collect(world *w) {
     static const unsigned modes[] = {GC_COLLECT_DEFAULT, GC_COLLECT_BLOCKING, GC_COLLECT_NON_BLOCKING, GC_COLLECT_OPTIMIZED,
                                      GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING, GC_COLLECT_COMPACTING};
     int generation = (int)below(&w->random, GC_GENERATIONS);
     unsigned mode = modes[below(&w->random, sizeof modes / sizeof *modes)];
-    size_t before = w->collections;
-    gc_collect(w->heap, generation, mode);
-    if (!(mode & GC_COLLECT_OPTIMIZED) && w->collections != before + 1) wrong("gc_collect ran %zu collections", w->collections - before);
-    bool full = w->collections != before && (generation == 2 || w->options.non_generational);
+    size_t ran = collect(w, generation, mode);
+    if (!(mode & GC_COLLECT_OPTIMIZED) && ran != 1) wrong("gc_collect ran %zu collections", ran);
+    bool full = ran && (generation == 2 || w->options.non_generational);
     if (full || one_in(&w->random, 2)) check(w, full);
+}
+
+/* Lengths that no heap can hold: the product overflows, or the sum with the fixed part, or nothing does. */
+static void op_absurd(world *w) {
+    const kind *k = &kinds[below(&w->random, KINDS)];
+    if (!k->type.element_bytes) return;
+    const size_t lengths[] = {SIZE_MAX, SIZE_MAX / 8, SIZE_MAX / k->type.element_bytes, SIZE_MAX / k->type.element_bytes + 1};
+    gc_stats before, after;
+    gc_get_stats(w->heap, &before);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t hook_calls = w->out_of_memory, collections = w->collections, length = lengths[i];
+        if (length == 0) length = SIZE_MAX; /* the sum that wrapped around, for elements of one byte */
+        void *object = is_leaf(k) && one_in(&w->random, 2) ? gc_new_array_raw(w->thread, &k->type, length)
+                                                           : gc_new_array(w->thread, &k->type, length);
+        if (object) wrong("a `%s` of length %zu", k->name, length);
+        if (gc_last_result() != GC_ERROR_TOO_LARGE) wrong("no `%s` of length %zu: %s", k->name, length, gc_last_message());
+        if (w->out_of_memory != hook_calls || w->collections != collections)
+            wrong("a `%s` of length %zu: the hook was called, or a collection ran, in vain", k->name, length);
+    }
+    gc_get_stats(w->heap, &after);
+    if (after.allocated_bytes != before.allocated_bytes || after.live_bytes != before.live_bytes || after.regions != before.regions ||
+        after.used_bytes != before.used_bytes || after.large_bytes != before.large_bytes || after.committed_bytes != before.committed_bytes)
+        wrong("an allocation of a `%s` that failed has changed the heap", k->name);
 }
 
 static void op_safepoint(world *w) { gc_safepoint(w->thread); }

@@ -33,6 +33,7 @@ static const weighted ops[] = {
     {op_ask, "ask", {60, 30, 60, 30, 30, 60}},
     {op_switch, "switch the barrier", {2, 1, 2, 1, 1, 1}},
     {op_statistics, "statistics", {1, 1, 1, 1, 1, 1}},
+    {op_absurd, "absurd length", {1, 1, 1, 1, 1, 1}},
     {op_nest, "frame", {4, 2, 4, 2, 4, 4}},
 };
 #define OPS (sizeof ops / sizeof *ops)
@@ -88,6 +89,10 @@ static void on_start(void *host, const gc_collection *collection) {
 static void on_end(void *host, const gc_collection *collection) {
     world *w = host;
     if (!w->starting) wrong("collection_end of collection %llu without a start", (unsigned long long)collection->number);
+    bool as_asked = collection->generation == w->asked_generation && collection->compacting == w->asked_compacting;
+    if (collection->reason == GC_REASON_INDUCED && !as_asked)
+        wrong("collection_end of a%s collection of generation %d, but gc_collect was asked for a%s one of %d",
+              collection->compacting ? " compacting" : "", collection->generation, w->asked_compacting ? " compacting" : "", w->asked_generation);
     w->starting = false;
     w->collections++;
 }
@@ -183,13 +188,28 @@ static void world_open(world *w, const mode *m, uint64_t seed) {
     if (jit.barrier != gc_current_barrier()) wrong("the code is for barrier %d", jit.barrier);
 }
 
+/* With no root left the heap has no object, and no region but free ones. */
+static void check_empty(const world *w) {
+    gc_stats s;
+    gc_get_stats(w->heap, &s);
+    if (w->model.live) wrong("the model has %zu objects, but no root", w->model.live);
+    if (s.regions || s.used_bytes || s.live_bytes || s.large_bytes || s.external_bytes || s.fragmentation_bytes)
+        wrong("an empty heap has %zu regions, %zu bytes in use, %zu live, %zu large, %zu external, %zu of holes", s.regions, s.used_bytes,
+              s.live_bytes, s.large_bytes, s.external_bytes, s.fragmentation_bytes);
+}
+
 static void world_close(world *w) {
     run.doing = "the last collection";
     check(w, false);
-    gc_collect(w->heap, 2, one_in(&w->random, 2) ? GC_COLLECT_COMPACTING : 0);
+    collect(w, 2, one_in(&w->random, 2) ? GC_COLLECT_COMPACTING : 0);
     check(w, true);
-    gc_collect(w->heap, 2, 0);
+    collect(w, 2, 0);
     check(w, true);
+    run.doing = "dropping everything";
+    drop_roots(w, 1);
+    collect(w, 2, one_in(&w->random, 2) ? GC_COLLECT_COMPACTING : 0);
+    check(w, true);
+    check_empty(w);
     gc_heap_destroy(w->heap);
     model_free(&w->model);
 }

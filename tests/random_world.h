@@ -55,6 +55,8 @@ typedef struct world {
     size_t collections, checked_collections;
     size_t live_most, bytes_most;
     bool starting;        /* collection_start came, collection_end not yet */
+    int asked_generation; /* of gc_collect, and how, while it runs */
+    bool asked_compacting;
 } world;
 
 /* What is being run: printed when something is wrong. */

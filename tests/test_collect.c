@@ -334,6 +334,34 @@ static void threads(void) {
     end();
 }
 
+static int heap_never_moves[1];
+
+/* gc_moves: what a table keyed by addresses looks at. */
+static void moves_count(void) {
+    bool moving = !gc_heap_host(heap); /* of a heap that does not move it is set */
+    is(gc_moves(heap), stats().collections_moving, "gc_moves is in the statistics");
+    uint64_t before = gc_moves(heap);
+    full(), compact(), gc_collect(heap, 0, GC_COLLECT_COMPACTING);
+    is(gc_moves(heap), before, "gc_moves: a collection with nothing alive moves nothing");
+    vector *keep = new_vector(64);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < 64; i++) {
+        node *n = new_node(i);
+        gc_store(gc, &keep->items[i], n);
+    }
+    for (int round = 0; round < 6; round++) {
+        const void *addresses[65] = {keep};
+        memcpy(addresses + 1, keep->items, 64 * sizeof(void *));
+        before = gc_moves(heap);
+        gc_collect(heap, round % 3, round < 3 ? GC_COLLECT_COMPACTING : GC_COLLECT_DEFAULT);
+        bool moved = addresses[0] != keep || memcmp(addresses + 1, keep->items, 64 * sizeof(void *)) != 0;
+        is(gc_moves(heap), before + moved, "gc_moves: round %d, in which %s", round, moved ? "objects moved" : "nothing moved");
+        if (round == 0) is(moved, moving, "a compacting collection moves, where anything may");
+    }
+    is(gc_moves(heap), stats().collections_moving, "gc_moves is in the statistics still");
+    if (!moving) is(gc_moves(heap), 0, "gc_moves stays 0 where nothing may move");
+}
+
 int main(void) {
     gc_options moving = {0}, fixed = {.non_moving = true}, one = {.non_generational = true}, narrow = {.test_small_mark_stack = true};
     run(ages, moving);
@@ -346,6 +374,8 @@ int main(void) {
     run(churn, (gc_options){.nursery_bytes = GC_REGION_BYTES, .keep_memory = true});
     run(modes, moving);
     run(non_moving, fixed);
+    run(moves_count, moving);
+    run(moves_count, (gc_options){.non_moving = true, .host = heap_never_moves});
     run(hooks, (gc_options){.collection_start = at_start, .collection_end = at_end, .host = &starts});
     void (*const big[])(void) = {deep_list, wide_tree, garbage};
     for (int i = 0; i < 3; i++) {

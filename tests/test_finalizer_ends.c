@@ -466,6 +466,10 @@ static void full_heap(void) {
     forget_notes();
     while (gc_new(gc, &padded_type)) count++;
     is(gc_last_result(), GC_ERROR_HEAP_FULL, "a heap full of objects that wait for their finalizers");
+    char expected[100];
+    snprintf(expected, sizeof expected, "; %llu finalizers are queued", (unsigned long long)count);
+    has(gc_last_message(), expected, "says so");
+    has(gc_last_message(), "call gc_run_finalizers or gc_finalizer_thread_start", "and what to do");
     for (int round = 0; round < 3; round++) {
         full();
         size_t pending = gc_finalizers_pending(heap);
@@ -476,6 +480,21 @@ static void full_heap(void) {
         for (count = 0, forget_notes(); gc_new(gc, &padded_type);) count++;
     }
     is(wrong, 0, "none twice");
+}
+
+/* Where somebody runs them the message says nothing of finalizers, however many are queued. */
+static void full_heap_attended(void) {
+    enter_stage(0);
+    new_with(1, &slow);
+    full();
+    is(gc_finalizer_thread_start(heap), GC_OK, "a finalizer thread");
+    await_stage(gc, 1);
+    while (gc_new(gc, &padded_type)) {}
+    is(gc_last_result(), GC_ERROR_HEAP_FULL, "the heap is full while a finalizer takes its time");
+    ok(gc_finalizers_pending(heap) > 100 && !strstr(gc_last_message(), "finalizer"), "which is not said to be nobody's work: %s", gc_last_message());
+    enter_stage(2);
+    ok(gc_wait_for_finalizers(gc, 10000), "all run");
+    ok(gc_new(gc, &padded_type) != NULL, "and then there is room");
 }
 
 static void suspend(void *host) { (void)host; }
@@ -512,6 +531,7 @@ int main(void) {
     ended_with_more();
     for (size_t regions = 8; regions < 20; regions += 5)
         begin(&(gc_options){.heap_bytes_max = regions * GC_REGION_BYTES}), full_heap(), end();
+    begin(&(gc_options){.heap_bytes_max = 8 * GC_REGION_BYTES}), full_heap_attended(), end();
     run(own_suspension, (gc_options){.suspend = suspend, .restart = suspend});
     return done();
 }

@@ -52,6 +52,7 @@ static void exhausted(void) {
         is(hook_calls, calls + 1, "the hook is called, round %d", round);
         ok(hook_bytes >= sizeof(node), "with the size");
         ok(strstr(hook_message, "heap_bytes_max") != NULL, "and a message that names the limit: %s", hook_message);
+        ok(!strstr(hook_message, "finalizer"), "and says nothing of finalizers where there are none");
         is(gc_last_result(), GC_ERROR_HEAP_FULL, "GC_ERROR_HEAP_FULL");
         ok(strcmp(gc_last_message(), hook_message) == 0, "gc_last_message is the same");
         ok(count * sizeof(node) > heap_max / 4, "at least a quarter of the limit was of use: %zu of %zu KiB", count * sizeof(node) >> 10, heap_max >> 10);
@@ -94,6 +95,57 @@ static void retried(void) {
     }
     is(hook_calls, 3, "a hook that drops references has the allocation tried again");
     hook_drops = NULL;
+}
+
+/* Ballast, as docs/porting.md shows it. */
+static bytes *ballast; /* a global root; so large that it owns whole regions, which are free once it is dropped */
+static bool is_exhausted;
+
+static bool drop_ballast(void *host, size_t needed, const char *message) {
+    (void)host, (void)needed, (void)message;
+    is_exhausted = true;
+    if (!ballast) return false;
+    ballast = NULL;
+    return true;
+}
+
+static bool have_ballast(void) {
+    if (!ballast) ballast = new_bytes(2 * GC_REGION_BYTES - sizeof(bytes));
+    return ballast != NULL;
+}
+
+/* The host: goes on for as long as allocations succeed, and raises its exception when it finds the flag set. Returns how
+   many nodes it had made then; the one in whose allocation the limit was met is among them. */
+static size_t until_exhausted(node **list) {
+    size_t count = 0;
+    for (node *n; !is_exhausted && (n = new_node(count)) != NULL; *list = n, count++) gc_store(gc, &n->left, *list);
+    return count;
+}
+
+static void with_ballast(void) {
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    is(gc_add_roots(heap, &ballast, 1, 0), GC_OK, "ballast is a global root");
+    for (int round = 0; round < 2; round++) {
+        ok(have_ballast(), "there is ballast, round %d", round);
+        is_exhausted = false;
+        size_t count = until_exhausted(&list);
+        ok(is_exhausted && !ballast, "the limit is met");
+        is(length(list, count), count, "the allocation that met it succeeds, and nothing was lost");
+        if (round % 2 == 0) {
+            node *more = NULL;
+            GC_ROOTS(gc, more);
+            size_t handler = fill(&more);
+            ok(handler * sizeof(node) >= GC_REGION_BYTES, "so do those of the handler, %zu KiB of them", handler * sizeof(node) >> 10);
+            is(gc_last_result(), GC_ERROR_HEAP_FULL, "but the next time that the limit is met they fail");
+            ok(!have_ballast(), "and there is no room for new ballast yet");
+            is(length(list, count) + length(more, handler), count + handler, "with nothing lost");
+        }
+        list = NULL;
+    }
+    ok(have_ballast(), "and it is there again");
+    ballast = NULL;
+    gc_remove_roots(heap, &ballast);
 }
 
 static void large_objects(void) {
@@ -243,6 +295,11 @@ int main(void) {
         options.verify = GC_VERIFY_AFTER;
         begin(&options), retried(), end();
         begin(&options), large_objects(), end();
+    }
+    for (int fixed = 0; fixed < 2; fixed++) {
+        begin(&(gc_options){.heap_bytes_max = 10 * GC_REGION_BYTES, .out_of_memory = drop_ballast, .non_moving = fixed});
+        with_ballast();
+        end();
     }
     refused_options();
     return done();

@@ -248,6 +248,37 @@ static void *outliving(void *stage) {
     return NULL;
 }
 
+/* One that does not poll meanwhile, and may touch the heap. */
+static void *straggling(void *stage) {
+    gc_thread_set_name(gc_thread_attach(heap), "straggler");
+    __atomic_store_n((int *)stage, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n((int *)stage, __ATOMIC_SEQ_CST) != 2) sched_yield();
+    return NULL;
+}
+
+/* argument: whether the calling thread is attached itself. */
+static void destroyed_too_early(void *attached) {
+    static int stage;
+    pthread_t thread;
+    begin(NULL);
+    if (!attached) gc_thread_detach(gc);
+    pthread_create(&thread, NULL, straggling, &stage);
+    while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) != 1) sched_yield();
+    end();
+}
+
+static void stragglers(void) {
+    static char report[4096];
+    static int yes;
+    if (GC_DEBUG == 0) return;
+    for (int attached = 0; attached < 2; attached++) {
+        int status = tap_child(destroyed_too_early, attached ? &yes : NULL, report, sizeof report);
+        is(status, 256 + SIGABRT, "a heap that ends under a thread in cooperative mode is reported, %d", attached);
+        has(report, "gc_heap_destroy: the thread `straggler`", "by the thread's name");
+        has(report, "gc_thread_detach", "with the remedy");
+    }
+}
+
 static void outlived(void) {
     int stage = 0;
     pthread_t thread;
@@ -680,6 +711,7 @@ int main(void) {
     run(late, (gc_options){.warning = on_warning, .stop_patience_ms = 20});
     run(ended, (gc_options){.warning = on_warning});
     run(jumps, (gc_options){0});
+    stragglers();
     outlived();
     misused_mode();
     run(fibers_of_one_thread, (gc_options){.nursery_bytes = 64 << 10});

@@ -112,9 +112,40 @@ static void last_word(void) {
     is(t->pairs[1].number, 5, "words beside references stay");
 }
 
+/* A host's own record of a class, which its objects lead to. */
+struct class {
+    gc_type gc;
+    const char *display_name;
+    size_t (*size)(const void *object);
+};
+
+static size_t node_size(const void *object) { return ((const node *)object)->value; }
+static size_t vector_size(const void *object) { return ((const vector *)object)->header.length; }
+static const struct class node_class = {GC_TYPE(node, left, right), "Node", node_size};
+static const struct class vector_class = {GC_TYPE_ARRAY(vector, items), "Vector", vector_size};
+
+static const struct class *class_of(const void *object) { return (const struct class *)((const gc_object *)object)->type; }
+
+static void host_records(void) {
+    node *n = gc_new(gc, &node_class.gc);
+    GC_ROOTS(gc, n);
+    n->value = 12;
+    vector *v = gc_new_array(gc, &vector_class.gc, 5);
+    GC_ROOTS(gc, v);
+    gc_store(gc, &v->items[4], n);
+    const void *before = n;
+    compact();
+    ok(n != before && v->items[4] == n, "a type within a record: its objects are traced and move");
+    ok(class_of(n) == &node_class && class_of(v) == &vector_class, "and still lead to the record");
+    is(strcmp(class_of(n)->display_name, "Node"), 0, "with the host's data");
+    is(class_of(n)->size(n) + class_of(v)->size(v), 17, "and functions");
+    is(strcmp(gc_object_type_name(v), "vector"), 0, "while reports use the type's name");
+}
+
 int main(void) {
     macros();
     misdeclared();
     run(last_word, (gc_options){0});
+    run(host_records, (gc_options){0});
     return done();
 }

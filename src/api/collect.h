@@ -25,6 +25,11 @@ GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; 
 GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
 GC_API const char *gc_object_type_name(const void *object);
 
+/* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when it
+   has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the answer
+   holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. */
+GC_API uint64_t gc_moves(const gc_heap *heap);
+
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
    allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. */
 GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),

@@ -15,9 +15,11 @@
 #ifdef __cplusplus
 #define GC__EXTERN extern "C"
 #define GC__STATIC_ASSERT static_assert
+#define GC__IS_POLYMORPHIC(T) __is_polymorphic(T)
 #else
 #define GC__EXTERN extern
 #define GC__STATIC_ASSERT _Static_assert
+#define GC__IS_POLYMORPHIC(T) 0
 #endif
 
 #ifndef GC_API

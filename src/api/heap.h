@@ -105,7 +105,8 @@ typedef struct gc_options {
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
-   handles and attached threads. No other thread may be using it. */
+   handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
+   asserted if GC_DEBUG >= 1. */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The host pointer of the heap's options. */
@@ -116,6 +117,7 @@ GC_API void *gc_heap_host(const gc_heap *heap);
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
+    uint64_t collections_moving; /* that moved an object: gc_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */

@@ -1,6 +1,13 @@
 /* Objects and their types.
 
-   By default an object begins with `const gc_type *`; one that has elements continues with `size_t length`. */
+   By default an object begins with `const gc_type *`; one that has elements continues with `size_t length`.
+
+   In C++ too the header is the first member, and so is the base of a hierarchy, whose fields are named through it:
+       struct circle { shape base; circle *next; };    // struct shape { gc_object header; shape *owner; };
+       static const gc_type circle_type = GC_TYPE(circle, base.owner, next);
+   A type that inherits either works too, with gcc and clang, but offsetof, by which the macros find fields, is then
+   an extension, of which g++ warns (-Winvalid-offsetof), and within an initializer no pragma can turn that off. A type with
+   virtual functions does not compile: the pointer to them would be where the header must be. Constructors do not run. */
 #pragma once
 
 #include "config.h"
@@ -25,7 +32,11 @@ typedef struct gc_array {
     size_t length;
 } gc_array;
 
-/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it.
+/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may be
+   the first member of a record of the host's own, which an object then leads to at no cost:
+       struct class { gc_type gc; const char *display_name; };
+       static const struct class cell_class = {GC_TYPE(cell, next), "cell"};    // gc_new(gc, &cell_class.gc)
+       const struct class *class = (const struct class *)((gc_object *)object)->type;
    Bit i of a mask stands for the 8-byte word i of the fixed part or of an element, so masks reach the first 512 bytes;
    a type with references further in needs a trace function. */
 struct gc_type {
@@ -58,12 +69,12 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
 /* The same two, with a finalizer (a static const gc_finalizer). */
 #define GC_TYPE_FINALIZED(T, finalizer, ...) \
-    { #T, sizeof(T), 0, GC_FIELDS(T, __VA_ARGS__), 0, 0, 0, 0, &(finalizer), GC_NAMES(T, __VA_ARGS__) }
+    { #T, GC__BYTES(T), 0, GC_FIELDS(T, __VA_ARGS__), 0, 0, 0, 0, &(finalizer), GC_NAMES(T, __VA_ARGS__) }
 #define GC_TYPE_LEAF_FINALIZED(T, finalizer) \
-    { #T, sizeof(T), 0, 0, 0, 0, 0, 0, &(finalizer), GC_NO_NAMES }
+    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, 0, &(finalizer), GC_NO_NAMES }
 /* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
 #define GC_TYPE_MIXED(T, refs, values, names) \
-    { #T, sizeof(T), 0, refs, values, 0, 0, 0, 0, names }
+    { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, 0, names }
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
    whose elements are references, tagged values, or neither. No other field of T holds a reference. */
@@ -72,12 +83,12 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
 /* All masks by hand: fixed-part references and values, element references and values. */
 #define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
-    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, 0, names }
+    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, 0, names }
 /* A type whose slots only its trace function knows. */
 #define GC_TYPE_TRACED(T, trace) \
-    { #T, sizeof(T), 0, 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
+    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
 #define GC_TYPE_ARRAY_TRACED(T, member, trace) \
-    { #T, offsetof(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
+    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
 
 /* The mask of the named fields of T; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
@@ -86,6 +97,10 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_NO_NAMES \
     0, { 0 }
 
+/* A C++ type with virtual functions begins with a pointer to them, and not with its header. */
+#define GC__HEADER_OK(T) sizeof(char[GC__IS_POLYMORPHIC(T) ? -1 : 1])
+#define GC__BYTES(T) (sizeof(T) * GC__HEADER_OK(T))
+#define GC__FIXED(T, member) (offsetof(T, member) * GC__HEADER_OK(T))
 #define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
 #define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),

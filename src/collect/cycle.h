@@ -47,6 +47,8 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
         stats->condemned_bytes += heap->condemned_bytes[g];
         collection->moved_bytes += heap->copied_bytes[g];
     }
+    if (collection->moved_bytes)
+        __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
     collection->pause_ns = pause_ns;
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;

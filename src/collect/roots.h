@@ -177,6 +177,9 @@ GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned
     GC__ENTER("gc_add_roots");
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+    if (!slots && count)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: NULL is not the address of %zu slots: allocate them first",
+                        count);
     gc__lock_take(&heap->roots_lock);
     bool reserved = gc__words_reserve(&heap->globals, heap->globals.count + 3);
     if (reserved) {

@@ -46,6 +46,10 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
+GC_API uint64_t gc_moves(const gc_heap *heap) {
+    return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
+}
+
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
@@ -63,9 +67,10 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
     gc_stats s;
     gc_get_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
-    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting)\n",
+    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting); %llu moved objects\n",
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
-            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting);
+            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting,
+            (unsigned long long)s.collections_moving);
     fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
             (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);

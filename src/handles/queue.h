@@ -54,6 +54,15 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
     return ok;
 }
 
+GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    bool attended = all->running || __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
+    size_t count = attended ? 0 : gc__due_total(all);
+    gc__lock_release(&all->lock);
+    return count;
+}
+
 /* Promises room for one more pair. */
 GC__SEAM bool gc__finalizer_promise(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;

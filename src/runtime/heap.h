@@ -115,11 +115,22 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
+/* A thread that has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that. */
+GC__FN void gc__heap_check_left(const gc_heap *heap) {
+    for (const gc_thread *thread = heap->threads; thread; thread = thread->next)
+        GC_ASSERT(
+            thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
+            "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
+            "have it call gc_thread_detach first, or wait in preemptive mode",
+            thread->name ? thread->name : "(unnamed)");
+}
+
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     if (!gc__finalizers_end(heap)) return;
+    gc__heap_check_left(heap);
     while (heap->threads) {
         gc_thread *thread = heap->threads;
         heap->threads = thread->next;

@@ -48,6 +48,15 @@ static const gc_type user_types[] = {
     GC_TYPE(wide, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p),
 };
 
+struct record {
+    gc_type gc;
+    const char *display_name;
+};
+static const struct record user_record = {GC_TYPE(node, left, right), "Node"};
+static inline const struct record *record_of(const void *object) {
+    return object ? (const struct record *)((const gc_object *)object)->type : &user_record;
+}
+
 static inline void *user(gc_heap *heap, gc_thread *gc) {
     node *a = (node *)gc_new(gc, &user_types[0]), *b = a, *list[2] = {a, b};
     uint64_t value = 0;
@@ -73,4 +82,6 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
 }
 
 static void *(*const used)(gc_heap *, gc_thread *) = user;
+static const struct record *(*const used_record)(const void *) = record_of;
+static inline const struct record *call_record(void) { return used_record(NULL); }
 static inline void *(*call_user(void))(gc_heap *, gc_thread *) { return used; }
