@@ -59,6 +59,7 @@ if [ "${BENCH_FULL:-0}" = 1 ]; then
     measure 96 binary-trees 20 # the stretch tree, of 2^22 nodes of 24 bytes
     measure 192 binary-trees 21
     measure 16 gcbench # the stretch tree, of 2^19 nodes of 32 bytes
+    measure 16 gcbench 5 # the same five times
     measure 61 lru 1000000 50000000 # 10^6 items of 56 bytes and the table
     measure 200 pause 200000 10000000 1024 # 200,000 arrays of 1,040 bytes and the ring
 else

@@ -45,6 +45,7 @@ same_check 7c79c48299edc3e8 'pause checksum 7c79c48299edc3e8' pause 2000 20000 1
 same_check 135854 '256	 trees of depth 6	 check: 32512' binary-trees 10
 # The long-lived tree of 2^17 - 1 nodes and 500,000 right numbers.
 same_check 631071 'gcbench check 631071' gcbench
+same_check 1262142 'gcbench check 1262142' gcbench 2
 same_check a0dd1ed5e2f4a4d8 'churn checksum a0dd1ed5e2f4a4d8' churn 1000 30000
 same_check c248582ddb39c876 'graph checksum c248582ddb39c876' graph 1000 30000
 # 300,000 * 299,999 / 2
@@ -89,7 +90,7 @@ fails 2 'argument M is missing' lru 10
 fails 2 'N must be 1 to' lru 0 10
 fails 2 'M must be 0 to' lru 10 99999999999999999999
 fails 2 'BYTES must be 513 to' pause 10 10 512
-fails 2 'one argument too many' gcbench 1
+fails 2 'one argument too many' gcbench 1 1
 fails 2 "unknown option '--jason'" alloc --jason
 fails 2 "unknown option '-5'" alloc -5
 fails 2 "nursery must be a number, not ''" alloc --nursery=

@@ -8,8 +8,7 @@
    mm                            the manager's state, passed wherever it may allocate or collect
    MM_NEW(mm, T)                 a new T; references not set by the workload are null after MM_CLEAR
    MM_CLEAR(slot)                *slot = NULL in a new object; nothing where objects are born zeroed
-   MM_INIT(mm, slot, ref)        *slot = ref in a new object, before anything else is allocated
-   MM_STORE(mm, slot, ref)       *slot = ref in an object
+   MM_STORE(mm, slot, ref)       *slot = ref in an object; one that is new is initialized by plain stores
    MM_ROOTS(mm, variables...)    these references are live until the scope ends, and may move
    MM_ROOT_ARRAY(mm, first, n)   the same for an array of references
    mm_refs, mm_new_refs(mm, n), mm_refs_at(refs)      an array of n null references; the address of its first

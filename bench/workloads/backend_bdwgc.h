@@ -12,7 +12,6 @@
 #define MM_TYPE(T, ...) _Static_assert(sizeof(T) > 0, "")
 #define MM_NEW(mm, T) ((void)(mm), (T *)GC_MALLOC(sizeof(T)))
 #define MM_CLEAR(slot) ((void)(slot))
-#define MM_INIT(mm, slot, ref) ((void)(mm), (void)(*(slot) = (ref)))
 #define MM_STORE(mm, slot, ref) ((void)(mm), (void)(*(slot) = (ref)))
 #define MM_ROOTS(mm, ...) ((void)(mm))
 #define MM_ROOT_ARRAY(mm, first, n) ((void)(mm))

@@ -11,7 +11,6 @@
 #define MM_TYPE(T, ...) static const gc_type T##_type = GC_TYPE(T, __VA_ARGS__)
 #define MM_NEW(mm, T) ((T *)gc_new(mm, &T##_type))
 #define MM_CLEAR(slot) ((void)(slot))
-#define MM_INIT(mm, slot, ref) ((void)(mm), (void)(*(slot) = (ref)))
 #define MM_STORE(mm, slot, ref) gc_store(mm, slot, ref)
 #define MM_ROOTS GC_ROOTS
 #define MM_ROOT_ARRAY(mm, first, n) GC_ROOT_ARRAY(mm, first, n, 0)

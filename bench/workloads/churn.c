@@ -19,8 +19,8 @@ static void insert(mm *mm, mm_refs **table, uint64_t bucket, uint64_t key, uint6
     memset(mm_bytes_at(value), (int)(key & 255), bytes);
     MM_ROOTS(mm, value);
     entry *e = MM_NEW(mm, entry);
-    MM_INIT(mm, &e->next, mm_refs_at(*table)[bucket]);
-    MM_INIT(mm, &e->value, value);
+    e->next = mm_refs_at(*table)[bucket];
+    e->value = value;
     e->key = key;
     e->value_bytes = bytes;
     MM_STORE(mm, &mm_refs_at(*table)[bucket], e);

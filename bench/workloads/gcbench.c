@@ -48,8 +48,8 @@ static node *make_bottom_up(mm *mm, int depth) {
     children[0] = make_bottom_up(mm, depth - 1);
     children[1] = make_bottom_up(mm, depth - 1);
     node *n = node_new(mm);
-    MM_INIT(mm, &n->left, children[0]);
-    MM_INIT(mm, &n->right, children[1]);
+    n->left = children[0];
+    n->right = children[1];
     return n;
 }
 

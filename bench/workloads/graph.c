@@ -31,8 +31,8 @@ static void free_edges(mm *mm, edge *e) {
 static void add_edge(mm *mm, mm_refs **graph, uint64_t from, uint64_t to) {
     edge *e = MM_NEW(mm, edge);
     vertex *v = mm_refs_at(*graph)[from];
-    MM_INIT(mm, &e->next, v->edges);
-    MM_INIT(mm, &e->to, mm_refs_at(*graph)[to]);
+    e->next = v->edges;
+    e->to = mm_refs_at(*graph)[to];
     MM_STORE(mm, &v->edges, e);
     if (++v->degree < EDGES_MAX) return;
     for (v->degree = 1; v->degree < EDGES_MAX / 2; v->degree++) e = e->next;
