@@ -44,7 +44,7 @@ same_check 7c79c48299edc3e8 'pause checksum 7c79c48299edc3e8' pause 2000 20000 1
 # 2^12 - 1 nodes of the stretch tree, the trees of 4 depths, 2^11 - 1 nodes of the one that lives.
 same_check 135854 '256	 trees of depth 6	 check: 32512' binary-trees 10
 # The long-lived tree of 2^17 - 1 nodes and 500,000 right numbers.
-same_check 631071 'gcbench check 631071' gcbench
+same_check 631071 'gcbench check 631071' gcbench 1
 same_check 1262142 'gcbench check 1262142' gcbench 2
 same_check a0dd1ed5e2f4a4d8 'churn checksum a0dd1ed5e2f4a4d8' churn 1000 30000
 same_check c248582ddb39c876 'graph checksum c248582ddb39c876' graph 1000 30000
