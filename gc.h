@@ -162,7 +162,7 @@ GC_API const char *gc_last_message(void);
        struct circle { shape base; circle *next; };    // struct shape { gc_object header; shape *owner; };
        static const gc_type circle_type = GC_TYPE(circle, base.owner, next);
    A type that inherits either works too, with gcc and clang, but offsetof, by which the macros find fields, is then
-   an extension, of which g++ warns (-Winvalid-offsetof), and within an initializer no pragma can turn that off. A type with
+   an extension, of which they warn: put `#pragma GCC diagnostic ignored "-Winvalid-offsetof"` before the types. One with
    virtual functions does not compile: the pointer to them would be where the header must be. Constructors do not run. */
 
 
@@ -252,9 +252,9 @@ GC_API const char *gc_type_check(const gc_type *type);
     0, { 0 }
 
 /* A C++ type with virtual functions begins with a pointer to them, and not with its header. */
-#define GC__HEADER_OK(T) sizeof(char[GC__IS_POLYMORPHIC(T) ? -1 : 1])
-#define GC__BYTES(T) (sizeof(T) * GC__HEADER_OK(T))
-#define GC__FIXED(T, member) (offsetof(T, member) * GC__HEADER_OK(T))
+#define GC__HAS_NO_VIRTUAL_FUNCTIONS(T) sizeof(char[GC__IS_POLYMORPHIC(T) ? -1 : 1])
+#define GC__BYTES(T) (sizeof(T) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
+#define GC__FIXED(T, member) (offsetof(T, member) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
 #define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
 #define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),
@@ -521,7 +521,8 @@ struct gc_thread {
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
    native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
    Detach it from the same native thread; one that ends without is reported as a warning and detached. Returns NULL on
-   failure (gc_last_message). Never collects. */
+   failure (gc_last_message), also for a heap that is NULL: then the message is still that of gc_heap_create. Never
+   collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
    Never collects. */
@@ -668,9 +669,9 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 
 /* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
    A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
-   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned. */
+   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned, GC_ERROR_ARGUMENT if the heap is NULL. */
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
-/* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
+/* Fails with GC_ERROR_MISUSE if `slots` was not added, GC_ERROR_ARGUMENT if the heap is NULL. Never collects. */
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 /* Stores of references: every store into a heap object after its first safe point goes through one of these.
    A new object's own initializing stores need none until the next call that may collect. Owners that are not on the
@@ -1097,7 +1098,9 @@ struct gc__lock {
 GC__FN void gc__lock_take(gc__lock *lock) {
     int error = pthread_mutex_lock(&lock->mutex);
     (void)error;
-    GC_ASSERT(!error, "the thread waits for a lock of gc.h that it holds itself: it was called in a signal handler");
+    GC_ASSERT(!error,
+              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "destroyed already");
 }
 GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
 GC__FN bool gc__lock_try(gc__lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }
@@ -1614,7 +1617,9 @@ GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
     if (!mask) return NULL;
     size_t last = (size_t)(63 - __builtin_clzll(mask));
     if ((last + 1) * 8 > bytes) return "a reference mask reaches beyond the size";
-    if ((size_t)__builtin_ctzll(mask) < first) return "a reference mask covers the header or the length";
+    if ((size_t)__builtin_ctzll(mask) < first)
+        return "a reference mask covers the header, which must be the first member, or the length, which must be the "
+               "next";
     return NULL;
 }
 
@@ -2895,7 +2900,9 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return NULL;
     }
     GC__ENTER("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread, "an allocation for the thread `%s` by another native thread",
+    GC_ASSERT(gc__thread_self(heap) == thread,
+              "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
+              "gc_thread_attach makes it",
               thread->name ? thread->name : "(unnamed)");
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
@@ -3175,6 +3182,7 @@ GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
     GC__ENTER("gc_add_roots");
+    if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_add_roots: the heap is NULL");
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
     if (!slots && count)
@@ -3205,6 +3213,7 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
 
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
     GC__ENTER("gc_remove_roots");
+    if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_remove_roots: the heap is NULL");
     gc__lock_take(&heap->roots_lock);
     bool found = gc__roots_remove(&heap->globals, (uintptr_t)slots);
     gc__lock_release(&heap->roots_lock);
@@ -4432,9 +4441,11 @@ GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uin
 GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
-        return "that object was moved or freed by an earlier collection, and this slot was not updated: the slot was "
-               "not "
-               "reported then (a missed root), or the store into it had no write barrier (gc_store)";
+        return "that object was moved or freed by an earlier collection, and this slot was not updated: what was "
+               "stored "
+               "came from a variable that is no root (GC_ROOTS, or gc_add_roots for a static one), or the slot itself "
+               "was "
+               "not reported as a root, or the store into it had no write barrier (gc_store)";
     if (region->heap != heap) return "that object belongs to another heap: references must stay within one heap";
     if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
     if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
@@ -4805,7 +4816,9 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
                     "(or report it from\n"
                     "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
-                    "computed before it is stale too:\n");
+                    "computed before it is stale too.\n"
+                    "gc.h: If it was read from an object, name that field in the object's gc_type; if from a static "
+                    "variable, gc_add_roots:\n");
     gc__report_holders(heap, object, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();
@@ -5049,6 +5062,7 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__ENTER("gc_thread_attach");
+    if (!heap) return NULL; /* gc_last_message() is why gc_heap_create failed */
     if (gc__thread_self(heap)) {
         gc__fail(GC_ERROR_THREADS,
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");

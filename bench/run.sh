@@ -31,15 +31,17 @@ measure() {
     for side in gc.h mimalloc malloc bdwgc; do summarize "$*" "$side" "$out/runs/$label.$side"; done >> "$rows"
 }
 
-# each TEXT LABEL MAX_HEAP: one hyperfine over the four sides. Every run appends its --json to a file, for hyperfine's own
-# user and system times are means only.
+# each TEXT LABEL MAX_HEAP: the four sides in turn, so that what else the machine does falls on all of them. Every run
+# appends its --json to a file, for hyperfine's own user and system times are means only.
 each() {
     base="$out/runs/$2" log="$out/runs/hyperfine-$2.log"
-    hyperfine --style basic --warmup 1 --runs "$runs" --export-json "$out/runs/hyperfine-$2.json" \
-        -n gc.h "$out/workloads $1 --max-heap=$3 --json >> $base.gc.h" \
-        -n mimalloc "$out/workloads-mimalloc $1 --json >> $base.mimalloc" \
-        -n malloc "$out/workloads-malloc $1 --json >> $base.malloc" \
-        -n bdwgc "$out/workloads-bdwgc $1 --json >> $base.bdwgc" > "$log" 2>&1 || { cat "$log" >&2; exit 1; }
+    for _ in $(seq 0 "$runs"); do # the first warms up
+        hyperfine --style basic --runs 1 \
+            -n gc.h "$out/workloads $1 --max-heap=$3 --json >> $base.gc.h" \
+            -n mimalloc "$out/workloads-mimalloc $1 --json >> $base.mimalloc" \
+            -n malloc "$out/workloads-malloc $1 --json >> $base.malloc" \
+            -n bdwgc "$out/workloads-bdwgc $1 --json >> $base.bdwgc" > "$log" 2>&1 || { cat "$log" >&2; exit 1; }
+    done
 }
 
 # summarize TEXT SIDE FILE: a row of medians, without the run to warm up:

@@ -186,6 +186,7 @@ static void refused_options(void) {
         gc_heap *none = gc_heap_create(&wrong[i].options);
         ok(!none, "refused: %s", wrong[i].what);
         is(gc_last_result(), GC_ERROR_OPTION, "GC_ERROR_OPTION");
+        ok(!gc_thread_attach(NULL) && gc_last_result() == GC_ERROR_OPTION, "attaching to it fails for the same reason");
         ok(strstr(gc_last_message(), wrong[i].word) != NULL, "a message that names it: %s", gc_last_message());
         if (none) gc_heap_destroy(none);
     }

@@ -88,7 +88,8 @@ struct gc_thread {
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
    native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
    Detach it from the same native thread; one that ends without is reported as a warning and detached. Returns NULL on
-   failure (gc_last_message). Never collects. */
+   failure (gc_last_message), also for a heap that is NULL: then the message is still that of gc_heap_create. Never
+   collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
    Never collects. */

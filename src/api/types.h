@@ -6,7 +6,7 @@
        struct circle { shape base; circle *next; };    // struct shape { gc_object header; shape *owner; };
        static const gc_type circle_type = GC_TYPE(circle, base.owner, next);
    A type that inherits either works too, with gcc and clang, but offsetof, by which the macros find fields, is then
-   an extension, of which g++ warns (-Winvalid-offsetof), and within an initializer no pragma can turn that off. A type with
+   an extension, of which they warn: put `#pragma GCC diagnostic ignored "-Winvalid-offsetof"` before the types. One with
    virtual functions does not compile: the pointer to them would be where the header must be. Constructors do not run. */
 #pragma once
 
@@ -98,9 +98,9 @@ GC_API const char *gc_type_check(const gc_type *type);
     0, { 0 }
 
 /* A C++ type with virtual functions begins with a pointer to them, and not with its header. */
-#define GC__HEADER_OK(T) sizeof(char[GC__IS_POLYMORPHIC(T) ? -1 : 1])
-#define GC__BYTES(T) (sizeof(T) * GC__HEADER_OK(T))
-#define GC__FIXED(T, member) (offsetof(T, member) * GC__HEADER_OK(T))
+#define GC__HAS_NO_VIRTUAL_FUNCTIONS(T) sizeof(char[GC__IS_POLYMORPHIC(T) ? -1 : 1])
+#define GC__BYTES(T) (sizeof(T) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
+#define GC__FIXED(T, member) (offsetof(T, member) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
 #define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
 #define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),

@@ -110,7 +110,9 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
                     "(or report it from\n"
                     "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
-                    "computed before it is stale too:\n");
+                    "computed before it is stale too.\n"
+                    "gc.h: If it was read from an object, name that field in the object's gc_type; if from a static "
+                    "variable, gc_add_roots:\n");
     gc__report_holders(heap, object, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();

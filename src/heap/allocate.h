@@ -190,7 +190,9 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return NULL;
     }
     GC__ENTER("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread, "an allocation for the thread `%s` by another native thread",
+    GC_ASSERT(gc__thread_self(heap) == thread,
+              "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
+              "gc_thread_attach makes it",
               thread->name ? thread->name : "(unnamed)");
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "

@@ -44,7 +44,9 @@ GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
     if (!mask) return NULL;
     size_t last = (size_t)(63 - __builtin_clzll(mask));
     if ((last + 1) * 8 > bytes) return "a reference mask reaches beyond the size";
-    if ((size_t)__builtin_ctzll(mask) < first) return "a reference mask covers the header or the length";
+    if ((size_t)__builtin_ctzll(mask) < first)
+        return "a reference mask covers the header, which must be the first member, or the length, which must be the "
+               "next";
     return NULL;
 }
 

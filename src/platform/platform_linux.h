@@ -118,7 +118,9 @@ struct gc__lock {
 GC__FN void gc__lock_take(gc__lock *lock) {
     int error = pthread_mutex_lock(&lock->mutex);
     (void)error;
-    GC_ASSERT(!error, "the thread waits for a lock of gc.h that it holds itself: it was called in a signal handler");
+    GC_ASSERT(!error,
+              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "destroyed already");
 }
 GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
 GC__FN bool gc__lock_try(gc__lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }

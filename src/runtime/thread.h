@@ -69,6 +69,7 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__ENTER("gc_thread_attach");
+    if (!heap) return NULL; /* gc_last_message() is why gc_heap_create failed */
     if (gc__thread_self(heap)) {
         gc__fail(GC_ERROR_THREADS,
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
