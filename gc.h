@@ -1462,12 +1462,6 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
-/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. */
-GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
-    uintptr_t from = gc__populate_end(written);
-    if (from < to) gc__os_populate((void *)from, gc__populate_end(to) - from);
-}
-
 /* Mark bits: one per 8 bytes. */
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
@@ -2126,6 +2120,13 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
     if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
     gc__heap_fail_full(heap, span);
     return false;
+}
+
+/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. Under stress hardly anything is
+   written before the region is moved out of and its memory given back. */
+GC__FN void gc__heap_populate(const gc_heap *heap, uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    if (from < to && !heap->options.stress) gc__os_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* A run of `span` regions for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
@@ -2810,7 +2811,7 @@ GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
               dirty = to < dirty_end ? to : dirty_end;
     if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
     if (dirty_end < to) {
-        gc__region_populate(dirty_end, to);
+        gc__heap_populate(heap, dirty_end, to);
         __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     }
     *spot.limit = (char *)to;
@@ -3323,11 +3324,11 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
 
 /* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
    was never written, only what is needed takes memory. */
-GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
+GC__FN bool gc__window_extend(const gc_heap *heap, gc__window *window, size_t bytes) {
     if (bytes > window->end - window->next) return false;
     uintptr_t written = window->region->dirty_end, to = window->next + bytes;
     if (written < window->limit) written = window->limit;
-    gc__region_populate(written, to);
+    gc__heap_populate(heap, written, to);
     to = gc__populate_end(to);
     if (to < written) to = written;
     window->limit = to < window->end ? to : window->end;
@@ -3338,7 +3339,7 @@ GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
 GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
-    if (window->region && gc__window_extend(window, bytes)) return true;
+    if (window->region && gc__window_extend(heap, window, bytes)) return true;
     gc__window_close(heap, window);
     for (; window->cursor; window->cursor = window->cursor->next) {
         gc__region *region = window->cursor;
@@ -3361,7 +3362,7 @@ GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t by
     window->region = region;
     window->start = window->next = window->limit = region->base;
     window->end = region->hole = gc__region_end(region);
-    return gc__window_extend(window, bytes);
+    return gc__window_extend(heap, window, bytes);
 }
 
 /* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */

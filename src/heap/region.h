@@ -112,12 +112,6 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
-/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. */
-GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
-    uintptr_t from = gc__populate_end(written);
-    if (from < to) gc__os_populate((void *)from, gc__populate_end(to) - from);
-}
-
 /* Mark bits: one per 8 bytes. */
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
