@@ -1462,6 +1462,13 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
+/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. Not for the first part of a region:
+   a tiny heap may need no more, and stress leaves most regions after a few objects. */
+GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    if (from < to && from % GC_REGION_BYTES) gc__os_populate((void *)from, gc__populate_end(to) - from);
+}
+
 /* Mark bits: one per 8 bytes. */
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
@@ -2120,13 +2127,6 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
     if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
     gc__heap_fail_full(heap, span);
     return false;
-}
-
-/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. Under stress hardly anything is
-   written before the region is moved out of and its memory given back. */
-GC__FN void gc__heap_populate(const gc_heap *heap, uintptr_t written, uintptr_t to) {
-    uintptr_t from = gc__populate_end(written);
-    if (from < to && !heap->options.stress) gc__os_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* A run of `span` regions for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
@@ -2811,7 +2811,7 @@ GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
               dirty = to < dirty_end ? to : dirty_end;
     if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
     if (dirty_end < to) {
-        gc__heap_populate(heap, dirty_end, to);
+        gc__region_populate(dirty_end, to);
         __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     }
     *spot.limit = (char *)to;
@@ -3324,11 +3324,11 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
 
 /* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
    was never written, only what is needed takes memory. */
-GC__FN bool gc__window_extend(const gc_heap *heap, gc__window *window, size_t bytes) {
+GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
     if (bytes > window->end - window->next) return false;
     uintptr_t written = window->region->dirty_end, to = window->next + bytes;
     if (written < window->limit) written = window->limit;
-    gc__heap_populate(heap, written, to);
+    gc__region_populate(written, to);
     to = gc__populate_end(to);
     if (to < written) to = written;
     window->limit = to < window->end ? to : window->end;
@@ -3339,7 +3339,7 @@ GC__FN bool gc__window_extend(const gc_heap *heap, gc__window *window, size_t by
 GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
-    if (window->region && gc__window_extend(heap, window, bytes)) return true;
+    if (window->region && gc__window_extend(window, bytes)) return true;
     gc__window_close(heap, window);
     for (; window->cursor; window->cursor = window->cursor->next) {
         gc__region *region = window->cursor;
@@ -3362,7 +3362,7 @@ GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t by
     window->region = region;
     window->start = window->next = window->limit = region->base;
     window->end = region->hole = gc__region_end(region);
-    return gc__window_extend(heap, window, bytes);
+    return gc__window_extend(window, bytes);
 }
 
 /* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
@@ -4131,6 +4131,11 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     }
 }
 
+GC__FN size_t gc__nursery_most(const gc_heap *heap) {
+    size_t limit = heap->options.heap_bytes_max;
+    return limit ? gc__max(gc__min(GC__NURSERY_MAX, limit / 6), GC__NURSERY_MIN) : GC__NURSERY_MAX;
+}
+
 /* The nursery of a heap without generations: a share of what is live. */
 GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
     size_t bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
@@ -4149,8 +4154,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     if (heap->collection.generation == 2) return;
-    size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
-    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 6), GC__NURSERY_MIN);
+    size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = gc__nursery_most(heap);
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
     uint64_t share = GC__GC_SHARE_HIGH;
@@ -5276,9 +5280,9 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->allocating = 1;
     heap->crowded = heap->processors == 1;
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
-    heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
-    if (options.heap_bytes_max && !options.nursery_bytes)
-        heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    heap->nursery_bytes = options.nursery_bytes;
+    if (!heap->nursery_bytes)
+        heap->nursery_bytes = gc__min(gc__max(heap->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
     heap->budget_bytes = heap->nursery_bytes;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->resumed_by = &gc__me;

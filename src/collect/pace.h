@@ -48,6 +48,11 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     }
 }
 
+GC__FN size_t gc__nursery_most(const gc_heap *heap) {
+    size_t limit = heap->options.heap_bytes_max;
+    return limit ? gc__max(gc__min(GC__NURSERY_MAX, limit / 6), GC__NURSERY_MIN) : GC__NURSERY_MAX;
+}
+
 /* The nursery of a heap without generations: a share of what is live. */
 GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
     size_t bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
@@ -66,8 +71,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     if (heap->collection.generation == 2) return;
-    size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = GC__NURSERY_MAX;
-    if (heap->options.heap_bytes_max) most = gc__max(gc__min(most, heap->options.heap_bytes_max / 6), GC__NURSERY_MIN);
+    size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = gc__nursery_most(heap);
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
     uint64_t share = GC__GC_SHARE_HIGH;

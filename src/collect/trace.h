@@ -89,11 +89,11 @@ GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
 
 /* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
    was never written, only what is needed takes memory. */
-GC__FN bool gc__window_extend(const gc_heap *heap, gc__window *window, size_t bytes) {
+GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
     if (bytes > window->end - window->next) return false;
     uintptr_t written = window->region->dirty_end, to = window->next + bytes;
     if (written < window->limit) written = window->limit;
-    gc__heap_populate(heap, written, to);
+    gc__region_populate(written, to);
     to = gc__populate_end(to);
     if (to < written) to = written;
     window->limit = to < window->end ? to : window->end;
@@ -104,7 +104,7 @@ GC__FN bool gc__window_extend(const gc_heap *heap, gc__window *window, size_t by
 GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
-    if (window->region && gc__window_extend(heap, window, bytes)) return true;
+    if (window->region && gc__window_extend(window, bytes)) return true;
     gc__window_close(heap, window);
     for (; window->cursor; window->cursor = window->cursor->next) {
         gc__region *region = window->cursor;
@@ -127,7 +127,7 @@ GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t by
     window->region = region;
     window->start = window->next = window->limit = region->base;
     window->end = region->hole = gc__region_end(region);
-    return gc__window_extend(heap, window, bytes);
+    return gc__window_extend(window, bytes);
 }
 
 /* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */

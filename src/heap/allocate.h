@@ -100,7 +100,7 @@ GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
               dirty = to < dirty_end ? to : dirty_end;
     if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
     if (dirty_end < to) {
-        gc__heap_populate(heap, dirty_end, to);
+        gc__region_populate(dirty_end, to);
         __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     }
     *spot.limit = (char *)to;

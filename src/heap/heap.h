@@ -200,13 +200,6 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
     return false;
 }
 
-/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. Under stress hardly anything is
-   written before the region is moved out of and its memory given back. */
-GC__FN void gc__heap_populate(const gc_heap *heap, uintptr_t written, uintptr_t to) {
-    uintptr_t from = gc__populate_end(written);
-    if (from < to && !heap->options.stress) gc__os_populate((void *)from, gc__populate_end(to) - from);
-}
-
 /* A run of `span` regions for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
     if (!gc__heap_has_room(heap, span)) return NULL;

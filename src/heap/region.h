@@ -112,6 +112,13 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
+/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. Not for the first part of a region:
+   a tiny heap may need no more, and stress leaves most regions after a few objects. */
+GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    if (from < to && from % GC_REGION_BYTES) gc__os_populate((void *)from, gc__populate_end(to) - from);
+}
+
 /* Mark bits: one per 8 bytes. */
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }

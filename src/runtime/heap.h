@@ -89,9 +89,9 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     heap->allocating = 1;
     heap->crowded = heap->processors == 1;
     heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
-    heap->nursery_bytes = options.nursery_bytes ? options.nursery_bytes : gc__max(heap->cache_bytes, GC__NURSERY_MIN);
-    if (options.heap_bytes_max && !options.nursery_bytes)
-        heap->nursery_bytes = gc__max(gc__min(heap->nursery_bytes, options.heap_bytes_max / 10), GC__NURSERY_MIN);
+    heap->nursery_bytes = options.nursery_bytes;
+    if (!heap->nursery_bytes)
+        heap->nursery_bytes = gc__min(gc__max(heap->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
     heap->budget_bytes = heap->nursery_bytes;
     heap->resumed_cpu_ns = gc__os_cpu_ns();
     heap->resumed_by = &gc__me;
