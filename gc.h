@@ -4153,12 +4153,13 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         heap->nursery_bytes = gc__nursery_non_generational(heap);
         return;
     }
+    uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns, since = now - heap->resumed_cpu_ns;
+    uint64_t share = heap->resumed_by == &gc__me ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    heap->resumed_cpu_ns = now;
+    heap->resumed_by = &gc__me;
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = gc__nursery_most(heap);
-    uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns;
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
-    uint64_t share = GC__GC_SHARE_HIGH;
-    if (heap->resumed_by == &gc__me) share = pause * 100 / (now - heap->resumed_cpu_ns + 1);
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
         heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
@@ -4333,8 +4334,6 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (compacting && generation == 2) heap->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
-    heap->resumed_cpu_ns = gc__os_cpu_ns();
-    heap->resumed_by = &gc__me;
     GC__LEAVE;
     gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);

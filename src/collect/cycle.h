@@ -118,8 +118,6 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (compacting && generation == 2) heap->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
-    heap->resumed_cpu_ns = gc__os_cpu_ns();
-    heap->resumed_by = &gc__me;
     GC__LEAVE;
     gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
