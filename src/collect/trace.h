@@ -31,9 +31,9 @@ typedef struct gc__tracer {
     bool no_room[GC_GENERATIONS];
 } gc__tracer;
 
-GC__COLD void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
+GC__OUT_OF_LINE void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
 
-GC__HOT void gc__slot_remember(const void *slot, uintptr_t ref) {
+GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
     if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2)) gc__slot_dirty(slot);
 }
 
@@ -44,7 +44,7 @@ GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
 }
 
 /* Makes room for some more words on the mark stack, if there is memory. */
-GC__COLD bool gc__trace_stack_grow(gc__tracer *tracer) {
+GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__tracer *tracer) {
     gc__words *memory = &tracer->heap->mark_stack;
     bool small = tracer->heap->options.test_small_mark_stack;
     size_t count = (size_t)(tracer->top - tracer->stack);
@@ -60,14 +60,14 @@ GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
     return GC__LIKELY((size_t)(tracer->limit - tracer->top) >= words) || gc__trace_stack_grow(tracer);
 }
 
-GC__COLD void gc__trace_push_slow(gc__tracer *tracer, uintptr_t object) {
+GC__OUT_OF_LINE void gc__trace_push_slow(gc__tracer *tracer, uintptr_t object) {
     if (gc__trace_stack_grow(tracer))
         *tracer->top++ = object;
     else
         gc__trace_overflow(tracer, object);
 }
 
-GC__HOT void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
+GC__INLINED void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
     if (GC__LIKELY(tracer->top != tracer->limit))
         *tracer->top++ = object;
     else
@@ -101,7 +101,7 @@ GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
 }
 
 /* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
-GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
+GC__OUT_OF_LINE bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
     gc_heap *heap = tracer->heap;
     gc__window *window = &heap->windows[generation];
     if (window->region && gc__window_extend(window, bytes)) return true;
@@ -131,7 +131,7 @@ GC__COLD bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t by
 }
 
 /* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
-GC__HOT void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
+GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
     if (GC__UNLIKELY(bytes > 128)) {
         memcpy((void *)to, (const void *)from, bytes);
         return;
@@ -142,7 +142,7 @@ GC__HOT void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
 }
 
 /* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
-GC__COLD void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
+GC__OUT_OF_LINE void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
     uintptr_t *reached = gc__map_find(tracer->suspects, object);
     if (!reached || *reached) return;
     *reached = true;
@@ -150,19 +150,19 @@ GC__COLD void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
 }
 
 /* An object was reached, whose address was this one. */
-GC__COLD void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
+GC__OUT_OF_LINE void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
     const uintptr_t *number = gc__map_find(tracer->keys, object);
     if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
 }
 
 /* Marks the object; returns whether it had no mark yet. */
-GC__HOT bool gc__mark_counted(uintptr_t object) {
+GC__INLINED bool gc__mark_counted(uintptr_t object) {
     bool fresh = gc__mark_set(object);
     if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
 
-GC__HOT void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
+GC__INLINED void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
     if (gc__mark_counted(object)) {
         if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
         if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
@@ -172,7 +172,7 @@ GC__HOT void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
 }
 
 /* There was no room for a copy: from now on the region's objects may stay. */
-GC__COLD uintptr_t gc__evacuation_failed(gc__tracer *tracer, uintptr_t object, unsigned target) {
+GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__tracer *tracer, uintptr_t object, unsigned target) {
     gc__region *region = gc__region_of(object);
     if (region->verdict == GC__MOVE) {
         gc__marks_clear(region);
@@ -184,7 +184,7 @@ GC__COLD uintptr_t gc__evacuation_failed(gc__tracer *tracer, uintptr_t object, u
 }
 
 /* Copies the object to the target generation; returns the copy, or the object itself if there is no room. */
-GC__HOT uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object, unsigned target) {
+GC__INLINED uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object, unsigned target) {
     gc__window *window = &tracer->heap->windows[target];
     size_t bytes = gc__object_bytes(object);
     bool leaf = gc__object_is_leaf(object);
@@ -215,7 +215,7 @@ GC__FN uintptr_t gc__survivor(uintptr_t object) {
 }
 
 /* The same for an object of a region that is moved out of, which is reached now. */
-GC__HOT uintptr_t gc__move_object(gc__tracer *tracer, uintptr_t object, uint8_t verdict) {
+GC__INLINED uintptr_t gc__move_object(gc__tracer *tracer, uintptr_t object, uint8_t verdict) {
     if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
         if (GC__UNLIKELY(tracer->suspects != NULL)) gc__suspect_reached(tracer, object);
         return object;
@@ -226,7 +226,7 @@ GC__HOT uintptr_t gc__move_object(gc__tracer *tracer, uintptr_t object, uint8_t 
 }
 
 /* Handles one slot whose referent was prefetched. */
-GC__HOT void gc__process(gc__tracer *tracer, uintptr_t entry) {
+GC__INLINED void gc__process(gc__tracer *tracer, uintptr_t entry) {
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
     uintptr_t word = *slot, ref = gc__slot_decode(word, value);
@@ -241,7 +241,7 @@ GC__HOT void gc__process(gc__tracer *tracer, uintptr_t entry) {
 }
 
 /* Has the slot wait for its referent, which is condemned; handles the one that has waited longest. */
-GC__HOT void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
+GC__INLINED void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
@@ -251,7 +251,7 @@ GC__HOT void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint
     if (oldest) gc__process(tracer, oldest);
 }
 
-GC__HOT void gc__enqueue_inline(gc__tracer *tracer, gc_word *slot, bool value) {
+GC__INLINED void gc__enqueue_inline(gc__tracer *tracer, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
@@ -318,7 +318,7 @@ GC__FN void gc__scan_rest(gc__tracer *tracer, uintptr_t object) {
     if (type->trace) type->trace((void *)object, &tracer->visitor);
 }
 
-GC__HOT void gc__scan_inline(gc__tracer *tracer, uintptr_t object) {
+GC__INLINED void gc__scan_inline(gc__tracer *tracer, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
         gc__enqueue_inline(tracer, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);

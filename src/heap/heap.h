@@ -178,7 +178,7 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
 /* Implemented by gc_handles.h. The number of finalizers that are queued while nobody runs any. Not during a collection. */
 GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap);
 
-GC__COLD void gc__heap_fail_full(gc_heap *heap, size_t span) {
+GC__OUT_OF_LINE void gc__heap_fail_full(gc_heap *heap, size_t span) {
     char more[200] = "";
     size_t finalizers = heap->collecting ? 0 : gc__finalizers_neglected(heap);
     if (finalizers)

@@ -45,8 +45,8 @@ GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
     size_t last = (size_t)(63 - __builtin_clzll(mask));
     if ((last + 1) * 8 > bytes) return "a reference mask reaches beyond the size";
     if ((size_t)__builtin_ctzll(mask) < first)
-        return "a reference mask covers the header, which must be the first member, or the length, which must be the "
-               "next";
+        return "a reference mask covers the header, which must be the first member, "
+               "or the length, which must be the next";
     return NULL;
 }
 

@@ -20,8 +20,8 @@ enum {
     GC__MOVE,       /* objects are copied; a forwarding word tells the living */
     GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
 };
-#define GC__VERDICT_MASK 3
 #define GC__VERDICT_BITS 2
+#define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {

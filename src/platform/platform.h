@@ -4,9 +4,10 @@
 #include "../api/collect.h"
 
 #define GC__FN static __attribute__((unused))
-#define GC__INLINED static inline __attribute__((unused, always_inline)) /* works on the frame of its caller */
-#define GC__HOT static inline __attribute__((unused, always_inline))     /* part of the trace's loop */
-#define GC__COLD __attribute__((noinline)) GC__FN                        /* what that loop hardly ever does */
+/* Works on the frame of its caller, or is a part of the trace's loop. */
+#define GC__INLINED static inline __attribute__((unused, always_inline))
+/* What hot code hardly ever does, and would be larger with. */
+#define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
 #define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
