@@ -20,7 +20,7 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors)
+   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) version.h types.h (object layout) result.h (errors)
    heap.h (options, statistics) thread.h (threads, GC_ROOTS) roots.h (root callback, globals) barrier.h (stores)
    allocate.h (gc_new) collect.h (gc_collect, walks).
 
@@ -123,6 +123,17 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
                        GC_HAS_VALUES, GC_HAS_MODEL)
 GC__EXTERN const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;
+/* Which gc.h this is. Until 1.0.0 a minor version may change the API; CHANGELOG.md says how. */
+
+
+#define GC_VERSION_MAJOR 0
+#define GC_VERSION_MINOR 1
+#define GC_VERSION_PATCH 0
+#define GC_VERSION_TEXT "0.1.0"
+
+/* The version of the implementation that the program was linked with; GC_VERSION_TEXT is that of the header which the caller
+   was compiled with. Static storage. Any thread, any mode. Never collects. */
+GC_API const char *gc_version(void);
 /* What can fail, and the texts. */
 
 
@@ -1330,6 +1341,8 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) 
     fputc('\n', stderr);
     abort();
 }
+
+GC_API const char *gc_version(void) { return GC_VERSION_TEXT; }
 
 GC_API const char *gc_result_text(gc_result result) {
     static const char *const texts[] = {

@@ -19,7 +19,7 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) types.h (object layout) result.h (errors)
+   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) version.h types.h (object layout) result.h (errors)
    heap.h (options, statistics) thread.h (threads, GC_ROOTS) roots.h (root callback, globals) barrier.h (stores)
    allocate.h (gc_new) collect.h (gc_collect, walks).
 
@@ -34,6 +34,7 @@
 #pragma once
 
 #include "api/config.h"
+#include "api/version.h"
 #include "api/result.h"
 #include "api/types.h"
 #include "api/heap.h"

@@ -1,6 +1,7 @@
 /* Failures, warnings and fatal faults, each as a sentence. */
 #pragma once
 
+#include "../api/version.h"
 #include "entry.h"
 
 #include <stdarg.h>
@@ -60,6 +61,8 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) 
     fputc('\n', stderr);
     abort();
 }
+
+GC_API const char *gc_version(void) { return GC_VERSION_TEXT; }
 
 GC_API const char *gc_result_text(gc_result result) {
     static const char *const texts[] = {
