@@ -29,23 +29,23 @@ $(examples):
 	@mkdir -p $(@D)
 	$(CC) -pthread $^ -lm -o $@
 
-# Unit tests: one program per tests/test_*.c and variant, which reports in TAP. A test that defines GC_IMPLEMENTATION
+# Unit tests: one program per tests/unit/test_*.c and variant, which reports in TAP. A test that defines GC_IMPLEMENTATION
 # has its own configuration of gc.h; the others share the variant's gc.o.
 
-test_sources := $(wildcard tests/test_*.c)
+test_sources := $(wildcard tests/unit/test_*.c)
 own_gc := $(if $(test_sources),$(shell grep -l 'define GC_IMPLEMENTATION' $(test_sources)))
 test_programs :=
 
 # $(1): name, $(2): compiler, $(3): flags
 define variant
-build/tests/$(1)/%.o: tests/%.c
+build/tests/$(1)/%.o: tests/unit/%.c
 	@mkdir -p $$(@D)
 	$(2) $(C11) -g $(3) -c $$< -o $$@
-$(patsubst tests/%.c,build/tests/$(1)/%,$(filter-out $(own_gc),$(test_sources))): build/tests/$(1)/%: build/tests/$(1)/%.o build/tests/$(1)/gc.o
+$(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter-out $(own_gc),$(test_sources))): build/tests/$(1)/%: build/tests/$(1)/%.o build/tests/$(1)/gc.o
 	$(2) -pthread $(3) $$^ -lm -o $$@
-$(patsubst tests/%.c,build/tests/$(1)/%,$(own_gc)): build/tests/$(1)/%: build/tests/$(1)/%.o
+$(patsubst tests/unit/%.c,build/tests/$(1)/%,$(own_gc)): build/tests/$(1)/%: build/tests/$(1)/%.o
 	$(2) -pthread $(3) $$^ -lm -o $$@
-test_programs += $(patsubst tests/%.c,build/tests/$(1)/%,$(test_sources))
+test_programs += $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(test_sources))
 endef
 
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -58,12 +58,13 @@ $(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_BARRIER_P
 
 # The scripts that take longest first, so that the last ones to run are short.
 
-slow_tests := $(wildcard tests/random.t tests/random_barriers.t tests/handles.t tests/threads.t tests/workloads.t tests/compile.t tests/scheme.t)
+slow_tests := $(wildcard $(addprefix tests/,random/random.t random/random_barriers.t random/handles.t random/threads.t \
+    scripts/workloads.t compile/compile.t scripts/scheme.t))
 limit_tests := $(filter %/test_limits,$(test_programs))
-tests := $(slow_tests) $(limit_tests) $(filter-out $(limit_tests),$(test_programs)) $(filter-out $(slow_tests),$(wildcard tests/*.t))
+tests := $(slow_tests) $(limit_tests) $(filter-out $(limit_tests),$(test_programs)) $(filter-out $(slow_tests),$(wildcard tests/*/*.t))
 
 -include bench/bench.mk
--include tests/random.mk
+-include tests/random/random.mk
 -include examples/ladder/ladder.mk
 
 .PHONY: all help demo test test-programs soak headers format clean
@@ -91,10 +92,10 @@ test: ## run every test (about ten minutes on two cores)
 
 soak: ## ten minutes of threads, and a billion random operations (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
-	tests/soak.sh $(or $(OPS),1000000000)
+	tests/random/soak.sh $(or $(OPS),1000000000)
 
 format: ## lay out src/, examples/ and tests/ by .clang-format
-	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.[ch] bench/*/*.[ch])
+	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.h tests/unit/*.[ch] tests/random/*.[ch] bench/*/*.[ch])
 
 clean: ## remove build/
 	rm -rf build

@@ -6,7 +6,7 @@
    plain store is the median of the ratios within each repetition. Instructions are counted by single-stepping the loops. */
 #define _GNU_SOURCE
 #include "gc_barrier_x86_64.h"
-#include "../tests/single_step.h"
+#include "../tests/unit/single_step.h"
 
 #include <stdbool.h>
 #include <stdio.h>

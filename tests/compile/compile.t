@@ -1,0 +1,177 @@
+#!/bin/bash
+# Compile-only: every part alone, every header in every language, every switch; and what must not compile does not.
+cd "$(dirname "$0")/../.." || exit
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+warnings=(-Wall -Wextra -Werror -Wpedantic -Wshadow -Wundef -fsyntax-only)
+compilers=('gcc -std=c11' 'clang -std=c11' 'g++ -std=c++14' 'clang++ -std=c++17')
+
+# job NAME MESSAGE SOURCE COMMAND...: an empty message: it compiles silently; else it fails with that message.
+job() { printf '%q ' "$@" >> "$dir/jobs"; echo >> "$dir/jobs"; }
+
+# compiles NAME SOURCE FLAGS...: in C and C++
+compiles() {
+    local name=$1 source=$2 compiler
+    shift 2
+    for compiler in "${compilers[@]}"; do
+        # shellcheck disable=SC2086 # a command and its option
+        job "$name: $compiler" '' "$source" $compiler -x "$(language "$compiler")" "${warnings[@]}" "$@" -
+    done
+}
+
+# refused NAME MESSAGE SOURCE FLAGS...
+refused() {
+    local name=$1 message=$2 source=$3 compiler
+    shift 3
+    for compiler in "${compilers[@]}"; do
+        # shellcheck disable=SC2086
+        job "refused: $name: $compiler" "$message" "$source" $compiler -x "$(language "$compiler")" -w -fsyntax-only -I. "$@" -
+    done
+}
+
+language() { case $1 in *++*) echo c++ ;; *) echo c ;; esac; }
+
+run_job() {
+    eval "set -- $1"
+    local name=$1 message=$2 source=$3 output status
+    shift 3
+    output=$(echo "$source" | "$@" 2>&1)
+    status=$?
+    if { [ -z "$message" ] && [ $status -eq 0 ] && [ -z "$output" ]; } ||
+        { [ -n "$message" ] && [ $status -ne 0 ] && grep -Eq -- "$message" <<< "$output"; }; then
+        echo "ok - $name"
+    else
+        echo "not ok - $name"
+        printf '%s\n' "$source" "$*" "$output" | head -12 | sed 's/^/# /' >&2
+    fi
+}
+export -f run_job
+
+# gcc warns of a static function that nobody calls even in a header; alone, most of a part is such functions.
+for part in src/*/*.h; do
+    for compiler in gcc clang; do
+        job "$part alone: $compiler" '' "#include \"$part\"" \
+            $compiler -std=c11 -x c "${warnings[@]}" -Wno-unused-function -DGC_IMPLEMENTATION -I. -
+    done
+done
+for header in *.h; do
+    for include in . src; do
+        compiles "$include/$header" "#include \"$header\"" -I$include
+        compiles "$include/$header with GC_IMPLEMENTATION" "#include \"$header\"" -I$include -DGC_IMPLEMENTATION
+    done
+done
+
+# The implementation needs features that must be asked for before the first system header, which C++ compilers always do.
+late='#include <stdio.h>
+#define GC_IMPLEMENTATION
+#include "gc.h"'
+for standard in c11 gnu11; do
+    for compiler in gcc clang; do
+        job "refused: after a system header, as $standard: $compiler" 'include gc.h before any other header' "$late" \
+            $compiler -std=$standard -x c -fsyntax-only -I. -
+        job "after a system header with _GNU_SOURCE, as $standard: $compiler" '' "$late" \
+            $compiler -std=$standard -x c "${warnings[@]}" -D_GNU_SOURCE -I. -
+    done
+done
+
+user='#include "tests/compile/user.h"'
+compiles 'a user of gc.h' "$user" -I.
+for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_ENVIRONMENT=0 GC_BARRIER_PORTABLE \
+    GC_REGION_SHIFT=16 GC_REGION_SHIFT=18 GC_REGION_SHIFT=30 GC_CARD_BITS=1 'GC_CARD_BITS=1 GC_BARRIER_PORTABLE' \
+    GC_CARD_SHIFT=7 GC_CARD_SHIFT=10 'GC_CARD_SHIFT=12 GC_BUNDLE_SHIFT=18' GC_BUNDLE_SHIFT=0 GC_BUNDLE_SHIFT=22 \
+    GC_BARRIER=none GC_BARRIER=rank_sum_branch_free 'GC_BARRIER=rank_sum_branch_free GC_CARD_BITS=1' GC_BARRIER=card_unconditional \
+    GC_BARRIER=pre_grow 'GC_BARRIER=bit_region GC_CARD_BITS=1 GC_CARD_SHIFT=8 GC_BUNDLE_SHIFT=21' GC_BARRIER=write_watch_byte_region \
+    GC_BARRIER=object_logging GC_BARRIER=at_run_time 'GC_BARRIER=at_run_time GC_BARRIER_PORTABLE GC_DEBUG=3' \
+    'GC_ARENA_BYTES=((size_t)1<<36)' 'GC_REGION_SHIFT=16 GC_CARD_BITS=1 GC_CARD_SHIFT=12 GC_BUNDLE_SHIFT=0 GC_DEBUG=3' \
+    'GC_VALUE_IS_REF(w)=(((w)&7)==1) GC_VALUE_TO_REF(w)=((w)-1) GC_VALUE_FROM_REF(r,w)=((r)|((w)&7))'; do
+    # shellcheck disable=SC2046,SC2086 # a list of definitions
+    compiles "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
+done
+compiles "the model seam" '#include "tests/compile/model.h"' -I. -DGC_IMPLEMENTATION
+
+gc='#include "gc.h"'
+for shift in 15 31 0; do refused "GC_REGION_SHIFT=$shift" 'GC_REGION_SHIFT must be 16 to 30' "$gc" -DGC_REGION_SHIFT=$shift; done
+for shift in 6 13; do refused "GC_CARD_SHIFT=$shift" 'GC_CARD_SHIFT must be 7 to 12' "$gc" -DGC_CARD_SHIFT=$shift; done
+for shift in 14 23; do refused "GC_BUNDLE_SHIFT=$shift" 'GC_BUNDLE_SHIFT must be 0 or between' "$gc" -DGC_BUNDLE_SHIFT=$shift; done
+refused GC_CARD_BITS=2 'GC_CARD_BITS must be 0 .* or 1' "$gc" -DGC_CARD_BITS=2
+refused GC_BARRIER=fast 'GC_BARRIER must be a name from the list GC_BARRIERS' "$gc" -DGC_BARRIER=fast
+refused 'half a value seam' 'define GC_VALUE_TO_REF.* and GC_VALUE_FROM_REF.* too' "$gc" '-DGC_VALUE_IS_REF(w)=1'
+refused 'half a model seam' 'define GC_MODEL_TRACE.* and GC_MODEL_NAME.* too' "$gc" '-DGC_MODEL_BYTES(o)=16'
+
+# misdeclared NAME MEMBERS TYPE MESSAGE
+misdeclared() {
+    refused "a reference field $1" "$4" "$gc
+typedef struct __attribute__((packed)) T { gc_object header; $2 } T;
+extern const gc_type t;
+const gc_type t = $3;"
+}
+negative_size="negative"
+misdeclared 'that is not aligned' 'char c; char *p;' 'GC_TYPE(T, p)' $negative_size
+misdeclared 'of 4 bytes' 'int p, q;' 'GC_TYPE(T, p)' $negative_size
+misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' $negative_size
+misdeclared 'beyond 512 bytes' 'char fill[504]; void *p;' 'GC_TYPE(T, p)' $negative_size
+misdeclared 'that does not exist' 'void *p;' 'GC_TYPE(T, q)' 'no member'
+
+# Hierarchies in C++. Each claim about an offset is a constant, which the type's initializer must be too.
+hierarchy='struct shape { gc_object header; shape *owner; double area; };
+struct circle { shape base; circle *next; int radius; };
+struct ring { circle base; shape *inner; };
+static constexpr gc_type ring_type = GC_TYPE(ring, base.base.owner, base.next, inner);
+static_assert(ring_type.bytes == sizeof(ring) && ring_type.refs == (2 | 8 | 32), "");
+static_assert(ring_type.field_offsets[0] == 8 && ring_type.field_offsets[2] == 40, "");
+const void *used();
+const void *used() { return &ring_type; }'
+inherited='struct shape : gc_object { shape *owner; double area; };
+struct circle : shape { circle *next; int radius; };
+struct list : gc_array { circle *items[1]; };
+static constexpr gc_type types[] = {GC_TYPE(circle, owner, next), GC_TYPE_ARRAY(list, items)};
+static_assert(types[0].bytes == sizeof(circle) && types[0].refs == (2 | 8), "");
+static_assert(types[1].bytes == 16 && types[1].element_bytes == 8, "");
+const void *used();
+const void *used() { return types; }'
+record='struct record { gc_type gc; const char *name; };
+struct shape { gc_object header; shape *owner; };
+static constexpr record shape_class = {GC_TYPE(shape, owner), "Shape"};
+static_assert(shape_class.gc.refs == 2, "");
+const record *record_of(const void *object);
+const record *record_of(const void *object) {
+    return object ? reinterpret_cast<const record *>(static_cast<const gc_object *>(object)->type) : &shape_class;
+}'
+for compiler in 'g++ -std=c++14' 'g++ -std=c++20' 'clang++ -std=c++14' 'clang++ -std=c++20'; do
+    # shellcheck disable=SC2086
+    {
+        job "a hierarchy of first members: $compiler" '' "$gc
+$hierarchy" $compiler -x c++ "${warnings[@]}" -I. -
+        job "a hierarchy that inherits its header: $compiler" '' "$gc
+$inherited" $compiler -x c++ "${warnings[@]}" -Wno-invalid-offsetof -I. -
+        job "a type within the host's record: $compiler" '' "$gc
+$record" $compiler -x c++ "${warnings[@]}" -I. -
+        for type in 'GC_TYPE(shape, owner)' 'GC_TYPE_LEAF(shape)' 'GC_TYPE_TRACED(shape, trace)' 'GC_TYPE_ARRAY_LEAF(shape, items)'; do
+            job "refused: virtual functions: $type: $compiler" 'negative' "$gc
+struct shape : gc_array { virtual ~shape() {} shape *owner; char items[1]; };
+void trace(void *object, gc_visitor *visitor);
+extern const gc_type t;
+const gc_type t = $type;" $compiler -x c++ -w -fsyntax-only -I. -
+        done
+    }
+done
+
+handles="$gc
+static bool release(intptr_t value) { return value != 0; }
+GC_SAFE_HANDLE_KIND(file, release, gc_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(semaphore, release, gc_invalid_if_zero);
+static void post(semaphore s) { gc_keep_alive(s.safe); }
+void call(gc_thread *gc);"
+compiles 'handles of one kind' "$handles
+void call(gc_thread *gc) { post(semaphore_new(gc, 1, true)); (void)file_new; }" -I.
+mismatch='incompatible type|could not convert|no matching function|no known conversion|invalid initializer|no viable conversion|conversion from'
+refused 'a handle of another kind as an argument' "$mismatch" "$handles
+void call(gc_thread *gc) { post(file_new(gc, 1, true)); }"
+refused 'a handle of another kind in a variable' "$mismatch" "$handles
+void call(gc_thread *gc) { semaphore s = file_new(gc, 1, true); post(s); }"
+refused 'a raw value as a handle' "$mismatch" "$handles
+void call(gc_thread *gc) { (void)gc; post(1); }"
+
+echo "1..$(wc -l < "$dir/jobs")"
+# shellcheck disable=SC2016
+tr '\n' '\0' < "$dir/jobs" | xargs -0 -n1 -P"${JOBS:-2}" bash -c 'run_job "$0"' | tee "$dir/results"
+! grep -q '^not ok' "$dir/results"

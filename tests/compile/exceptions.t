@@ -1,0 +1,39 @@
+#!/bin/sh
+# C++ exceptions leave the roots right: compiled by g++ and clang++, through C functions with and without -fexceptions.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+
+# build C-COMPILER C++-COMPILER FLAGS...: the C compiler with its own options
+build() {
+    c=$1 cxx=$2
+    shift 2
+    # shellcheck disable=SC2086 # a command and its options
+    $c -std=c11 -Wall -Wextra -Werror -pthread -g -I. "$@" -c tests/compile/exceptions_c.c -o "$dir/c.o" &&
+        $cxx -std=c++14 -Wall -Wextra -Werror -pthread -g -I. "$@" tests/compile/exceptions.cc "$dir/c.o" -o "$dir/exceptions"
+}
+
+# leaves NAME FLAGS...
+leaves() {
+    name=$1
+    shift
+    build "$@" && "$dir/exceptions" > "$dir/log" 2>&1
+    ok $? "exceptions leave the frames: $name"
+    grep -q '^1\.\.' "$dir/log" || tail -3 "$dir/log" >&2
+    grep '^not ok' "$dir/log" >&2
+}
+
+for optimization in -O0 -O2; do
+    for compilers in 'gcc g++' 'clang clang++'; do
+        # shellcheck disable=SC2086 # two words
+        set -- $compilers
+        leaves "$2 $optimization" "$1" "$2" $optimization -DGC_DEBUG=2
+        leaves "$2 $optimization, C with -fexceptions" "$1 -fexceptions" "$2" $optimization
+    done
+done
+leaves 'g++ with AddressSanitizer' gcc g++ -O1 -DGC_DEBUG=2 -fsanitize=address,undefined
+
+build gcc g++ -O1 -DGC_DEBUG=1 && report=$("$dir/exceptions" forget 2>&1)
+is $? 134 "frames that C functions did not leave, and that are not restored, end the program with GC_DEBUG"
+matches "$report" 'frame of GC_ROOTS.* was left without its end.* exception' "the report says so"
+matches "$report" 'gc_frames_restore' "and the remedy"
+finish

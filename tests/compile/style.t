@@ -1,0 +1,48 @@
+#!/bin/sh
+# The measurable part of the house style, over src/.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+parts=$(find src -name '*.h' | sort)
+
+# all_match NAME FINDINGS: one line for each place that breaks the rule
+none() { is "$2" '' "$1"; }
+
+# shellcheck disable=SC2086 # lists of files
+{
+    none "no file is longer than 700 lines" "$(wc -l $parts | awk '$1 > 700 && $2 != "total"')"
+    none "no line is longer than 130 characters" "$(awk 'length > 130 { print FILENAME ":" FNR }' $parts)"
+    # Doubled asterisks, dashes and the like make art of a comment.
+    none "no section art" "$(grep -nE '(/\*|//) *[-=*#_]{4}' $parts)"
+    none "no // comments, no tabs, no trailing blanks" "$(grep -nP '^\s*//|\t|[^\\]\s+$' $parts | grep -v '"http')"
+
+    # A function starts at a line that ends in "{" and has a parameter list, and ends at the next "}" in column 0.
+    none "no function is longer than 70 lines" "$(awk '
+        /^[A-Za-z_].*\).*\{$/ { start = FNR }
+        /^}/ { if (start && FNR - start + 1 > 70) print FILENAME ":" start ": " FNR - start + 1 " lines"; start = 0 }
+        FNR == 1 { start = 0 }' $parts)"
+
+    # The geometry checks of the public configuration are counted like everything else.
+    density=$(cat $parts | awk '/^[ \t]*#[ \t]*(if|elif|ifdef|ifndef)/ { n++ } END { printf "%.2f", 100 * n / NR }')
+    test "$(echo "$density" | tr -d .)" -lt 150
+    ok $? "#if density: $density % of lines, under 1.5 %"
+
+    os='__linux__|__APPLE__|_WIN32|__unix__|__FreeBSD__|__aarch64__|__x86_64__'
+    none "only src/platform asks for the system or the processor" \
+        "$(grep -nE "^ *# *(if|elif).*($os)" $parts | grep -v -e '^src/platform/' -e '^src/barrier/geometry.h:')"
+    none "only src/platform includes the system's headers" \
+        "$(grep -nE '^ *# *include <(sys/|unistd|pthread|sched|signal|windows|mach|errno|time|fcntl)' $parts | grep -v '^src/platform/')"
+    none "every part has #pragma once" "$(grep -L '^#pragma once' $parts)"
+    none "every part opens with a comment" "$(for part in $parts; do head -c 3 "$part" | grep -q '^/\*' || echo "$part"; done)"
+    none "no comment points at history" "$(grep -niE 'issue ?#?[0-9]|TODO|FIXME|XXX|no longer|used to be|previously' $parts)"
+
+    # The layers of src/: a part includes only from its own layer and those below.
+    none "includes point down: api, platform, heap, collect, then runtime, diag and handles" "$(awk '
+        function layer(path) {
+            return path ~ /api/ ? 1 : path ~ /platform/ ? 2 : path ~ /heap/ ? 3 : path ~ /collect/ ? 4 : path ~ /runtime|diag|handles/ ? 5 : 0
+        }
+        /^#include "/ && FILENAME ~ /src\/.*\// {
+            split(FILENAME, from, "/")
+            to = $2 ~ /\// ? $2 : from[2]
+            if (layer(to) > layer(from[2])) print FILENAME ":" FNR ": " $2
+        }' $parts)"
+}
+finish

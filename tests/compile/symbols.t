@@ -1,0 +1,66 @@
+#!/bin/bash
+# What a user's program sees of gc.h: only gc_ and GC_ names are defined, nothing but libc is needed, and units in C and C++ link into one program.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+printf '#define GC_IMPLEMENTATION\n#include "gc.h"\n' > "$dir/gc.c"
+printf '#include "tests/compile/user.h"\nint main(void) { return call_user() == 0 || !gc_result_text(GC_OK); }\n' > "$dir/user.c"
+cp "$dir/gc.c" "$dir/gc.cc" && cp "$dir/user.c" "$dir/user.cc"
+cp "$dir/user.c" "$dir/other.c" && sed -i 's/main/other_main/' "$dir/other.c"
+
+for configuration in '-O2' '-O0 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1' '-O2 -DGC_BARRIER_PORTABLE -DGC_CARD_BITS=1'; do
+    for compiler in gcc clang; do
+        # shellcheck disable=SC2086 # options
+        $compiler -std=c11 -I. $configuration -c "$dir/gc.c" -o "$dir/gc.o"
+        ok $? "$compiler $configuration compiles"
+        is "$(nm -g --defined-only "$dir/gc.o" | awk '$3 !~ /^(gc|GC)_/ { print $3 }')" '' "$compiler $configuration: only gc_ names are defined"
+        # Statics share the namespace of the file that has the implementation. The part after a dot is the compiler's.
+        is "$(nm "$dir/gc.o" | awk '$2 ~ /^[tdbr]$/ && $3 !~ /^(gc_|GC_|[.])|[.]/ { print $3 }')" '' "$compiler $configuration: statics too"
+        # A shared library leaves open only what libc has, which since glibc 2.34 holds pthreads too.
+        # shellcheck disable=SC2086
+        $compiler -std=c11 -fPIC -I. $configuration -shared -nostdlib -Wl,--no-undefined "$dir/gc.c" -lc -lgcc -o "$dir/gc.so" 2> "$dir/log"
+        ok $? "$compiler $configuration: needs libc alone"
+        cat "$dir/log" >&2
+    done
+done
+
+macros() { gcc -std=c11 -D_GNU_SOURCE -I. -dM -E "$@" - | awk '{ sub(/[(].*/, "", $2); print $2 }' | sort; }
+grep -h '^# *include <' ./*.h | macros > "$dir/system"
+echo '#include "gc.h"' | macros -DGC_IMPLEMENTATION > "$dir/all"
+is "$(comm -13 "$dir/system" "$dir/all" | grep -v '^GC_')" '' "only GC_ macros are defined"
+
+# links NAME COMPILER-OF-IMPLEMENTATION COMPILER-OF-USER LINKER
+links() {
+    implementation=gc.c user=user.c
+    case $2 in *++*) implementation=gc.cc ;; esac
+    case $3 in *++*) user=user.cc ;; esac
+    $2 -O1 -I. -c "$dir/$implementation" -o "$dir/a.o" && $3 -O1 -I. -c "$dir/$user" -o "$dir/b.o" &&
+        gcc -std=c11 -O1 -I. -c "$dir/other.c" -o "$dir/c.o" &&
+        $4 -pthread "$dir/a.o" "$dir/b.o" "$dir/c.o" -o "$dir/program" && "$dir/program"
+    ok $? "links and starts: $1"
+}
+links 'C with C' 'gcc -std=c11' 'gcc -std=c11' gcc
+links 'clang with gcc' 'clang -std=c11' 'gcc -std=c11' gcc
+links 'C with C++' 'gcc -std=c11' 'g++ -std=c++17' g++
+links 'C++ with C' 'g++ -std=c++14' 'gcc -std=c11' g++
+links 'C++ with C++' 'clang++ -std=c++17' 'g++ -std=c++17' g++
+
+# differs NAME FLAGS SYMBOL: a user with other flags does not link, and the linker names the symbol
+differs() {
+    for compiler in 'gcc -std=c11' 'g++ -std=c++14' 'clang -std=c11 -O2'; do
+        file=user.c
+        case $compiler in *++*) file=user.cc ;; esac
+        # shellcheck disable=SC2086 # options
+        $compiler -I. $2 -c "$dir/$file" -o "$dir/b.o" && report=$(g++ -pthread "$dir/a.o" "$dir/b.o" -o "$dir/program" 2>&1)
+        test $? -ne 0
+        ok $? "does not link: $1, $compiler"
+        matches "$report" "undefined reference to .*gc_configuration_.*$3" "and the linker says why"
+    done
+}
+gcc -std=c11 -O1 -I. -c "$dir/gc.c" -o "$dir/a.o"
+differs 'another region shift' -DGC_REGION_SHIFT=18 region_shift_18
+differs 'other cards' '-DGC_CARD_SHIFT=10 -DGC_CARD_BITS=1' card_shift_10_bits_1
+differs 'no bundles' -DGC_BUNDLE_SHIFT=0 bundle_0
+differs 'another barrier' -DGC_BARRIER=at_run_time barrier_at_run_time
+differs 'a shadow heap' -DGC_SHADOW_HEAP=1 shadow_1
+
+finish

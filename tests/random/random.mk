@@ -1,0 +1,64 @@
+# The random test, once per configuration: build/tests/random-VARIANT, with -O2 unless it says otherwise.
+random_parts := $(wildcard tests/random/random*.[ch])
+random_programs :=
+
+# $(1): variant, $(2): flags
+define random_variant
+build/tests/random-$(1): $(random_parts) $(if $(filter -I.,$(2)),$(shipped),$(parts))
+	@mkdir -p $$(@D)
+	$(CC) -std=c11 $(WARNINGS) -pthread -O2 -g1 $(2) tests/random/random.c -o $$@
+random_programs += build/tests/random-$(1)
+endef
+
+$(eval $(call random_variant,shift16,-Isrc -DGC_REGION_SHIFT=16))
+$(eval $(call random_variant,shift18,-Isrc -DGC_REGION_SHIFT=18))
+$(eval $(call random_variant,shift22,-Isrc -DGC_REGION_SHIFT=22))
+$(eval $(call random_variant,bit-cards,-Isrc -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7))
+$(eval $(call random_variant,no-bundles,-Isrc -DGC_REGION_SHIFT=18 -DGC_BUNDLE_SHIFT=0))
+$(eval $(call random_variant,portable,-Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER_PORTABLE))
+$(eval $(call random_variant,tagged,-Isrc -DGC_REGION_SHIFT=16 -DRANDOM_TAGGED))
+$(eval $(call random_variant,nanbox,-Isrc -DGC_REGION_SHIFT=18 -DRANDOM_NANBOX))
+$(eval $(call random_variant,shadow,-Isrc -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3 '-DGC_ARENA_BYTES=((size_t)1<<36)'))
+$(eval $(call random_variant,sanitize,-Isrc -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
+$(eval $(call random_variant,shipped,-I.))
+
+# One per barrier, inlined in gc_store; and one that calls it, and changes it as it goes.
+barriers := rank_sum_branch_free card_unconditional card_conditional pre_grow post_grow svr byte_region bit_region \
+    write_watch_pre_grow write_watch_post_grow write_watch_svr write_watch_byte_region write_watch_bit_region object_logging
+$(foreach barrier,$(barriers),$(eval $(call random_variant,$(barrier),-O1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=$(barrier))))
+$(eval $(call random_variant,none,-O1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=none))
+$(eval $(call random_variant,at_run_time,-Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time))
+$(eval $(call random_variant,at_run_time-tagged,-O1 -Isrc -DGC_REGION_SHIFT=16 -DGC_BARRIER=at_run_time -DRANDOM_TAGGED -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
+
+.PHONY: random-programs
+random-programs: $(random_programs)
+test-programs: random-programs
+
+# Several threads on one heap.
+# $(1): variant, $(2): compiler, $(3): flags
+define threads_variant
+build/tests/threads-$(1): tests/random/threads.c tests/fixture.h tests/tap.h $(parts)
+	@mkdir -p $$(@D)
+	$(2) -std=c11 $(WARNINGS) -pthread -O2 -g1 -Isrc -DGC_REGION_SHIFT=18 $(3) tests/random/threads.c -o $$@
+random_programs += build/tests/threads-$(1)
+endef
+$(eval $(call threads_variant,plain,$(CC),))
+$(eval $(call threads_variant,debug,$(CC),-O1 -DGC_DEBUG=3))
+$(eval $(call threads_variant,logging,$(CC),-DGC_BARRIER=object_logging))
+$(eval $(call threads_variant,asan,gcc,-DGC_DEBUG=2 $(sanitize)))
+$(eval $(call threads_variant,tsan,clang,-fsanitize=thread -DGC_BARRIER_PORTABLE '-DGC_ARENA_BYTES=((size_t)1<<34)'))
+
+# Handles and finalizers.
+# $(1): variant, $(2): compiler, $(3): flags
+define handles_variant
+build/tests/handles-$(1): tests/random/handles.c tests/fixture.h tests/tap.h $(parts)
+	@mkdir -p $$(@D)
+	$(2) -std=c11 $(WARNINGS) -pthread -g1 -Isrc $(3) tests/random/handles.c -o $$@
+random_programs += build/tests/handles-$(1)
+endef
+$(eval $(call handles_variant,shift16,$(CC),-O2 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
+$(eval $(call handles_variant,shift18,$(CC),-O2 -DGC_REGION_SHIFT=18))
+$(eval $(call handles_variant,shift22,$(CC),-O2))
+$(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3))
+$(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
+random-programs test-programs: $(filter build/tests/threads-% build/tests/handles-%,$(random_programs))

@@ -1,0 +1,34 @@
+#!/bin/sh
+# The randomized test for hours: soak.sh [OPERATIONS], 1000000000 by default, with region shifts 16, 18 and 22 and the
+# other configurations in turn, a new seed each time; progress is printed. SOAK_SEED is the first seed (the time).
+# Before that several threads on one heap, each collection verified, for THREADS_SECONDS (600) over all modes.
+cd "$(dirname "$0")/../.." || exit
+total=${1:-1000000000} seed=${SOAK_SEED:-$(date +%s)} done=0 round=400000
+make -s random-programs || exit
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+seconds=$((${THREADS_SECONDS:-600} / 5))
+for mode in moving non_moving conservative stress limit; do
+    seed=$((seed + 1))
+    if ! timeout $((seconds * 10 + 60)) build/tests/threads-plain --mode="$mode" --seconds=$seconds --seed=$seed > "$log" 2>&1; then
+        echo "not ok 1 - threads-plain --mode=$mode, seed $seed" && sed 's/^/# /' "$log"
+        exit 1
+    fi
+    sed -n "s/^ok 1 -/# $seconds s of threads,/p" "$log"
+done
+start=$(date +%s)
+while [ "$done" -lt "$total" ]; do
+    for variant in shift16 shift18 shift22 shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox shadow sanitize at_run_time at_run_time-tagged; do
+        [ "$done" -lt "$total" ] || break
+        seed=$((seed + 1))
+        if ! build/tests/random-$variant --ops=$round --seed=$seed > "$log" 2>&1; then
+            echo "not ok 1 - random-$variant, seed $seed, after $done operations" && sed 's/^/# /' "$log"
+            exit 1
+        fi
+        done=$((done + $(sed -n 's/^ok .*: \([0-9]*\) operations.*/\1/p' "$log" | awk '{ sum += $1 } END { print sum + 0 }')))
+        elapsed=$(($(date +%s) - start))
+        echo "# $done of $total operations in $elapsed s (random-$variant, seed $seed)"
+    done
+done
+echo "ok 1 - $done operations"
+echo 1..1

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Eight threads on one heap: for a minute in all, in every mode; with ThreadSanitizer and AddressSanitizer. Then threads that
+# have a heap each.
+# THREADS_SECONDS: for each mode of the plain program (6).
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+make -s random-programs
+ok $? "the programs compile"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# threads VARIANT MODE SECONDS SEED
+threads() {
+    timeout $(($3 * 10 + 60)) build/tests/threads-"$1" --mode="$2" --seconds="$3" --seed="$4" > "$log" 2>&1
+    ok $? "$1, $2: $(sed -n 's/^ok 1 - [a-z_]*: //p' "$log")"
+    grep -q '^ok 1' "$log" || sed 's/^/# /' "$log" | head -60 >&2
+}
+seconds=${THREADS_SECONDS:-6}
+for mode in moving non_moving conservative stress limit; do threads plain $mode "$seconds" 1; done
+threads debug moving $((seconds / 2)) 2
+threads logging moving $((seconds / 2)) 3
+threads asan moving $((seconds / 2)) 4
+for mode in moving conservative stress limit; do threads tsan $mode "$seconds" 5; done
+
+tsan=$(mktemp)
+trap 'rm -f "$log" "$tsan"' EXIT
+clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER_PORTABLE '-DGC_ARENA_BYTES=((size_t)1<<34)' \
+    -pthread tests/unit/gc.c tests/unit/test_heaps.c -o "$tsan" && timeout 120 "$tsan" > "$log" 2>&1
+ok $? "heaps of several threads under ThreadSanitizer"
+grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
+finish

@@ -1,0 +1,105 @@
+/* Memory that objects hold outside the heap: counted, released at death, and a reason to collect. */
+#include "../fixture.h"
+
+#define MIB ((ptrdiff_t)1 << 20)
+
+static void counted(void) {
+    node *a = new_node(1), *b = NULL;
+    GC_ROOTS(gc, a, b);
+    b = new_node(2);
+    is(gc_add_external_bytes(gc, a, 10 * MIB), GC_OK, "gc_add_external_bytes");
+    is(gc_add_external_bytes(gc, b, 5 * MIB), GC_OK, "of another object");
+    is(stats().external_bytes, 15 * MIB, "the sum");
+    is(gc_add_external_bytes(gc, a, -4 * MIB), GC_OK, "less");
+    is(stats().external_bytes, 11 * MIB, "the sum is less");
+    for (int i = 0; i < 4; i++) {
+        gc_collect(heap, i % 3, i == 3 ? GC_COLLECT_COMPACTING : 0);
+        is(stats().external_bytes, 11 * MIB, "the living keep theirs, %d", i);
+    }
+    is(gc_add_external_bytes(gc, a, MIB), GC_OK, "after it has moved");
+    is(stats().external_bytes, 12 * MIB, "the sum after moving");
+    a = NULL;
+    full(), full();
+    is(stats().external_bytes, 5 * MIB, "the dead have theirs taken off");
+    is(gc_add_external_bytes(gc, b, -5 * MIB), GC_OK, "down to nothing");
+    is(stats().external_bytes, 0, "is nothing");
+    b = NULL;
+    full();
+    is(stats().external_bytes, 0, "and stays so at death");
+}
+
+static void budget(void) {
+    gc_stats before = stats();
+    node *n = NULL;
+    GC_ROOTS(gc, n);
+    size_t peak = 0;
+    int failures = 0;
+    for (int i = 0; i < 20000; i++) {
+        n = new_node((uint64_t)i);
+        failures += gc_add_external_bytes(gc, n, MIB / 4) != GC_OK;
+        if (stats().external_bytes > peak) peak = stats().external_bytes;
+    }
+    is(failures, 0, "little objects with much outside");
+    ok(stats().collections[0] + stats().collections[1] + stats().collections[2] > before.collections[0] + 5, "make the heap collect");
+    ok(peak < ((size_t)2 << 30), "so that the dead ones go: %zu MiB at the peak of 5000", peak >> 20);
+}
+
+static void limit(void) {
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    is(gc_add_external_bytes(gc, n, 200 * MIB), GC_ERROR_HEAP_FULL, "more than heap_bytes_max");
+    ok(gc_last_message()[0], "a message: %s", gc_last_message());
+    is(stats().external_bytes, 0, "nothing was added");
+    is(gc_add_external_bytes(gc, n, 80 * MIB), GC_OK, "what fits");
+    is(gc_add_external_bytes(gc, n, 80 * MIB), GC_ERROR_HEAP_FULL, "no more");
+    is(stats().external_bytes, 80 * MIB, "the first stays");
+    n = new_node(2);
+    is(gc_add_external_bytes(gc, n, 80 * MIB), GC_OK, "the first one dead, there is room");
+    is(stats().external_bytes, 80 * MIB, "for the second");
+    is(n->value, 2, "which is whole");
+}
+
+/* External bytes fill regions to the byte, and are taken off to the byte. */
+static void edges(void) {
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    size_t step = GC_REGION_BYTES / 4, added = 0;
+    while (gc_add_external_bytes(gc, n, (ptrdiff_t)step) == GC_OK) added += step;
+    size_t most = 64 * GC_REGION_BYTES;
+    ok(added >= most / 2 && added % GC_REGION_BYTES == 0, "%zu of %zu bytes fit, whole regions", added, most);
+    is(gc_add_external_bytes(gc, n, -(ptrdiff_t)step), GC_OK, "a quarter of a region less");
+    is(gc_add_external_bytes(gc, n, (ptrdiff_t)step), GC_OK, "fits again");
+    is(gc_add_external_bytes(gc, n, PTRDIFF_MIN), GC_ERROR_MISUSE, "less than nothing is refused");
+    has(gc_last_message(), "9223372036854775808", "with the number");
+    is(stats().external_bytes, added, "and takes nothing off");
+}
+
+static void many(void) {
+    enum { COUNT = 20000 };
+    vector *keep = new_vector(COUNT);
+    GC_ROOTS(gc, keep);
+    size_t expected = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        node *n = new_node(i);
+        gc_store(gc, &keep->items[i], n);
+        gc_add_external_bytes(gc, keep->items[i], (ptrdiff_t)(i % 10));
+    }
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = (size_t)round; i < COUNT; i += 5) gc_store(gc, &keep->items[i], NULL);
+        full(), compact();
+        expected = 0;
+        for (size_t i = 0; i < COUNT; i++) expected += keep->items[i] ? i % 10 : 0;
+        is(stats().external_bytes, expected, "many, of which some die, round %d", round);
+    }
+}
+
+int main(void) {
+    run(counted, (gc_options){0});
+    run(counted, (gc_options){.non_moving = true});
+    begin(NULL), budget(), end();
+    begin(&(gc_options){.non_generational = true}), budget(), end();
+    run(limit, (gc_options){.heap_bytes_max = 128 * (size_t)MIB});
+    run(edges, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
+    run(many, (gc_options){0});
+    return done();
+}

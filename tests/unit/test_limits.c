@@ -1,0 +1,307 @@
+/* Limits at their edge: each fails with a message, and leaves the heap as it was. */
+#include "../fixture.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#endif
+#ifndef HAS_ASAN
+#define HAS_ASAN 0
+#endif
+
+static int hook_calls;
+static size_t hook_bytes;
+static char hook_message[1000];
+static node **hook_drops;
+
+static bool out_of_memory(void *host, size_t bytes, const char *message) {
+    (void)host;
+    hook_calls++, hook_bytes = bytes;
+    snprintf(hook_message, sizeof hook_message, "%s", message);
+    if (!hook_drops || !*hook_drops) return false;
+    *hook_drops = NULL;
+    return true;
+}
+
+static size_t fill(node **list) {
+    size_t count = 0;
+    for (node *n; (n = new_node(count)) != NULL; *list = n, count++) gc_store(gc, &n->left, *list);
+    return count;
+}
+
+static size_t length(const node *list, size_t count) {
+    size_t right = 0;
+    for (; list; list = list->left) right += list->value == --count;
+    return right;
+}
+
+static size_t heap_max;
+
+static void exhausted(void) {
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    hook_calls = 0, hook_drops = NULL;
+    size_t first = 0;
+    for (int round = 0; round < 3; round++) {
+        int calls = hook_calls;
+        size_t count = fill(&list);
+        if (round == 0) first = count;
+        is(hook_calls, calls + 1, "the hook is called, round %d", round);
+        ok(hook_bytes >= sizeof(node), "with the size");
+        ok(strstr(hook_message, "heap_bytes_max") != NULL, "and a message that names the limit: %s", hook_message);
+        ok(!strstr(hook_message, "finalizer"), "and says nothing of finalizers where there are none");
+        is(gc_last_result(), GC_ERROR_HEAP_FULL, "GC_ERROR_HEAP_FULL");
+        ok(strcmp(gc_last_message(), hook_message) == 0, "gc_last_message is the same");
+        ok(count * sizeof(node) > heap_max / 4, "at least a quarter of the limit was of use: %zu of %zu KiB", count * sizeof(node) >> 10, heap_max >> 10);
+        ok(count >= first - first / 4, "as much as at first: %zu, %zu", count, first);
+        ok(stats().committed_bytes_peak <= heap_max, "the limit holds");
+        is(length(list, count), count, "nothing was lost");
+        compact();
+        is(length(list, count), count, "a full heap can be compacted");
+        gc_collect(heap, 0, 0);
+        gc_verify(heap);
+        if (round % 2) full();
+        list = NULL;
+        ok(new_node(1) != NULL, "usable after data is dropped");
+    }
+    /* Dropping half, again and again, at the limit. */
+    size_t count = fill(&list);
+    for (int round = 0; round < 5; round++) {
+        for (node *n = list; n && n->left; n = n->left) gc_store(gc, &n->left, n->left->left);
+        size_t left = 0, kept = 0;
+        for (node *n = list; n; n = n->left) left++;
+        node *more = NULL;
+        GC_ROOTS(gc, more);
+        count = fill(&more);
+        for (node *n = list; n; n = n->left) kept++;
+        is(kept, left, "half dropped, round %d: the rest", round);
+        is(length(more, count), count, "and what took its place");
+        ok(count > left / 4, "the space of what was dropped is used: %zu for %zu", count, left);
+    }
+}
+
+static void retried(void) {
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    hook_drops = &list, hook_calls = 0;
+    for (uint64_t i = 0; i < 20000000 && hook_calls < 3; i++) {
+        node *n = new_node(i);
+        if (!n) break;
+        gc_store(gc, &n->left, list);
+        list = n;
+    }
+    is(hook_calls, 3, "a hook that drops references has the allocation tried again");
+    hook_drops = NULL;
+}
+
+/* Ballast, as docs/porting.md shows it. */
+static bytes *ballast; /* a global root; so large that it owns whole regions, which are free once it is dropped */
+static bool is_exhausted;
+
+static bool drop_ballast(void *host, size_t needed, const char *message) {
+    (void)host, (void)needed, (void)message;
+    is_exhausted = true;
+    if (!ballast) return false;
+    ballast = NULL;
+    return true;
+}
+
+static bool have_ballast(void) {
+    if (!ballast) ballast = new_bytes(2 * GC_REGION_BYTES - sizeof(bytes));
+    return ballast != NULL;
+}
+
+/* The host: goes on for as long as allocations succeed, and raises its exception when it finds the flag set. Returns how
+   many nodes it had made then; the one in whose allocation the limit was met is among them. */
+static size_t until_exhausted(node **list) {
+    size_t count = 0;
+    for (node *n; !is_exhausted && (n = new_node(count)) != NULL; *list = n, count++) gc_store(gc, &n->left, *list);
+    return count;
+}
+
+static void with_ballast(void) {
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    is(gc_add_roots(heap, &ballast, 1, 0), GC_OK, "ballast is a global root");
+    for (int round = 0; round < 2; round++) {
+        ok(have_ballast(), "there is ballast, round %d", round);
+        is_exhausted = false;
+        size_t count = until_exhausted(&list);
+        ok(is_exhausted && !ballast, "the limit is met");
+        is(length(list, count), count, "the allocation that met it succeeds, and nothing was lost");
+        if (round % 2 == 0) {
+            node *more = NULL;
+            GC_ROOTS(gc, more);
+            size_t handler = fill(&more);
+            ok(handler * sizeof(node) >= GC_REGION_BYTES, "so do those of the handler, %zu KiB of them", handler * sizeof(node) >> 10);
+            is(gc_last_result(), GC_ERROR_HEAP_FULL, "but the next time that the limit is met they fail");
+            ok(!have_ballast(), "and there is no room for new ballast yet");
+            is(length(list, count) + length(more, handler), count + handler, "with nothing lost");
+        }
+        list = NULL;
+    }
+    ok(have_ballast(), "and it is there again");
+    ballast = NULL;
+    gc_remove_roots(heap, &ballast);
+}
+
+static void large_objects(void) {
+    bytes *big = NULL;
+    GC_ROOTS(gc, big);
+    hook_calls = 0, hook_drops = NULL;
+    big = new_bytes(heap_max / 2);
+    ok(big != NULL, "an object of half the heap");
+    ok(!new_bytes(heap_max / 2 + heap_max / 4), "no second one of three quarters");
+    is(gc_last_result(), GC_ERROR_HEAP_FULL, "GC_ERROR_HEAP_FULL");
+    is(hook_calls, 1, "the hook was called");
+    big->items[heap_max / 2 - 1] = 1;
+    big = NULL;
+    big = new_bytes(heap_max / 2 + heap_max / 4);
+    ok(big != NULL, "there is, when the first is dead");
+    big = NULL;
+    ok(!new_bytes(heap_max + 1), "nothing larger than the heap");
+    is(gc_last_result(), GC_ERROR_TOO_LARGE, "GC_ERROR_TOO_LARGE");
+    is(hook_calls, 1, "which no hook could change");
+    for (int i = 0; i < 200; i++) {
+        big = NULL;
+        big = new_bytes(heap_max / 3);
+        if (!big) break;
+        big->items[i] = 1;
+    }
+    ok(big != NULL, "again and again");
+}
+
+static void refused_options(void) {
+    const struct {
+        gc_options options;
+        const char *word, *what;
+    } wrong[] = {{{.heap_bytes_max = 1}, "heap_bytes_max", "a heap of one byte"},
+                 {{.heap_bytes_max = 8 * GC_REGION_BYTES - 1}, "heap_bytes_max", "a heap under 8 regions"},
+                 {{.stress = (gc_stress)99}, "stress", "an unknown kind of stress"},
+                 {{.verify = 64}, "verify", "an unknown bit of verify"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        gc_heap *none = gc_heap_create(&wrong[i].options);
+        ok(!none, "refused: %s", wrong[i].what);
+        is(gc_last_result(), GC_ERROR_OPTION, "GC_ERROR_OPTION");
+        ok(!gc_thread_attach(NULL) && gc_last_result() == GC_ERROR_OPTION, "attaching to it fails for the same reason");
+        ok(strstr(gc_last_message(), wrong[i].word) != NULL, "a message that names it: %s", gc_last_message());
+        if (none) gc_heap_destroy(none);
+    }
+    const gc_options right[] = {{.heap_bytes_max = SIZE_MAX},
+                                {.nursery_bytes = 1},
+                                {.nursery_bytes = SIZE_MAX},
+                                {.heap_bytes_max = 8 * GC_REGION_BYTES, .nursery_bytes = (size_t)1 << 40},
+                                {.growth_percent = 1},
+                                {.growth_percent = ~0u},
+                                {.pause_goal_us = 1},
+                                {.pause_goal_us = ~0u}};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        heap = gc_heap_create(&right[i]);
+        gc = heap ? gc_thread_attach(heap) : NULL;
+        if (!ok(gc != NULL, "extreme option %zu: %s", i, gc ? "accepted" : gc_last_message())) continue;
+        {
+            vector *keep = new_vector(1000);
+            GC_ROOTS(gc, keep);
+            size_t wrong_values = 0;
+            for (size_t k = 0; k < 300000; k++) {
+                node *n = new_node(k % 1000);
+                if (n && keep) gc_store(gc, &keep->items[k % 1000], n);
+                else wrong_values++;
+            }
+            for (size_t k = 0; k < 1000; k++) wrong_values += ((node *)keep->items[k])->value != k;
+            is(wrong_values, 0, "extreme option %zu: works", i);
+        }
+        end();
+    }
+}
+
+/* Children under resource limits: heap_create works with less, or says what to raise. */
+static void in_little_space(void *limit) {
+    struct rlimit space = {*(rlim_t *)limit, *(rlim_t *)limit};
+    setrlimit(RLIMIT_AS, &space);
+    gc_heap *small = gc_heap_create(NULL);
+    if (!small) {
+        printf("result %d: %s\n", gc_last_result(), gc_last_message());
+        fflush(stdout);
+        _exit(3);
+    }
+    gc = gc_thread_attach(heap = small);
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    for (uint64_t i = 0; i < 100000; i++) {
+        node *n = new_node(i);
+        if (!n) _exit(4);
+        gc_store(gc, &n->left, list);
+        list = n;
+    }
+    full();
+    _exit(length(list, 100000) == 100000 ? 0 : 5);
+}
+
+static void in_little_memory(void *limit) {
+    struct rlimit data = {*(rlim_t *)limit, *(rlim_t *)limit};
+    begin(NULL);
+    setrlimit(RLIMIT_DATA, &data);
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    size_t count = fill(&list);
+    printf("%zu nodes, result %d: %s\n", count, gc_last_result(), gc_last_message());
+    fflush(stdout);
+    if (length(list, count) != count) _exit(5);
+    full(), compact();
+    if (length(list, count) != count) _exit(6);
+    list = NULL;
+    full();
+    if (count && !new_node(1)) _exit(7); /* the tables alone may exceed the limit: then there was never any room */
+    _exit(gc_last_result() == GC_ERROR_MEMORY ? 0 : 8);
+}
+
+static void resources(void) {
+    static char output[4000];
+    if (HAS_ASAN) {
+        ok(true, "limits of address space # skip AddressSanitizer needs terabytes of it");
+        return;
+    }
+    rlim_t limits[] = {(rlim_t)200 << 20, (rlim_t)1 << 30, (rlim_t)8 << 30, (rlim_t)64 << 30, (rlim_t)2 << 40};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        int status = tap_child(in_little_space, &limits[i], output, sizeof output);
+        diag("ulimit -v %llu: status %d %s", (unsigned long long)limits[i] >> 10, status, output);
+        ok(status == 0 || (status == 3 && strstr(output, "ulimit -v")), "with %llu MiB of address space: %s",
+           (unsigned long long)limits[i] >> 20, status == 0 ? "works" : "says what to raise");
+        if (limits[i] >= (rlim_t)8 << 30) is(status, 0, "which is enough");
+    }
+    rlim_t data = (rlim_t)200 << 20;
+    int status = tap_child(in_little_memory, &data, output, sizeof output);
+    is(status, 0, "a system out of memory is an expected failure");
+    diag("%s", output);
+    ok(status == 0 && (strstr(output, "ulimit") || strstr(output, "memory")), "with a message");
+}
+
+int main(void) {
+    resources(); /* first: its children must find the arena not reserved yet */
+    static const size_t regions[] = {8, 9, 16};
+    for (size_t i = 0; i < 3; i++) {
+        heap_max = regions[i] * GC_REGION_BYTES;
+        gc_options options = {.heap_bytes_max = heap_max, .out_of_memory = out_of_memory};
+        diag("heap_bytes_max: %zu regions", regions[i]);
+        if (regions[i] < 16) {
+            begin(&options), exhausted(), end();
+            options.non_moving = true;
+            begin(&options), exhausted(), end();
+            continue;
+        }
+        options.verify = GC_VERIFY_AFTER;
+        begin(&options), retried(), end();
+        begin(&options), large_objects(), end();
+    }
+    for (int fixed = 0; fixed < 2; fixed++) {
+        begin(&(gc_options){.heap_bytes_max = 10 * GC_REGION_BYTES, .out_of_memory = drop_ballast, .non_moving = fixed});
+        with_ballast();
+        end();
+    }
+    refused_options();
+    return done();
+}

@@ -1,0 +1,165 @@
+/* A host with headers of its own: no gc_type, a size and a kind in one word, as many interpreters have. */
+#define _GNU_SOURCE
+#include "../tap.h"
+
+typedef struct thing {
+    uint64_t header; /* size in bytes << 8 | kind << 1 */
+    struct thing *fields[];
+} thing;
+
+enum { RECORD, TEXT, PAIR }; /* all fields are references; none is; the last is */
+
+static inline size_t thing_bytes(const void *object) { return (size_t)(((const thing *)object)->header >> 8); }
+static inline int thing_kind(const void *object) { return (int)(((const thing *)object)->header >> 1 & 0x7F); }
+
+#define GC_MODEL_BYTES(object) thing_bytes(object)
+#define GC_MODEL_TRACE(object, visitor) thing_trace((thing *)(object), visitor)
+#define GC_MODEL_NAME(object) (thing_kind(object) == RECORD ? "record" : thing_kind(object) == TEXT ? "text" : "pair")
+struct gc_visitor;
+static inline void thing_trace(thing *object, struct gc_visitor *visitor);
+
+#define GC_IMPLEMENTATION
+#include "gc.h"
+
+static inline void thing_trace(thing *object, gc_visitor *visitor) {
+    size_t count = thing_bytes(object) / 8 - 1;
+    if (thing_kind(object) == RECORD && count) gc_visit(visitor, object->fields, count, 0);
+    if (thing_kind(object) == PAIR) gc_visit(visitor, &object->fields[1], 1, 0);
+}
+
+static gc_heap *heap;
+static gc_thread *gc;
+
+static thing *make(int kind, size_t fields) {
+    size_t bytes = gc__align(8 + fields * 8);
+    thing *object = gc_allocate(gc, bytes);
+    object->header = (uint64_t)bytes << 8 | (uint64_t)kind << 1;
+    return object;
+}
+
+static bool count_one(void *context, void *object, size_t bytes, int generation) {
+    size_t *counts = context;
+    counts[0]++, counts[1] += bytes != thing_bytes(object), counts[2] += generation != gc_generation_of(object);
+    return true;
+}
+
+static void program(void) {
+    enum { WIDTH = 5000 };
+    thing *root = make(RECORD, WIDTH);
+    GC_ROOTS(gc, root);
+    size_t wrong = 0;
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < WIDTH; i++) {
+            thing *text = make(TEXT, 1 + (i + (size_t)round) % 40);
+            for (size_t k = 0; k < thing_bytes(text) / 8 - 1; k++) text->fields[k] = (thing *)(uintptr_t)(i + k);
+            GC_ROOTS(gc, text);
+            thing *pair = make(PAIR, 2);
+            pair->fields[0] = (thing *)(uintptr_t)i;
+            gc_store(gc, &pair->fields[1], text);
+            if ((i + (size_t)round) % 3 == 0) gc_store(gc, &root->fields[i], pair);
+        }
+        gc_collect(heap, round % 3, round % 5 == 4 ? GC_COLLECT_COMPACTING : 0);
+        for (size_t i = 0; i < WIDTH; i++) {
+            thing *pair = root->fields[i];
+            if (!pair) continue;
+            wrong += pair->fields[0] != (thing *)(uintptr_t)i || thing_kind(pair) != PAIR;
+            thing *text = pair->fields[1];
+            for (size_t k = 0; k < thing_bytes(text) / 8 - 1; k++) wrong += text->fields[k] != (thing *)(uintptr_t)(i + k);
+        }
+    }
+    is(wrong, 0, "a program on its own headers");
+    thing *large = make(RECORD, GC_REGION_BYTES / 8 * 2);
+    GC_ROOTS(gc, large);
+    size_t step = GC_REGION_BYTES / 8 * 2 / 200;
+    for (size_t i = 0; i < 200; i++) {
+        thing *text = make(TEXT, 1);
+        text->fields[0] = (thing *)(uintptr_t)i;
+        gc_store(gc, &large->fields[i * step], text);
+        if (i % 20 == 0) gc_collect(heap, (int)(i / 20) % 3, 0);
+    }
+    for (size_t i = 0; i < 200; i++) wrong += large->fields[i * step]->fields[0] != (thing *)(uintptr_t)i;
+    is(wrong, 0, "a large object on its own headers");
+    gc_collect(heap, 2, 0);
+    size_t counts[3] = {0};
+    gc_walk(heap, count_one, counts);
+    ok(counts[0] > 200 && counts[1] == 0 && counts[2] == 0, "gc_walk: %zu objects", counts[0]);
+    is(strcmp(gc_object_type_name(root), "record"), 0, "the model's names");
+    is(gc_object_bytes(root), thing_bytes(root), "the model's sizes");
+    ok(gc_object_at(heap, &root->fields[WIDTH - 1]) == root, "an interior pointer");
+}
+
+/* Looking at the heap while a window lies in a hole must leave zero memory to what is allocated next. */
+static void holes(void) {
+    enum { COUNT = 4000 };
+    thing *keep = make(RECORD, COUNT);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < COUNT; i++) {
+        thing *text = make(TEXT, 8);
+        if (i % 8 == 0) gc_store(gc, &keep->fields[i], text);
+    }
+    for (int i = 0; i < 4; i++) gc_collect(heap, 2, 0);
+    size_t wrong = 0, counts[3] = {0};
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t bytes = gc__align(8 + (i % 5) * 8);
+        thing *fresh = gc_allocate(gc, bytes);
+        for (size_t k = 0; k < bytes / 8; k++) wrong += ((uint64_t *)fresh)[k] != 0;
+        fresh->header = (uint64_t)bytes << 8 | TEXT << 1;
+        if (i % 3 == 0) gc_walk(heap, count_one, counts);
+    }
+    is(wrong, 0, "new objects are zero after walks");
+    is(counts[1], 0, "and walks see whole objects");
+}
+
+/* Finalizers of objects without types: each is registered by hand. */
+static uint64_t order[8];
+static size_t ran;
+static gc_handle kept;
+static void note(gc_thread *thread, void *object) {
+    (void)thread;
+    if (ran < 8) order[ran] = (uint64_t)(uintptr_t)((thing *)object)->fields[0];
+    ran++;
+}
+static void keep(gc_thread *thread, void *object) {
+    note(thread, object);
+    gc_handle_set(kept, object);
+}
+static bool is_marked(const void *object) { return ((const thing *)object)->header & 1 << 7; }
+static const gc_finalizer plain = {note, false, is_marked}, critical = {note, true, NULL}, keeps = {keep, false, NULL};
+
+static void finalizers(void) {
+    ran = 0;
+    kept = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
+    const gc_finalizer *all[] = {&critical, &plain, &plain, &keeps};
+    for (uintptr_t i = 0; i < 4; i++) {
+        thing *text = make(TEXT, 2);
+        text->fields[0] = (thing *)i;
+        if (i == 2) text->header |= 1 << 7;
+        is(gc_register_finalizer(gc, text, all[i]), GC_OK, "a finalizer for an object without a type");
+    }
+    gc_collect(heap, 2, 0);
+    is(gc_run_finalizers(gc, 10), 3, "runs, unless the object is marked");
+    is(order[2], 0, "critical ones last");
+    thing *again = (thing *)gc_handle_get(kept);
+    ok(again && again->fields[0] == (thing *)3, "resurrection");
+    gc_register_finalizer(gc, again, &plain);
+    gc_handle_destroy(heap, kept);
+    again = make(TEXT, 2);
+    again->fields[0] = (thing *)7;
+    gc_register_finalizer(gc, again, &critical);
+}
+
+static void ended(void) { ok(ran == 5 && order[3] == 3 && order[4] == 7, "at the heap's end too"); }
+
+int main(void) {
+    for (int i = 0; i < 4; i++) {
+        gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .non_moving = i == 1, .test_small_mark_stack = i == 2,
+                              .non_generational = i == 3};
+        heap = gc_heap_create(&options), gc = gc_thread_attach(heap);
+        program();
+        holes();
+        finalizers();
+        gc_heap_destroy(heap);
+        ended();
+    }
+    return done();
+}

@@ -1,0 +1,297 @@
+/* Pins: pinned and conservative roots keep objects where they are, while all around them moves. */
+#include "../fixture.h"
+
+#include <pthread.h>
+
+enum { PINS = 200 };
+static void *pins[PINS], *words[PINS];
+static unsigned pin_flags;
+
+static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host, (void)thread;
+    gc_visit(visitor, pins, PINS, pin_flags);
+    gc_visit(visitor, words, PINS, GC_ROOT_CONSERVATIVE);
+}
+
+static void clear(void) {
+    memset(pins, 0, sizeof pins);
+    memset(words, 0, sizeof words);
+}
+
+static void pinned(void) {
+    clear();
+    pin_flags = GC_ROOT_PINNED;
+    vector *keep = new_vector(20 * PINS);
+    GC_ROOTS(gc, keep);
+    void *where[PINS];
+    for (size_t i = 0; i < 20 * PINS; i++) {
+        node *n = new_node(i);
+        gc_store(gc, &keep->items[i], n);
+        node *child = new_node(i + 1000000);
+        gc_store(gc, &((node *)keep->items[i])->left, child);
+        if (i % 20 == 0) where[i / 20] = pins[i / 20] = keep->items[i];
+        if (i % 1500 == 0) gc_collect(heap, (int)(i / 1500 % 2), 0);
+    }
+    for (int round = 0; round < 5; round++) {
+        if (round >= 3) compact();
+        else gc_collect(heap, round, 0);
+        size_t moved = 0, wrong = 0;
+        for (size_t i = 0; i < 20 * PINS; i++) {
+            node *n = keep->items[i];
+            wrong += n->value != i || n->left->value != i + 1000000;
+            if (i % 20 == 0) moved += n != where[i / 20] || pins[i / 20] != where[i / 20];
+        }
+        is(moved, 0, "pinned objects stay, round %d", round);
+        is(wrong, 0, "contents of pinned and of others, round %d", round);
+    }
+    for (size_t i = 0; i < 20 * PINS; i++) gc_store(gc, &keep->items[i], NULL);
+    full(), compact();
+    size_t wrong = 0;
+    for (size_t i = 0; i < PINS; i++) wrong += ((node *)pins[i])->value != i * 20 || ((node *)pins[i])->left->value != i * 20 + 1000000;
+    is(wrong, 0, "pinned roots alone keep their objects");
+    clear();
+    full(), compact();
+    ok(stats().live_bytes < 40 * PINS * 16, "and release them: %zu bytes live", stats().live_bytes);
+}
+
+static void pinned_interior(void) {
+    clear();
+    pin_flags = GC_ROOT_PINNED | GC_ROOT_INTERIOR;
+    bytes *object = NULL;
+    GC_ROOTS(gc, object);
+    for (size_t i = 0; i < PINS; i++) {
+        object = new_bytes(100 + i);
+        memset(object->items, (int)i, 100 + i);
+        pins[i] = &object->items[(i * 37) % (100 + i)];
+    }
+    void *before[PINS];
+    memcpy(before, pins, sizeof pins);
+    object = NULL;
+    for (int round = 0; round < 4; round++) {
+        if (round == 3) compact();
+        else gc_collect(heap, round, 0);
+        size_t wrong = 0;
+        for (size_t i = 0; i < PINS; i++) wrong += pins[i] != before[i] || *(unsigned char *)pins[i] != (unsigned char)i;
+        is(wrong, 0, "interior pins keep and hold, round %d", round);
+    }
+    clear();
+}
+
+static void conservative(void) {
+    clear();
+    pin_flags = 0;
+    node *keep = new_node(1), *last = NULL;
+    GC_ROOTS(gc, keep, last);
+    uintptr_t hidden[PINS];
+    for (size_t i = 0; i < PINS; i++) {
+        last = new_node(i);
+        node *child = new_node(i + 5000);
+        gc_store(gc, &last->right, child);
+        hidden[i] = (uintptr_t)last;
+        words[i] = (void *)((uintptr_t)last + i % sizeof(node)); /* any byte of it */
+    }
+    uintptr_t region = (uintptr_t)last & ~(GC_REGION_BYTES - 1);
+    last = NULL;
+    void *before[PINS];
+    memcpy(before, words, sizeof words);
+    for (int round = 0; round < 5; round++) {
+        if (round > 2) compact();
+        else gc_collect(heap, round, 0);
+        size_t wrong = 0;
+        for (size_t i = 0; i < PINS; i++)
+            wrong += ((node *)hidden[i])->value != i || ((node *)hidden[i])->right->value != i + 5000;
+        is(wrong, 0, "ambiguous words keep and pin, round %d", round);
+        is(memcmp(before, words, sizeof words), 0, "and are never written, round %d", round);
+        for (int i = 0; i < 20000; i++) new_node(0);
+    }
+    /* Words that point at nothing, at free memory, at region ends, at tables, at everything. */
+    clear();
+    full();
+    for (int round = 0; round < 40; round++) {
+        for (size_t i = 0; i < PINS; i++)
+            words[i] = (void *)(i % 4 == 0   ? region + random_bits() % (4 * GC_REGION_BYTES)
+                                : i % 4 == 1 ? region + random_bits() % GC_REGION_BYTES
+                                : i % 4 == 2 ? random_bits()
+                                             : (uintptr_t)keep + random_bits() % 65536 - 32768);
+        for (int i = 0; i < 3000; i++) {
+            node *n = new_node(7);
+            if (i % 100 == 0) gc_store(gc, &keep->left, n);
+        }
+        gc_collect(heap, round % 3, round % 7 == 0 ? GC_COLLECT_COMPACTING : 0);
+    }
+    is(keep->value, 1, "random words do no harm");
+    is(keep->left->value, 7, "nor to what follows");
+    clear();
+}
+
+/* A region's worth of objects of which a few are pinned, again and again: pins must not leak the regions around them. */
+static void scattered(void) {
+    clear();
+    pin_flags = GC_ROOT_PINNED;
+    size_t peak = 0;
+    for (int round = 0; round < 60; round++) {
+        for (size_t i = 0; i < 40000; i++) {
+            node *n = new_node(i);
+            if (i % 200 == 0) pins[i / 200] = n;
+        }
+        gc_collect(heap, round % 3, 0);
+        if (stats().committed_bytes > peak) peak = stats().committed_bytes;
+    }
+    size_t wrong = 0;
+    for (size_t i = 0; i < PINS; i++) wrong += ((node *)pins[i])->value != i * 200;
+    is(wrong, 0, "scattered pins");
+    ok(peak < ((size_t)512 << 20), "memory around pins is used again: %zu MiB", peak >> 20);
+    clear();
+}
+
+static void handles(void) {
+    gc_handle handle = gc_handle_create(heap, GC_HANDLE_PINNED, new_node(3));
+    void *where = gc_handle_get(handle);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 1000; i++) new_node(1);
+        if (round == 3) compact();
+        else gc_collect(heap, round, 0);
+        ok(gc_handle_get(handle) == where && ((node *)where)->value == 3, "a pinned handle, round %d", round);
+    }
+    gc_handle_destroy(heap, handle);
+}
+
+static __attribute__((noinline)) uintptr_t hide(void) {
+    node *n = new_node(11);
+    gc_store(gc, &n->left, new_node(12));
+    return ~(uintptr_t)n;
+}
+
+static __attribute__((noinline)) void overwrite_stack(void) {
+    volatile char fill[4096];
+    for (size_t i = 0; i < sizeof fill; i++) fill[i] = 0;
+}
+
+/* The lowest rung of the porting ladder: no roots, no barriers, no moving. */
+static __attribute__((noinline)) void stack_list(void) {
+    node *volatile list = NULL;
+    for (uint64_t i = 0; i < 100000; i++) {
+        node *n = new_node(i);
+        n->left = list;
+        list = n;
+    }
+    full();
+    uint64_t expected = 100000;
+    int wrong = 0;
+    for (node *n = list; n; n = n->left) wrong += n->value != --expected;
+    is(wrong + (int)expected, 0, "what only the C stack refers to lives");
+    ok(stats().conservative_objects >= 1 && stats().conservative_bytes >= 100000 * sizeof(node), "and is counted as kept by its words");
+}
+
+static void conservative_stack(void) {
+    stack_list();
+    overwrite_stack();
+    uintptr_t hidden = hide();
+    gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, (void *)~hidden);
+    overwrite_stack();
+    full();
+    if (gc_handle_get(weak)) diag("a hidden object lives by chance");
+    ok(stats().live_bytes < 100000 * sizeof(node) / 2, "what nothing refers to dies: %zu bytes live", stats().live_bytes);
+}
+
+/* What statistics count as kept by conservative words alone. */
+static size_t ended_bytes, ended_sum;
+static void at_end(void *host, const gc_collection *collection) {
+    (void)host;
+    ended_bytes = collection->conservative_bytes;
+    ended_sum += ended_bytes;
+}
+
+static void counts(size_t objects, size_t nodes, const char *what) {
+    gc_stats s = stats();
+    is(s.conservative_objects, objects, "%s: objects", what);
+    is(s.conservative_bytes, nodes * sizeof(node), "%s: bytes", what);
+    is(ended_bytes, s.conservative_bytes, "%s: as the hook is told", what);
+}
+
+static node *chain(size_t length) {
+    node *list = NULL, *next;
+    GC_ROOTS(gc, list);
+    for (size_t i = 0; i < length; i++) next = new_node(i), gc_store(gc, &next->left, list), list = next;
+    return list;
+}
+
+static void retained(void) {
+    node *live = chain(5), *dead = NULL;
+    vector *old = new_vector(10);
+    GC_ROOTS(gc, live, old);
+    clear(), full();
+    ended_sum = 0;
+    counts(0, 0, "no conservative words");
+    words[0] = &live->value, words[1] = live, words[2] = live->left->left;
+    full();
+    counts(0, 0, "what is rooted, and what that refers to");
+    words[3] = (char *)chain(3) + 9;
+    full();
+    counts(1, 3, "an integer like an object's address, and what that refers to");
+    full();
+    counts(1, 3, "at the next collection");
+    gc_collect(heap, 0, 0);
+    ok(ended_bytes <= sizeof(node), "what lies in generations that are not condemned is not counted");
+    dead = words[4] = chain(4), words[5] = dead->left->left;
+    full();
+    counts(3, 7, "words that lead to one another's objects");
+    gc_store(gc, &live->right, dead->left);
+    full();
+    counts(2, 4, "one of them refers to what is live now");
+    words[3] = words[4] = words[5] = NULL;
+    full(), full();
+    counts(0, 0, "words that are gone");
+    words[3] = chain(2);
+    gc_store(gc, &old->items[0], words[3]);
+    gc_collect(heap, 0, 0);
+    counts(0, 0, "an old object refers to it");
+    words[3] = pins[0] = chain(2);
+    pin_flags = GC_ROOT_PINNED;
+    compact();
+    counts(0, 0, "pinned, and so a reference");
+    pins[0] = NULL;
+    compact();
+    counts(1, 2, "pinned before");
+    gc_stats s = stats();
+    is(s.conservative_total_bytes, ended_sum, "the sum of them");
+    static char text[8192];
+    FILE *file = tmpfile();
+    gc_print_stats(heap, file);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    has(text, "conservative 1 objects", "it is printed");
+    clear();
+}
+
+/* The thread that attaches is the mutator, whichever it is; its stack is the one to scan. */
+static void *elsewhere(void *unused) {
+    run(conservative_stack, (gc_options){.non_generational = true, .conservative_stack = true});
+    return unused;
+}
+
+int main(void) {
+    gc_options hosted = {.scan_roots = scan_roots};
+    run(pinned, hosted);
+    run(pinned_interior, hosted);
+    run(conservative, hosted);
+    run(scattered, hosted);
+    run(handles, hosted);
+    run(conservative_stack, (gc_options){.non_generational = true, .non_moving = true, .conservative_stack = true});
+    run(conservative_stack, (gc_options){.non_generational = true, .conservative_stack = true});
+    pthread_t thread;
+    pthread_create(&thread, NULL, elsewhere, NULL);
+    pthread_join(thread, NULL);
+    hosted.collection_end = at_end;
+    run(retained, hosted);
+    hosted.test_small_mark_stack = true;
+    run(retained, hosted);
+    hosted.test_small_mark_stack = false;
+    hosted.non_moving = true;
+    run(retained, hosted);
+    run(conservative, hosted);
+    hosted.non_moving = false, hosted.nursery_bytes = GC_REGION_BYTES;
+    run(scattered, hosted);
+    return done();
+}

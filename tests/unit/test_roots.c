@@ -1,0 +1,193 @@
+/* Roots: frames, arrays, callbacks, globals; interior slots; slots that hold no object; slots reported twice. */
+#include "../fixture.h"
+
+#include <setjmp.h>
+
+static node outside = {{&node_type}, NULL, NULL, 42}; /* an object that is on no heap */
+static node *global_slots[3];
+static struct {
+    void *slot;
+    size_t count;
+    unsigned flags;
+} reported[8];
+static int reports, calls;
+
+static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
+    calls += host == &calls && thread == gc;
+    for (int i = 0; i < reports; i++) gc_visit(visitor, reported[i].slot, reported[i].count, reported[i].flags);
+}
+
+static void scopes(void) {
+    node *a = new_node(1), *b = NULL;
+    GC_ROOTS(gc, a, b);
+    b = new_node(2);
+    for (uint64_t i = 0; i < 3; i++) {
+        node *c = new_node(10 + i);
+        GC_ROOTS(gc, c);
+        compact();
+        is(c->value, 10 + i, "a root of an inner scope");
+    }
+    ok(gc->frames->slots[0] == (void *)&a, "inner frames are left at the end of their scope");
+    compact();
+    is(a->value + b->value, 3, "roots of the outer scope");
+
+    node *many[100];
+    for (int i = 0; i < 100; i++) many[i] = NULL;
+    GC_ROOT_ARRAY(gc, many, 100, 0);
+    for (uint64_t i = 0; i < 100; i++) many[i] = new_node(i);
+    compact();
+    bool kept = true;
+    for (uint64_t i = 0; i < 100; i++) kept &= many[i]->value == i;
+    ok(kept, "an array of roots");
+}
+
+static void jumps(void) {
+    node *a = new_node(1);
+    GC_ROOTS(gc, a);
+    jmp_buf buffer;
+    gc_frame *mark = gc_frames_mark(gc);
+    if (setjmp(buffer) == 0) {
+        node *inner = new_node(2);
+        GC_ROOTS(gc, inner);
+        longjmp(buffer, 1);
+    }
+    gc_frames_restore(gc, mark);
+    compact();
+    is(a->value, 1, "frames after longjmp");
+}
+
+static void not_objects(void) {
+    node *a = &outside, *b = NULL, *c = (node *)(uintptr_t)4096;
+    char *allocated = malloc(100);
+    GC_ROOTS(gc, a, b, c, allocated);
+    node *holder = new_node(3);
+    GC_ROOTS(gc, holder);
+    gc_store(gc, &holder->left, &outside);
+    gc_store(gc, &holder->right, allocated);
+    for (int i = 0; i < 4; i++) {
+        if (i == 3) compact();
+        else gc_collect(heap, i, 0);
+        ok(a == &outside && !b && c == (void *)4096, "slots that refer outside the heap stay, %d", i);
+        ok(holder->left == &outside && holder->right == (void *)allocated && outside.value == 42, "fields too, %d", i);
+    }
+    free(allocated);
+}
+
+static void globals(void) {
+    is(gc_add_roots(heap, global_slots, 3, 0), GC_OK, "gc_add_roots");
+    for (uint64_t i = 0; i < 3; i++) global_slots[i] = new_node(i + 1);
+    compact();
+    is(global_slots[0]->value + global_slots[1]->value + global_slots[2]->value, 6, "global slots are roots");
+    is(gc_remove_roots(heap, global_slots + 1), GC_ERROR_MISUSE, "gc_remove_roots of an address that was not added");
+    is(gc_remove_roots(heap, global_slots), GC_OK, "gc_remove_roots");
+    is(gc_remove_roots(heap, global_slots), GC_ERROR_MISUSE, "gc_remove_roots twice");
+    gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, global_slots[0]);
+    full();
+    ok(!gc_handle_get(weak), "slots are roots no more");
+
+    is(gc_add_roots(heap, NULL, 1, 0), GC_ERROR_MISUSE, "gc_add_roots of a slot at NULL");
+    has(gc_last_message(), "gc_add_roots: NULL is not the address of 1 slots", "says so");
+    is(gc_add_roots(heap, (char *)global_slots + 4, 1, 0), GC_ERROR_MISUSE, "gc_add_roots of a slot that is not aligned");
+    is(gc_add_roots(NULL, global_slots, 1, 0), GC_ERROR_ARGUMENT, "gc_add_roots of no heap");
+    is(gc_remove_roots(NULL, global_slots), GC_ERROR_ARGUMENT, "gc_remove_roots of no heap");
+    is(gc_add_roots(heap, NULL, 0, 0), GC_OK, "no slots at NULL are allowed");
+    is(gc_add_roots(heap, global_slots, 0, 0), GC_OK, "and elsewhere");
+    compact();
+    is(gc_remove_roots(heap, NULL), GC_OK, "and are removed");
+    is(gc_remove_roots(heap, global_slots), GC_OK, "by their address");
+
+    enum { MANY = 20000 };
+    void **slots = calloc(MANY, sizeof *slots);
+    int failures = 0;
+    for (size_t i = 0; i < MANY; i++) failures += gc_add_roots(heap, &slots[i], 1, 0) != GC_OK;
+    for (size_t i = 0; i < MANY; i++) slots[i] = new_node(i);
+    for (size_t i = 0; i < MANY; i += 2) failures += gc_remove_roots(heap, &slots[i]) != GC_OK;
+    compact();
+    for (size_t i = 1; i < MANY; i += 2) failures += ((node *)slots[i])->value != i;
+    for (size_t i = 1; i < MANY; i += 2) failures += gc_remove_roots(heap, &slots[i]) != GC_OK;
+    is(failures, 0, "many global slots, added and removed");
+    free(slots);
+}
+
+static void callback(void) {
+    static node *slots[4];
+    static uint64_t *inside;
+    static unsigned char *last;
+    memset(slots, 0, sizeof slots);
+    reports = 0;
+    slots[0] = new_node(7);
+    reported[reports].slot = slots, reported[reports].count = 4, reported[reports++].flags = 0;
+    slots[1] = new_node(8);
+    inside = &slots[1]->value;
+    reported[reports].slot = &inside, reported[reports].count = 1, reported[reports++].flags = GC_ROOT_INTERIOR;
+    bytes *text = new_bytes(1000);
+    text->items[999] = 99;
+    last = &text->items[999];
+    reported[reports].slot = &last, reported[reports].count = 1, reported[reports++].flags = GC_ROOT_INTERIOR;
+    text = NULL;
+    int before = calls;
+    for (int i = 0; i < 5; i++) {
+        if (i == 4) compact();
+        else gc_collect(heap, i % 3, 0);
+        is(slots[0]->value, 7, "a root of the callback, %d", i);
+        ok(inside == &slots[1]->value && *inside == 8, "an interior root follows its object, %d", i);
+        is(*last, 99, "an interior root at an object's last byte, %d", i);
+    }
+    ok(calls >= before + 5, "the callback gets host and thread");
+    slots[1] = NULL;
+    full();
+    is(*inside, 8, "an interior root alone keeps its object");
+    inside = NULL, last = NULL;
+    full();
+
+    /* The same slots by all the ways at once. */
+    GC_ROOTS(gc, slots[0]);
+    gc_add_roots(heap, slots, 4, 0);
+    slots[2] = slots[0];
+    reported[reports++] = reported[0];
+    for (int i = 0; i < 4; i++) {
+        gc_collect(heap, i % 3, i == 3 ? GC_COLLECT_COMPACTING : 0);
+        ok(slots[0]->value == 7 && slots[2] == slots[0], "slots reported more than once, %d", i);
+    }
+    gc_remove_roots(heap, slots);
+    inside = &slots[0]->value;
+    reported[reports++] = reported[1];
+    for (int i = 0; i < 4; i++) {
+        gc_collect(heap, i % 3, i == 3 ? GC_COLLECT_COMPACTING : 0);
+        ok(inside == &slots[0]->value, "an interior slot reported twice, %d", i);
+    }
+    reports = 0;
+}
+
+static void large_interior(void) {
+    static unsigned char *inside;
+    reports = 0;
+    reported[reports].slot = &inside, reported[reports].count = 1, reported[reports++].flags = GC_ROOT_INTERIOR;
+    bytes *large = new_bytes(3 * GC_REGION_BYTES);
+    gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, large);
+    for (size_t at = 0; at < 3 * GC_REGION_BYTES; at += GC_REGION_BYTES / 2 + 1) {
+        inside = &((bytes *)gc_handle_get(weak))->items[at];
+        compact();
+        ok(gc_handle_get(weak) != NULL, "an interior root at byte %zu keeps a large object", at);
+    }
+    inside = &((bytes *)gc_handle_get(weak))->items[3 * GC_REGION_BYTES - 1];
+    full();
+    ok(gc_handle_get(weak) != NULL, "an interior root at the last byte keeps a large object");
+    inside = NULL;
+    full();
+    ok(!gc_handle_get(weak), "and it dies without");
+    reports = 0;
+}
+
+int main(void) {
+    gc_options hosted = {.scan_roots = scan_roots, .host = &calls};
+    run(scopes, (gc_options){0});
+    run(jumps, (gc_options){0});
+    run(not_objects, (gc_options){0});
+    run(globals, (gc_options){0});
+    run(callback, hosted);
+    run(large_interior, hosted);
+    hosted.non_moving = true;
+    run(callback, hosted);
+    return done();
+}

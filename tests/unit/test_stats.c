@@ -1,0 +1,81 @@
+/* Statistics add up. */
+#include "../fixture.h"
+
+static void consistent(const char *when) {
+    gc_stats s = stats();
+    uint64_t collections = s.collections[0] + s.collections[1] + s.collections[2], pauses = 0;
+    for (int i = 0; i < GC_PAUSE_BUCKETS; i++) pauses += s.pauses[i];
+    is(pauses, collections, "%s: a pause per collection", when);
+    ok(s.pause_max_ns <= s.pause_total_ns && s.pause_last_ns <= s.pause_max_ns, "%s: pauses", when);
+    is(s.live_bytes, s.generation_bytes[0] + s.generation_bytes[1] + s.generation_bytes[2], "%s: live is the sum of the generations", when);
+    is(s.fragmentation_bytes, s.used_bytes - s.live_bytes, "%s: fragmentation", when);
+    ok(s.live_bytes <= s.used_bytes && s.used_bytes <= s.committed_bytes && s.committed_bytes <= s.committed_bytes_peak,
+       "%s: live %zu <= used %zu <= committed %zu <= peak %zu", when, s.live_bytes, s.used_bytes, s.committed_bytes, s.committed_bytes_peak);
+    ok(s.moved_bytes <= s.promoted_bytes, "%s: moved <= promoted", when);
+    ok(s.promoted_bytes == 0 || s.survived_bytes <= s.condemned_bytes, "%s: survived %zu <= condemned %zu", when, s.survived_bytes, s.condemned_bytes);
+    ok(s.used_bytes == 0 || s.regions > 0, "%s: regions", when);
+    ok((s.table_bytes > 0 || s.regions == 0) && s.nursery_bytes > 0, "%s: tables and nursery", when);
+    ok(gc_stats_pause_percentile(&s, 1.0) >= s.pause_max_ns, "%s: the last percentile covers the longest pause", when);
+    ok(gc_stats_pause_percentile(&s, 0.5) <= gc_stats_pause_percentile(&s, 0.99), "%s: percentiles rise", when);
+}
+
+static void figures(void) {
+    consistent("at first");
+    vector *keep = new_vector(10000);
+    GC_ROOTS(gc, keep);
+    size_t live = gc_object_bytes(keep), made = live;
+    for (size_t i = 0; i < 10000; i++) {
+        node *n = new_node(i);
+        made += sizeof(node);
+        if (i % 4 == 0) gc_store(gc, &keep->items[i], n), live += sizeof(node);
+    }
+    consistent("with young objects");
+    ok(stats().allocated_bytes >= made, "allocated_bytes");
+    full();
+    consistent("after a full collection");
+    is(stats().live_bytes, live, "live_bytes is exact after a full collection");
+    is(stats().survived_bytes, live, "survived_bytes");
+    full();
+    is(stats().generation_bytes[2], live, "all of it in generation 2");
+    compact();
+    consistent("after compacting");
+    is(stats().live_bytes, live, "live_bytes after compacting");
+    for (size_t i = 0; i < 3000000; i++) new_node(i);
+    consistent("after much garbage");
+    keep = NULL;
+    full(), full();
+    is(stats().live_bytes, 0, "an empty heap");
+    consistent("empty");
+}
+
+static void printed(void) {
+    full();
+    FILE *file = tmpfile();
+    gc_print_stats(heap, file);
+    long size = ftell(file);
+    static char text[8192];
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    ok(size > 200 && size < 4000, "gc_print_stats prints a page");
+    has(text, "collections", "collections are on it");
+    has(text, "pause", "and pauses");
+    has(text, "live", "and the heap");
+    ok(!strstr(text, "conservative"), "and nothing of conservative words where there are none");
+}
+
+static void host(void) {
+    int mine;
+    gc_heap *other = gc_heap_create(&(gc_options){.host = &mine});
+    ok(gc_heap_host(other) == &mine, "gc_heap_host");
+    gc_heap_destroy(other);
+    for (int i = 0; i <= GC_ERROR_MISUSE; i++) ok(gc_result_text((gc_result)i)[0], "result %d: %s", i, gc_result_text((gc_result)i));
+}
+
+int main(void) {
+    run(figures, (gc_options){0});
+    run(figures, (gc_options){.non_moving = true});
+    run(printed, (gc_options){0});
+    host();
+    return done();
+}

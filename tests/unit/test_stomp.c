@@ -1,0 +1,276 @@
+/* Barriers chosen at run time: what hosts are told, bounds, write watch, the log, and switching. */
+#define _GNU_SOURCE
+#define GC_BARRIER at_run_time
+#define GC_IMPLEMENTATION
+#include "../fixture.h"
+
+#include <pthread.h>
+
+#define LENGTH (GC_REGION_BYTES / 32) /* of an array that is large */
+
+typedef struct told {
+    gc_barrier_change last;
+    gc_barrier_tables tables; /* as they were when it came */
+    int initialize, ephemeral, resize, switched, suspended, wrong;
+} told;
+
+static void on_change(void *host, const gc_barrier_change *change) {
+    told *t = host;
+    const gc_barrier_tables *tables = change->tables;
+    switch (change->operation) {
+    case GC_BARRIER_INITIALIZE: t->initialize++; break;
+    case GC_BARRIER_STOMP_EPHEMERAL: t->ephemeral++; break;
+    case GC_BARRIER_STOMP_RESIZE: t->resize++; break;
+    case GC_BARRIER_SWITCH: t->switched++; break;
+    }
+    t->suspended += change->is_suspended;
+    if (change->operation == GC_BARRIER_STOMP_RESIZE && tables->highest <= t->tables.highest) t->wrong++;
+    if (!change->is_suspended && t->initialize && (tables->low > t->tables.low || tables->high < t->tables.high)) t->wrong++;
+    t->last = *change;
+    t->tables = *tables;
+}
+
+static gc_options observed(told *t) { return (gc_options){.barrier_changed = on_change, .host = t}; }
+
+static void changes(void) {
+    told *t = gc_heap_host(heap);
+    is(t->initialize, 1, "a heap's creation is told");
+    ok(t->last.barrier == GC_BARRIER_RANK_SUM && t->last.is_suspended && t->last.tables->age && t->last.tables->cards,
+       "with rank_sum, the first barrier, and its tables");
+    ok(t->tables.low >= t->tables.high, "no address is young before the first object");
+    vector *old = new_vector(10), *large = NULL;
+    GC_ROOTS(gc, old, large);
+    ok(t->ephemeral >= 1 && t->resize >= 1, "the first region is told, as a young one and as one of the heap");
+    ok((uintptr_t)old >= t->tables.low && (uintptr_t)old < t->tables.high, "it is between low and high");
+    ok((uintptr_t)old >= t->tables.lowest && (uintptr_t)old < t->tables.highest, "and between lowest and highest");
+    int suspended = t->suspended, resized = t->resize;
+    large = new_vector(LENGTH);
+    ok((uintptr_t)large + LENGTH * 8 <= t->tables.high && (uintptr_t)large + LENGTH * 8 <= t->tables.highest,
+       "all of a large object is within the bounds");
+    ok(t->resize > resized && t->suspended == suspended, "which were widened without suspension");
+    age(&old, 2), age(&large, 2);
+    ok(t->suspended > suspended, "collections tighten low and high, with mutators suspended");
+    ok(t->tables.low >= t->tables.high, "nothing is young when all is old");
+    ok(t->tables.lowest <= (uintptr_t)old && t->tables.highest > (uintptr_t)large, "lowest and highest stay");
+    is(t->wrong, 0, "bounds only widened while mutators ran");
+}
+
+static void switching(void) {
+    told *t = gc_heap_host(heap);
+    vector *old = new_vector(100);
+    GC_ROOTS(gc, old);
+    age(&old, 2);
+    for (int barrier = GC_BARRIER_RANK_SUM; barrier < GC_BARRIER_COUNT; barrier++) {
+        const char *name = gc_barrier_name((gc_barrier)barrier);
+        int told_before = t->switched;
+        is(gc_switch_barrier((gc_barrier)barrier), GC_OK, "a switch to %s", name);
+        ok(gc_current_barrier() == (gc_barrier)barrier && t->last.barrier == (gc_barrier)barrier && t->switched == told_before + 1 &&
+               t->last.is_suspended && t->last.operation == GC_BARRIER_SWITCH,
+           "%s: is in force, and told", name);
+        ok(!gc__barrier_parts_of((gc_barrier)barrier).watch || t->tables.watch, "%s: its tables came before", name);
+        gc_store(gc, &old->items[barrier], new_node((uint64_t)barrier));
+        gc_store_value(gc, &old->items[50], (uintptr_t)old->items[barrier]);
+        void *elsewhere[3] = {NULL, NULL, NULL}; /* stack slots, by every entry point */
+        gc_store(gc, &elsewhere[0], old->items[barrier]);
+        gc_store_value(gc, &elsewhere[1], (uintptr_t)old->items[barrier]);
+        gc_copy_refs(gc, &elsewhere[2], &old->items[barrier], 1);
+        gc_stored_range(gc, elsewhere, 3, 0);
+        ok(elsewhere[0] == old->items[barrier] && elsewhere[1] == elsewhere[0] && elsewhere[2] == elsewhere[0], "%s: slots on the stack",
+           name);
+        gc_copy_refs(gc, &old->items[60], &old->items[barrier], 1);
+        gc_collect(heap, 0, 0);
+        node *kept = old->items[barrier];
+        ok(kept->value == (uint64_t)barrier && old->items[50] == kept && old->items[60] == kept, "%s: what old slots refer to lives",
+           name);
+    }
+    is(gc_switch_barrier(GC_BARRIER_NONE), GC_ERROR_OPTION, "a heap with generations refuses none");
+    has(gc_last_message(), "has generations, and needs a write barrier", "and says why");
+    is(gc_switch_barrier(GC_BARRIER_COUNT), GC_ERROR_OPTION, "there is no barrier beyond the list");
+    has(gc_last_message(), "there is no barrier 16", "which is said");
+    is(gc_current_barrier(), GC_BARRIER_OBJECT_LOGGING, "a refused switch changes nothing");
+    is(gc_switch_barrier(GC_BARRIER_RANK_SUM), GC_OK, "back to rank_sum");
+}
+
+static void without_barrier(void) {
+    is(gc_switch_barrier(GC_BARRIER_NONE), GC_OK, "a heap without generations needs no barrier");
+    vector *a = new_vector(10);
+    GC_ROOTS(gc, a);
+    full();
+    gc_store(gc, &a->items[3], new_node(7));
+    full();
+    is(((node *)a->items[3])->value, 7, "and loses nothing");
+    gc_heap *second = gc_heap_create(NULL);
+    ok(!second, "while it is in force, no heap with generations can be created");
+    has(gc_last_message(), "gc_switch_barrier", "and the message says what to do");
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+}
+
+/* More slots than the log holds, in several arrays. */
+static void log_overflow(void) {
+    enum { ARRAYS = 6 };
+    size_t length = GC__LOG_ENTRIES / 4, wrong = 0;
+    vector *arrays[ARRAYS] = {NULL};
+    GC_ROOT_ARRAY(gc, arrays, ARRAYS, 0);
+    for (int i = 0; i < ARRAYS; i++) arrays[i] = new_vector(length);
+    for (int i = 0; i < ARRAYS; i++) age(&arrays[i], 2);
+    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < ARRAYS; i++)
+            for (size_t k = 0; k < length; k += 1 + (k & 1)) gc_store(gc, &arrays[i]->items[k], new_node(k + (size_t)round));
+        ok(gc__the_log.next > gc__the_log.limit || stats().collections[0] > 0, "the log has filled");
+        gc_collect(heap, 0, 0);
+        ok(gc__the_log.next == gc__log_start, "a collection empties it");
+        gc_collect(heap, 1, 0); /* after which no card is dirty */
+        for (int i = 0; i < ARRAYS; i++)
+            for (size_t k = 0; k < length; k += 1 + (k & 1)) wrong += ((node *)arrays[i]->items[k])->value != k + (size_t)round;
+    }
+    is(wrong, 0, "what did not fit in the log is remembered by cards");
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+}
+
+/* A switch away from logging keeps what was logged. */
+static void log_switched(void) {
+    vector *old = new_vector(10);
+    GC_ROOTS(gc, old);
+    age(&old, 2);
+    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    gc_store(gc, &old->items[0], new_node(5));
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    gc_collect(heap, 0, 0);
+    is(((node *)old->items[0])->value, 5, "what was logged before a switch is remembered after it");
+    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    gc_store(gc, &old->items[0], new_node(6));
+    is(gc_verify(heap) > 0, true, "gc_verify sees logged slots as remembered");
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+}
+
+/* An entry that another heap's mutator has taken but not written yet must not hide those behind it. */
+static void log_gap(void) {
+    vector *old = new_vector(100);
+    GC_ROOTS(gc, old);
+    age(&old, 2);
+    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    gc_store(gc, &old->items[0], new_node(1));
+    uintptr_t gap = __atomic_fetch_add(&gc__the_log.next, 8, __ATOMIC_RELAXED);
+    gc_store(gc, &old->items[1], new_node(2));
+    gc_collect(heap, 0, 0);
+    is(((node *)old->items[0])->value + ((node *)old->items[1])->value, 3, "entries around one that is not written yet");
+    gc_store(gc, &old->items[2], new_node(4));
+    *(gc_word *)gap = (uintptr_t)&old->items[50];
+    gc_collect(heap, 0, 0);
+    is(((node *)old->items[2])->value, 4, "entries after it");
+    ok(gc__the_log.next == gc__log_start, "and when it is written, the log can be emptied");
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+}
+
+static void watch(void) {
+    void *pages[64];
+    vector *large = new_vector(LENGTH), *young = NULL;
+    GC_ROOTS(gc, large, young);
+    gc_store(gc, &large->items[0], large);
+    is(gc_take_written_pages(heap, pages, 64), 0, "without write watch no page is known to be written");
+    gc_switch_barrier(GC_BARRIER_WRITE_WATCH_SVR);
+    is(gc_take_written_pages(heap, pages, 64), 0, "nor before the first store with it");
+    size_t first = 4096 / 8;
+    for (size_t i = 0; i < 5; i++) gc_store(gc, &large->items[first + i * 512], large);
+    gc_store(gc, &large->items[first], NULL);
+    young = new_vector(100);
+    is(gc_take_written_pages(heap, pages, 0), 0, "no room takes none");
+    is(gc_take_written_pages(heap, pages, 3), 3, "as many pages as there is room for");
+    is(gc_take_written_pages(heap, pages + 3, 61), 2, "then the rest, once each");
+    int wrong = 0;
+    for (size_t i = 0; i < 5; i++) {
+        int found = 0;
+        for (int k = 0; k < 5; k++) found += (uintptr_t)pages[k] == ((uintptr_t)&large->items[first + i * 512] & ~(uintptr_t)4095);
+        wrong += found != 1;
+    }
+    is(wrong, 0, "they are those of the slots");
+    is(gc_take_written_pages(heap, pages, 64), 0, "taken pages are forgotten");
+    gc_copy_refs(gc, &young->items[0], &large->items[first], 3);
+    is(gc_take_written_pages(heap, pages, 64), 1, "copies are seen, into young objects too");
+    void *stack_slot = NULL;
+    gc_store(gc, &stack_slot, large);
+    is(gc_take_written_pages(heap, pages, 64), 0, "stores outside the heap are not");
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+}
+
+static void two_heaps(void) {
+    told first = {0}, second = {0};
+    gc_options options = observed(&first);
+    gc_heap *a = gc_heap_create(&options);
+    gc_thread *in_a = gc_thread_attach(a);
+    gc_new(in_a, &node_type);
+    options = observed(&second);
+    gc_heap *b = gc_heap_create(&options);
+    gc_thread *in_b = gc_thread_attach(b);
+    is(second.initialize + first.initialize, 2, "each heap is told of its own creation alone");
+    int before = first.ephemeral;
+    gc_new(in_b, &node_type);
+    ok(first.ephemeral > before, "a heap is told of another's regions, since the tables are the process's");
+    uintptr_t low = gc__tables.low, high = gc__tables.high;
+    gc_collect(a, 2, 0);
+    ok(gc__tables.low == low && gc__tables.high == high, "one heap's collection does not narrow another's bounds");
+    gc_switch_barrier(GC_BARRIER_BIT_REGION);
+    ok(first.last.barrier == GC_BARRIER_BIT_REGION && second.last.barrier == GC_BARRIER_BIT_REGION, "both are told of a switch");
+    gc_heap_destroy(a);
+    before = first.switched;
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    is(first.switched, before, "a destroyed heap is told nothing");
+    gc_collect(b, 2, 0);
+    ok(gc__tables.low >= gc__tables.high, "alone again, a heap narrows the bounds");
+    is(first.wrong + second.wrong, 0, "bounds only widened while mutators ran");
+    gc_heap_destroy(b);
+}
+
+/* A heap of its own, on its own thread, whose old slots get young referents all the time. */
+static void *live_alone(void *wrong) {
+    gc_options options = {.nursery_bytes = 64 << 10, .verify = GC_VERIFY_BEFORE};
+    gc_heap *mine = gc_heap_create(&options);
+    gc_thread *me = gc_thread_attach(mine);
+    vector *old = gc_new_array(me, &vector_type, 1000);
+    {
+        GC_ROOTS(me, old);
+        gc_collect(mine, 2, 0);
+        gc_collect(mine, 2, 0);
+        for (size_t i = 0; i < 200000; i++) {
+            node *n = gc_new(me, &node_type);
+            n->value = i;
+            gc_store(me, &old->items[i % 1000], n);
+            node *kept = old->items[i * 7 % 1000];
+            if (kept && kept->value % 1000 != i * 7 % 1000) ++*(int *)wrong;
+        }
+    }
+    gc_heap_destroy(mine);
+    return NULL;
+}
+
+static void two_threads(gc_barrier barrier) {
+    pthread_t threads[2];
+    int wrong[2] = {0, 0};
+    is(gc_switch_barrier(barrier), GC_OK, "a switch without heaps");
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&threads[i], NULL, live_alone, &wrong[i]) != 0) abort();
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    is(wrong[0] + wrong[1], 0, "%s: two heaps on two threads do not disturb each other", gc_barrier_name(barrier));
+    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+}
+
+int main(void) {
+    told t = {0};
+    gc_options options = observed(&t);
+    options.nursery_bytes = (size_t)1 << 30;
+    run(changes, options);
+    t = (told){0};
+    run(switching, observed(&t));
+    run(switching, (gc_options){.barrier_changed = on_change, .host = &t, .non_moving = true});
+    run(without_barrier, (gc_options){.non_generational = true});
+    run(log_overflow, (gc_options){.nursery_bytes = (size_t)1 << 30});
+    run(log_overflow, (gc_options){0});
+    run(log_switched, (gc_options){0});
+    run(log_gap, (gc_options){0});
+    run(watch, (gc_options){.nursery_bytes = (size_t)1 << 30});
+    two_heaps();
+    two_threads(GC_BARRIER_OBJECT_LOGGING);
+    two_threads(GC_BARRIER_POST_GROW);
+    return done();
+}

@@ -1,0 +1,151 @@
+/* Types: what the macros make, what gc_type_check and gc_new refuse. */
+#include "../fixture.h"
+
+typedef struct wide {
+    gc_object header;
+    void *a, *b, *c, *d, *e, *f, *g, *h, *i, *j, *k, *l, *m, *n, *o, *p;
+} wide;
+
+typedef struct far {
+    gc_object header;
+    uint64_t fill[62];
+    void *last; /* at offset 504, the last word that a mask reaches */
+} far;
+
+typedef struct pair {
+    void *key;
+    uint64_t number, value;
+} pair;
+
+typedef struct table {
+    gc_array header;
+    void *owner;
+    pair pairs[];
+} table;
+
+static void trace(void *object, gc_visitor *visitor) { gc_visit(visitor, &((node *)object)->left, 1, 0); }
+
+static const gc_type wide_type = GC_TYPE(wide, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+static const gc_type far_type = GC_TYPE(far, last);
+static const gc_type table_type =
+    GC_TYPE_ARRAY_MIXED(table, pairs, GC_FIELDS(table, owner), 0, GC_FIELDS(pair, key), GC_FIELDS(pair, value), GC_NAMES(table, owner));
+
+static void macros(void) {
+    const gc_type mixed = GC_TYPE_MIXED(node, GC_FIELDS(node, left), GC_FIELDS(node, value), GC_NAMES(node, left, value));
+    const gc_type leaf = GC_TYPE_LEAF(node), traced = GC_TYPE_TRACED(node, trace);
+    is(node_type.bytes, sizeof(node), "GC_TYPE: the size");
+    is(node_type.refs, 6, "GC_TYPE: a bit per named field");
+    is(node_type.element_bytes, 0, "GC_TYPE: no elements");
+    is(node_type.field_offsets[1], offsetof(node, right), "GC_TYPE: the offsets");
+    is(strcmp(node_type.name, "node"), 0, "GC_TYPE: the name");
+    is(strcmp(node_type.fields, "left, right"), 0, "GC_TYPE: the fields' names");
+    is(wide_type.refs, 0x1FFFE, "GC_TYPE: sixteen fields");
+    is(far_type.refs, (int64_t)((uint64_t)1 << 63), "GC_TYPE: the 64th word");
+    is(mixed.refs, 2, "GC_TYPE_MIXED: references");
+    is(mixed.values, 8, "GC_TYPE_MIXED: values");
+    is(vector_type.bytes, sizeof(vector), "GC_TYPE_ARRAY: the fixed part");
+    is(vector_type.element_refs, 1, "GC_TYPE_ARRAY: elements");
+    is(table_type.element_refs, 1, "GC_TYPE_ARRAY_MIXED: element references");
+    is(table_type.element_values, 4, "GC_TYPE_ARRAY_MIXED: element values");
+    const gc_type *sound[] = {&node_type, &wide_type, &far_type, &table_type, &mixed, &leaf, &traced, &vector_type, &bytes_type};
+    for (size_t i = 0; i < sizeof sound / sizeof *sound; i++)
+        ok(!gc_type_check(sound[i]), "sound: %s (%s)", sound[i]->name, gc_type_check(sound[i]) ? gc_type_check(sound[i]) : "");
+}
+
+/* A thread without a window takes the slow path, which checks the type. */
+static void allocate(void *type) {
+    begin(NULL);
+    void *object = ((gc_type *)type)->element_bytes ? gc_new_array(gc, type, 1) : gc_new(gc, type);
+    if (object || gc_last_result() != GC_ERROR_TYPE || !strstr(gc_last_message(), gc_type_check(type)) || !new_node(1)) _exit(1);
+    end();
+}
+
+static void refused(gc_type type, const char *what) {
+    const char *message = gc_type_check(&type);
+    if (!ok(message && message[0], "refused: %s", what)) return;
+    static char report[4096];
+    static gc_type shared;
+    shared = type;
+    int status = tap_child(allocate, &shared, report, sizeof report);
+    if (GC_DEBUG >= 1) is(status, 256 + 6, "gc_new aborts: %s", what);
+    else is(status, 0, "gc_new fails: %s", what);
+    if (GC_DEBUG >= 1) has(report, message, "and says why: %s", what);
+}
+
+static void misdeclared(void) {
+    gc_type good = GC_TYPE(node, left, right), good_array = GC_TYPE_ARRAY_MIXED(table, pairs, 4, 0, 1, 0, GC_NO_NAMES), t;
+    refused((t = good, t.bytes = 0, t), "size 0");
+    refused((t = good, t.bytes = 4, t), "smaller than its header");
+    refused((t = good, t.bytes = 16, t), "a reference beyond the end");
+    refused((t = good, t.refs |= 1, t), "a reference in the header");
+    refused((t = good, t.values = 2, t), "a field that is both reference and value");
+    refused((t = good, t.bytes = 20, t.refs = 4, t), "a reference that crosses the end");
+    refused((t = good, t.element_refs = 1, t), "element references without elements");
+    refused((t = good_array, t.element_refs = 8, t), "an element reference beyond the element");
+    refused((t = good_array, t.element_bytes = 4, t.element_refs = 1, t), "a reference in 4-byte elements");
+    refused((t = good_array, t.element_bytes = 12, t), "references in elements of unaligned size");
+    refused((t = good_array, t.bytes = 20, t.refs = 0, t), "reference elements at an unaligned start");
+    refused((t = good_array, t.bytes = 8, t.refs = 0, t), "elements where the length is");
+    refused((t = good_array, t.refs = 2, t), "a reference where the length is");
+    ok(gc_type_check(NULL) != NULL, "refused: no type at all");
+}
+
+static void last_word(void) {
+    far *object = gc_new(gc, &far_type);
+    GC_ROOTS(gc, object);
+    node *referent = new_node(77);
+    gc_store(gc, &object->last, referent);
+    referent = NULL;
+    compact();
+    is(((node *)object->last)->value, 77, "the 64th word is traced");
+    table *t = gc_new_array(gc, &table_type, 3);
+    GC_ROOTS(gc, t);
+    for (int i = 0; i < 3; i++) {
+        node *key = new_node(100 + (uint64_t)i);
+        gc_store(gc, &t->pairs[i].key, key);
+        t->pairs[i].number = 5;
+    }
+    gc_store(gc, &t->owner, object);
+    compact();
+    ok(t->owner == object, "fixed part and elements: the fixed part is traced");
+    is(((node *)t->pairs[2].key)->value, 102, "fixed part and elements: the last element is traced");
+    is(t->pairs[1].number, 5, "words beside references stay");
+}
+
+/* A host's own record of a class, which its objects lead to. */
+struct class {
+    gc_type gc;
+    const char *display_name;
+    size_t (*size)(const void *object);
+};
+
+static size_t node_size(const void *object) { return ((const node *)object)->value; }
+static size_t vector_size(const void *object) { return ((const vector *)object)->header.length; }
+static const struct class node_class = {GC_TYPE(node, left, right), "Node", node_size};
+static const struct class vector_class = {GC_TYPE_ARRAY(vector, items), "Vector", vector_size};
+
+static const struct class *class_of(const void *object) { return (const struct class *)((const gc_object *)object)->type; }
+
+static void host_records(void) {
+    node *n = gc_new(gc, &node_class.gc);
+    GC_ROOTS(gc, n);
+    n->value = 12;
+    vector *v = gc_new_array(gc, &vector_class.gc, 5);
+    GC_ROOTS(gc, v);
+    gc_store(gc, &v->items[4], n);
+    const void *before = n;
+    compact();
+    ok(n != before && v->items[4] == n, "a type within a record: its objects are traced and move");
+    ok(class_of(n) == &node_class && class_of(v) == &vector_class, "and still lead to the record");
+    is(strcmp(class_of(n)->display_name, "Node"), 0, "with the host's data");
+    is(class_of(n)->size(n) + class_of(v)->size(v), 17, "and functions");
+    is(strcmp(gc_object_type_name(v), "vector"), 0, "while reports use the type's name");
+}
+
+int main(void) {
+    macros();
+    misdeclared();
+    run(last_word, (gc_options){0});
+    run(host_records, (gc_options){0});
+    return done();
+}

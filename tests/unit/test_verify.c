@@ -1,0 +1,299 @@
+/* Mistakes of a host, planted on purpose, are reported by what, where and which field. Each runs in a child process. */
+#define _GNU_SOURCE
+#include "../fixture.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+typedef struct holder {
+    gc_object header;
+    uint64_t fill;
+    void *first, *second;
+} holder;
+typedef struct referent {
+    gc_object header;
+    uint64_t value;
+} referent;
+
+static const gc_type holder_type = GC_TYPE(holder, first, second);
+static const gc_type referent_type = GC_TYPE_LEAF(referent);
+static const gc_options verified = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER};
+static char report[16384];
+
+/* Expects the child to abort with a report that has all these words. */
+static void reported(const char *what, void (*body)(void *), const char *const *words) {
+    int status = tap_child(body, NULL, report, sizeof report);
+    if (status == 1 && strstr(report, "ERROR: AddressSanitizer")) { /* it saw the mistake first, and named it its own way */
+        ok(true, "%s: AddressSanitizer reports", what);
+        return;
+    }
+    is(status, 256 + 6, "%s: the process aborts", what);
+    for (; *words; words++) {
+        if (!ok(strstr(report, *words) != NULL, "%s: the report has '%s'", what, *words)) diag("%s", report);
+    }
+    if (getenv("SHOW")) diag("%s:\n%s", what, report);
+}
+#define REPORTED(what, body, ...) reported(what, body, (const char *const[]){__VA_ARGS__, NULL})
+
+static holder *old_holder(void) {
+    holder *h = gc_new(gc, &holder_type);
+    GC_ROOTS(gc, h);
+    age(&h, 2);
+    return h;
+}
+
+static void missed_barrier(void *unused) {
+    (void)unused;
+    begin(&verified);
+    holder *h = old_holder();
+    GC_ROOTS(gc, h);
+    referent *r = gc_new(gc, &referent_type);
+    h->second = r; /* the mistake */
+    gc_collect(heap, 0, 0);
+}
+
+static void missed_barrier_in_array(void *unused) {
+    (void)unused;
+    begin(&verified);
+    vector *v = new_vector(GC_LARGE_BYTES / 8 + 100);
+    GC_ROOTS(gc, v);
+    age(&v, 2);
+    v->items[777] = new_node(1); /* the mistake */
+    gc_collect(heap, 0, 0);
+}
+
+static void missed_barrier_to_generation_1(void *unused) {
+    (void)unused;
+    begin(&verified);
+    holder *h = old_holder();
+    referent *r = NULL;
+    GC_ROOTS(gc, h, r);
+    r = gc_new(gc, &referent_type);
+    age(&r, 1);
+    h->first = r; /* the mistake */
+    gc_collect(heap, 0, 0);
+}
+
+static void missed_barrier_by_request(void *unused) {
+    (void)unused;
+    begin(NULL);
+    holder *h = old_holder();
+    GC_ROOTS(gc, h);
+    h->first = gc_new(gc, &referent_type); /* the mistake */
+    gc_verify(heap);
+}
+
+/* A root that nobody declared, used after an allocation: the README's example without its GC_ROOTS. */
+static void missed_root(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    node *list = NULL; /* the mistake: no GC_ROOTS */
+    for (uint64_t i = 0; i < 100; i++) {
+        node *n = new_node(i);
+        gc_store(gc, &n->left, list);
+        if (list) n->value += list->value;
+        list = n;
+    }
+}
+
+static void missed_root_by_environment(void *unused) {
+    (void)unused;
+    setenv("GC_STRESS", "allocation", 1);
+    begin(NULL);
+    node *a = new_node(1);
+    node *b = new_node(2);
+    a->value = b->value; /* the mistake: a was not a root when b was made */
+}
+
+/* A missed root that is only stored: the heap then holds a reference to nothing. */
+static void stale_store(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .stress = GC_STRESS_ALLOCATION});
+    holder *h = old_holder();
+    GC_ROOTS(gc, h);
+    referent *r = gc_new(gc, &referent_type); /* the mistake: not a root */
+    new_node(1);
+    gc_store(gc, &h->second, r);
+    gc_collect(heap, 2, 0);
+}
+
+static void wild_store(void *unused) {
+    (void)unused;
+    begin(&verified);
+    holder *h = gc_new(gc, &holder_type);
+    GC_ROOTS(gc, h);
+    referent *r = gc_new(gc, &referent_type);
+    gc_store(gc, &h->first, (char *)r + 8); /* the mistake: an interior pointer in a field */
+    gc_collect(heap, 0, 0);
+}
+
+static void interior_root(void *unused) {
+    (void)unused;
+    begin(&verified);
+    bytes *b = new_bytes(1000);
+    unsigned char *inside = &b->items[500];
+    GC_ROOTS(gc, inside); /* the mistake: not GC_ROOT_INTERIOR */
+    gc_collect(heap, 0, 0);
+}
+
+static void wrecked_header(void *unused) {
+    (void)unused;
+    begin(&verified);
+    bytes *b = new_bytes(20);
+    node *n = NULL;
+    GC_ROOTS(gc, b, n);
+    n = new_node(1);
+    memset(b->items, 0xAA, 200); /* the mistake: beyond the end, over the next header */
+    gc_collect(heap, 0, 0);
+}
+
+/* The hook of the host gets the report, and the process aborts behind it. */
+static void fatal(void *host, const char *message) {
+    printf("%s: %s\n", (char *)host, message);
+    fflush(stdout);
+}
+static void by_hook(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.verify = GC_VERIFY_BEFORE, .fatal = fatal, .host = (void *)"hooked"});
+    holder *h = old_holder();
+    GC_ROOTS(gc, h);
+    h->first = gc_new(gc, &referent_type);
+    gc_collect(heap, 0, 0);
+}
+
+/* Programs without a mistake run under every kind of stress, and say nothing. */
+static gc_options quiet_options;
+static const char *quiet_environment;
+static void quiet(void *unused) {
+    (void)unused;
+    if (quiet_environment) setenv("GC_STRESS", quiet_environment, 1);
+    begin(&quiet_options);
+    vector *keep = new_vector(50);
+    node *n = NULL;
+    GC_ROOTS(gc, keep, n);
+    uint64_t count = quiet_options.non_moving ? 200 : 1500; /* each collection leaves a region behind there */
+    for (uint64_t i = 0; i < count; i++) {
+        n = new_node(i);
+        gc_store(gc, &n->left, keep->items[i % 50]);
+        if (i % 10 == 0) gc_store(gc, &n->left, NULL);
+        gc_store(gc, &keep->items[i % 50], n);
+        if (i % 400 == 0) new_bytes(2 * GC_REGION_BYTES);
+        gc_safepoint(gc);
+    }
+    gc_stats s = stats();
+    if (s.collections[0] + s.collections[1] + s.collections[2] < 2) printf("no stress: %d collections\n", (int)s.collections[0]);
+    for (uint64_t i = 0; i < 50; i++)
+        if (((node *)keep->items[i])->value != count - 50 + i) printf("wrong\n");
+}
+
+/* A host with a use of its own for faults, under stress: its handler goes on working, and so does the report. */
+static char *guard;
+static void on_guard(int number) {
+    (void)number;
+    mprotect(guard, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void fault_of_the_host(void *unused) {
+    struct sigaction action;
+    (void)unused;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_guard;
+    sigaction(SIGSEGV, &action, NULL);
+    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    for (int i = 0; i < 3; i++) {
+        guard = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *guard = 1;
+    }
+    node *lost = new_node(1);
+    new_node(2);
+    printf("%d\n", (int)lost->value);
+}
+
+static void misuse(void *unused) {
+    (void)unused;
+    begin(NULL);
+    holder *h = gc_new(gc, &holder_type);
+    gc_store(gc, (char *)&h->first + 4, NULL);
+}
+
+static void out_of_order(void *unused) {
+    (void)unused;
+    begin(NULL);
+    node *a = NULL;
+    GC_ROOTS(gc, a);
+    gc_frames_restore(gc, NULL);
+}
+
+/* Pages of the first 64 KiB of the object's region that the system has provided. */
+static size_t resident_pages(const void *object) {
+    unsigned char resident[16] = {0};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = 0;
+    mincore((void *)((uintptr_t)object & ~(uintptr_t)(GC_REGION_BYTES - 1)), 65536, resident);
+    for (size_t i = 0; i < 65536 / page; i++) count += resident[i] & 1;
+    return count;
+}
+
+static bool always_huge_pages(void) {
+    char line[100] = "";
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    if (!file) return false;
+    if (!fgets(line, sizeof line, file)) line[0] = 0;
+    fclose(file);
+    return strstr(line, "[always]") != NULL;
+}
+
+/* Under stress a region is left after a few objects; providing more of its memory took three quarters of the time. */
+static void takes_what_it_needs(void) {
+    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    {
+        node *moved = new_node(1);
+        GC_ROOTS(gc, moved);
+        node *fresh = new_node(2);
+        is(resident_pages(fresh), 1, "stress: memory for one new object");
+        is(resident_pages(moved), 1, "stress: memory for one that moved");
+    }
+    end();
+}
+
+int main(void) {
+    setenv("GC_STRESS", "", 1), unsetenv("GC_STRESS");
+    REPORTED("a missed barrier", missed_barrier, "holder", "second", "referent", "barrier");
+    REPORTED("a missed barrier in an array", missed_barrier_in_array, "vector", "777", "node", "barrier");
+    REPORTED("a missed barrier from 2 to 1", missed_barrier_to_generation_1, "holder", "first", "referent", "barrier");
+    REPORTED("a missed barrier by gc_verify", missed_barrier_by_request, "holder", "first", "referent");
+    REPORTED("a missed root", missed_root, "missed root", "GC_ROOTS");
+    REPORTED("a missed root after faults of the host's own", fault_of_the_host, "missed root", "GC_ROOTS");
+    REPORTED("a missed root by environment", missed_root_by_environment, "missed root", "GC_ROOTS");
+    REPORTED("a stale reference stored", stale_store, "holder", "second");
+    REPORTED("an interior pointer in a field", wild_store, "holder", "first");
+    REPORTED("an interior pointer in a plain root", interior_root, "inside", "test_verify.c");
+    REPORTED("a header overwritten", wrecked_header, "gc.h");
+    REPORTED("a missed barrier, by hook", by_hook, "hooked: ", "holder", "first");
+
+    const gc_stress kinds[] = {GC_STRESS_ALLOCATION, GC_STRESS_SAFEPOINT, GC_STRESS_NTH, GC_STRESS_STACK};
+    for (int i = 0; i < 8; i++) {
+        quiet_options = (gc_options){.stress = kinds[i % 4],
+                                     .stress_interval = i < 4 ? 0 : 7,
+                                     .non_moving = i >= 4,
+                                     .verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER,
+                                     .checkmark = true};
+        int status = tap_child(quiet, NULL, report, sizeof report);
+        ok(status == 0 && !report[0], "stress %d, non_moving %d: status %d, %s", kinds[i % 4], i >= 4, status, report);
+    }
+    const char *const environment[] = {"allocation", "safepoint", "stack", "50"};
+    for (int i = 0; i < 4; i++) {
+        quiet_options = (gc_options){0}, quiet_environment = environment[i];
+        int status = tap_child(quiet, NULL, report, sizeof report);
+        ok(status == 0 && !report[0], "GC_STRESS=%s: status %d, %s", environment[i], status, report);
+    }
+    quiet_environment = "nonsense";
+    tap_child(quiet, NULL, report, sizeof report);
+    ok(strstr(report, "GC_STRESS") != NULL, "GC_STRESS=nonsense is warned of: %s", report);
+
+    if (GC_DEBUG >= 1) {
+        REPORTED("an unaligned slot", misuse, "gc_store", "aligned");
+        REPORTED("frames out of order", out_of_order, "GC_ROOTS(a)", "out of order");
+    }
+    if (!always_huge_pages()) takes_what_it_needs(); /* last, for it sets the handler of faults in this process */
+    return done();
+}

@@ -1,0 +1,138 @@
+/* Tests of tagged values, over a host's seam: the includer defines it, and box_ref, box_number, number. */
+#pragma once
+
+#include "../fixture.h"
+
+typedef struct cons {
+    gc_object header;
+    uintptr_t car, cdr;
+    void *plain; /* beside them an ordinary reference */
+    uintptr_t raw; /* and a word that is neither */
+} cons;
+
+typedef struct row {
+    gc_array header;
+    uintptr_t items[];
+} row;
+
+static const gc_type cons_type = GC_TYPE_MIXED(cons, GC_FIELDS(cons, plain), GC_FIELDS(cons, car, cdr), GC_NAMES(cons, plain, car, cdr));
+static const gc_type row_type = GC_TYPE_ARRAY_VALUES(row, items);
+
+static inline cons *as_cons(uintptr_t value) { return (cons *)GC_VALUE_TO_REF(value); }
+
+static inline uintptr_t new_cons(uintptr_t car, uintptr_t cdr) {
+    GC_ROOT_VALUES(gc, car, cdr);
+    cons *c = gc_new(gc, &cons_type);
+    gc_store_value(gc, &c->car, car);
+    gc_store_value(gc, &c->cdr, cdr);
+    c->raw = (uintptr_t)c;
+    return box_ref(c, c->car);
+}
+
+static void lists(void) {
+    enum { COUNT = 100000 };
+    uintptr_t list = box_number(0), other = 0;
+    GC_ROOT_VALUES(gc, list, other);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        list = new_cons(box_number(i), list);
+        node *n = new_node(i);
+        gc_store(gc, &as_cons(list)->plain, n);
+        if (i % 10000 == 0) gc_collect(heap, (int)(i / 10000 % 3), i % 40000 == 0 ? GC_COLLECT_COMPACTING : 0);
+    }
+    compact();
+    uint64_t expected = COUNT, wrong = 0;
+    uintptr_t at = list;
+    for (; GC_VALUE_IS_REF(at); at = as_cons(at)->cdr) {
+        expected--;
+        wrong += number(as_cons(at)->car) != expected || ((node *)as_cons(at)->plain)->value != expected;
+    }
+    is(wrong, 0, "a list of tagged values");
+    is(expected, 0, "to its end");
+    is(number(at), 0, "which is a number");
+}
+
+static void tags(void) {
+    uintptr_t values[4] = {0};
+    GC_ROOT_ARRAY(gc, values, 4, GC_ROOT_VALUE);
+    for (int i = 0; i < 4; i++) {
+        node *n = new_node(50 + (uint64_t)i);
+        values[i] = box_tagged(n, i);
+    }
+    gc_handle strong = gc_handle_create(heap, GC_HANDLE_STRONG, (void *)GC_VALUE_TO_REF(values[0]));
+    for (int round = 0; round < 4; round++) {
+        gc_collect(heap, round % 3, round == 3 ? GC_COLLECT_COMPACTING : 0);
+        for (int i = 0; i < 4; i++) {
+            node *n = (node *)GC_VALUE_TO_REF(values[i]);
+            is(n->value, 50 + i, "the object of a value with tag %d", i);
+            ok(values[i] == box_tagged(n, i), "keeps tag %d when it moves", i);
+        }
+        ok(gc_handle_get(strong) == (void *)GC_VALUE_TO_REF(values[0]), "handles hold plain pointers");
+    }
+}
+
+/* Old arrays of values, with young referents and numbers that look like anything. */
+static void arrays(void) {
+    enum { LENGTH = 40000 };
+    row *old = gc_new_array(gc, &row_type, LENGTH), *young = NULL;
+    GC_ROOTS(gc, old, young);
+    age(&old, 2);
+    size_t wrong = 0;
+    for (int round = 0; round < 12; round++) {
+        for (size_t i = (size_t)round; i < LENGTH; i += 3) {
+            if (i % 2) gc_store_value(gc, &old->items[i], box_number(random_bits() >> 20));
+            else {
+                uintptr_t c = new_cons(box_number(i), box_number(7));
+                gc_store_value(gc, &old->items[i], c);
+            }
+        }
+        young = gc_new_array(gc, &row_type, 500);
+        for (size_t i = 0; i < 500; i++) {
+            uintptr_t c = new_cons(box_number(1000000 + i), box_number(0));
+            gc_store_value(gc, &young->items[i], c);
+        }
+        size_t to = (random_bits() % (LENGTH - 500)) & ~(size_t)1;
+        gc_copy_values(gc, &old->items[to], young->items, 500);
+        gc_copy_values(gc, &old->items[to + 100], &old->items[to], 300);
+        gc_collect(heap, round % 3, round == 8 ? GC_COLLECT_COMPACTING : 0);
+        for (size_t i = 0; i < 100; i++) wrong += number(as_cons(old->items[to + i])->car) != 1000000 + i;
+        for (size_t i = 0; i < 300; i++) wrong += number(as_cons(old->items[to + 100 + i])->car) != 1000000 + i;
+        for (size_t i = 0; i < LENGTH; i++)
+            if (GC_VALUE_IS_REF(old->items[i]) && as_cons(old->items[i])->header.type != &cons_type) wrong++;
+    }
+    is(wrong, 0, "arrays of values");
+    old = NULL, young = NULL;
+    full(), full();
+    is(stats().live_bytes, 0, "numbers keep nothing alive");
+}
+
+/* A boxed reference that only the native stack holds. */
+static __attribute__((noinline)) uintptr_t boxed_alone(void) {
+    return new_cons(box_number(77), box_number(78));
+}
+
+/* Overwrites what former calls left below. */
+static __attribute__((noinline)) void scrub(void) {
+    volatile char below[8192];
+    for (size_t i = 0; i < sizeof below; i++) below[i] = 0;
+}
+
+static void on_the_stack(void) {
+    volatile uintptr_t list = boxed_alone();
+    scrub();
+    for (int i = 0; i < 3; i++) {
+        gc_collect(heap, i, GC_COLLECT_COMPACTING);
+        for (int k = 0; k < 1000; k++) new_cons(box_number(1), box_number(2));
+    }
+    is(number(as_cons(list)->car), 77, "a conservative stack scan sees tagged values");
+}
+
+static int values(void) {
+    run(on_the_stack, (gc_options){.conservative_stack = true});
+    run(on_the_stack, (gc_options){.conservative_stack = true, .non_moving = true});
+    run(lists, (gc_options){0});
+    run(lists, (gc_options){.non_moving = true});
+    run(tags, (gc_options){0});
+    run(arrays, (gc_options){0});
+    run(arrays, (gc_options){.test_small_mark_stack = true});
+    return done();
+}
