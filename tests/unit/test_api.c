@@ -1,5 +1,5 @@
 /* The public API as a whole: its version, and what its functions make of NULL. */
-#include "fixture.h"
+#include "../fixture.h"
 
 static void version(void) {
     char text[32];
