@@ -757,9 +757,11 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     gc__store_shadow(slot, 1);
 }
 
-/* The barrier alone, for `count` slots that were already stored to (by memcpy into an object, say), before the next
-   safe point. flags: 0 or GC_ROOT_VALUE. */
-GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags);
+/* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. Between the
+   two no safe point; flags: 0 or GC_ROOT_VALUE, the same to both. They may nest, for different ranges.
+   GC_DEBUG >= 1 asserts all of this. The owning thread, cooperative mode. Never collects. */
+GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
+GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one
    pass. The destination lies in one object, or outside the heap. */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
@@ -2999,16 +3001,68 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     }
 }
 
-GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags) {
+GC__FN void gc__stored(void *slots, size_t count, bool value) {
     gc_word *slot = (gc_word *)slots;
-    bool value = (flags & GC_ROOT_VALUE) != 0;
-    (void)thread;
     gc__store_shadow(slots, count);
     if (!count || gc__barrier_is_idle(slots)) return;
     if (GC__BARRIER_ANYWHERE)
         gc__barrier_after_cards(slot, count, value);
     else
         for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
+}
+
+/* Brackets of raw stores: what the calling thread has begun and not ended. Only with GC_DEBUG. */
+#define GC__STORES_MAX 8
+typedef struct gc__stores {
+    const void *slots;
+    size_t count;
+    unsigned flags;
+} gc__stores;
+static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
+static __thread unsigned gc__stores_depth;
+
+GC__FN void gc__stores_push(gc__stores range) {
+    GC_ASSERT(((uintptr_t)range.slots & 7) == 0, "gc_stores_begin: the slots at %p are not 8-byte aligned",
+              range.slots);
+    GC_ASSERT(gc__stores_depth < GC__STORES_MAX,
+              "gc_stores_begin: %u ranges have been begun without gc_stores_end, first %zu slots at %p",
+              gc__stores_depth, gc__stores_begun[0].count, gc__stores_begun[0].slots);
+    gc__stores_begun[gc__stores_depth++] = range;
+}
+
+GC__FN void gc__stores_pop(gc__stores range) {
+    unsigned i = gc__stores_depth;
+    const gc__stores *begun = gc__stores_begun;
+    while (i > 0 && (begun[i - 1].slots != range.slots || begun[i - 1].count != range.count ||
+                     begun[i - 1].flags != range.flags))
+        i--;
+    GC_ASSERT(
+        i > 0,
+        "gc_stores_end: the %zu slots at %p (flags %u) have no gc_stores_begin of the same range and flags before "
+        "them",
+        range.count, range.slots, range.flags);
+    if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
+}
+
+/* At the start of a collection, which would move the slots, or what they refer to. */
+GC__FN void gc__stores_check(void) {
+    GC_ASSERT(!gc__stores_depth,
+              "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
+              "and do not poll",
+              gc__stores_begun[0].count, gc__stores_begun[0].slots);
+}
+
+GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
+    gc__stores range = {slots, count, flags};
+    (void)thread;
+    if (GC_DEBUG >= 1) gc__stores_push(range);
+}
+
+GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
+    gc__stores range = {slots, count, flags};
+    (void)thread;
+    if (GC_DEBUG >= 1) gc__stores_pop(range);
+    gc__stored(slots, count, (flags & GC_ROOT_VALUE) != 0);
 }
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
@@ -3018,9 +3072,10 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
 }
 
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
+    (void)thread;
     if (!count) return;
     memmove(destination, source, count * 8);
-    gc_stored_range(thread, destination, count, GC_ROOT_VALUE);
+    gc__stored(destination, count, true);
 }
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
@@ -4322,6 +4377,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
                   "scan_roots), where allocating and collecting is not allowed",
                   (unsigned long long)heap->collection.number);
+    gc__stores_check();
     uint64_t start = gc__os_now_ns();
     heap->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
@@ -4483,7 +4539,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
-             "(or gc_store_value, gc_copy_refs, gc_stored_range)",
+             "(or gc_store_value, gc_copy_refs, gc_stores_begin)",
              gc__object_name(ref), gc__region_of(ref)->generation);
     gc__verify_fault(verifier, slot, ref, text);
 }
@@ -4695,7 +4751,7 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
         gc__verify_fault(
             (gc__verifier *)visitor, word, ref,
             "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
-            "(or gc_store_value, gc_copy_refs, gc_stored_range)");
+            "(or gc_store_value, gc_copy_refs, gc_stores_begin)");
     }
 }
 

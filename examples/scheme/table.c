@@ -104,9 +104,10 @@ static void arrange(machine *m, table *t) {
     value *copy = malloc(length * sizeof(value));
     if (!copy) error_memory(m);
     memcpy(copy, entries->items, length * sizeof(value));
+    gc_stores_begin(m->gc, entries->items, length, GC_ROOT_VALUE);
     for (size_t i = 0; i < length; i++) entries->items[i] = UNDEFINED;
     insert_all(m, t, copy, length / 2);
-    gc_stored_range(m->gc, entries->items, length, GC_ROOT_VALUE);
+    gc_stores_end(m->gc, entries->items, length, GC_ROOT_VALUE);
     free(copy);
 }
 

@@ -73,9 +73,11 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     gc__store_shadow(slot, 1);
 }
 
-/* The barrier alone, for `count` slots that were already stored to (by memcpy into an object, say), before the next
-   safe point. flags: 0 or GC_ROOT_VALUE. */
-GC_API void gc_stored_range(gc_thread *thread, void *slots, size_t count, unsigned flags);
+/* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. Between the
+   two no safe point; flags: 0 or GC_ROOT_VALUE, the same to both. They may nest, for different ranges.
+   GC_DEBUG >= 1 asserts all of this. The owning thread, cooperative mode. Never collects. */
+GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
+GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one
    pass. The destination lies in one object, or outside the heap. */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);

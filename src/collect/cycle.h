@@ -1,6 +1,7 @@
 /* One collection, start to end. */
 #pragma once
 
+#include "barrier.h"
 #include "pace.h"
 
 /* Implemented by diag/. */
@@ -92,6 +93,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
                   "scan_roots), where allocating and collecting is not allowed",
                   (unsigned long long)heap->collection.number);
+    gc__stores_check();
     uint64_t start = gc__os_now_ns();
     heap->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;

@@ -100,7 +100,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
-             "(or gc_store_value, gc_copy_refs, gc_stored_range)",
+             "(or gc_store_value, gc_copy_refs, gc_stores_begin)",
              gc__object_name(ref), gc__region_of(ref)->generation);
     gc__verify_fault(verifier, slot, ref, text);
 }

@@ -66,7 +66,7 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
         vector *v = (vector *)gc_new_array(gc, &user_types[5], 3);
         GC_ROOTS(gc, v);
         gc_copy_refs(gc, &v->items[0], &v->items[1], 2);
-        gc_stored_range(gc, v->items, 3, 0);
+        gc_stores_begin(gc, v->items, 3, 0); gc_stores_end(gc, v->items, 3, 0);
     }
     gc_frame *mark = gc_frames_mark(gc);
     bytes *raw = (bytes *)gc_new_array_raw(gc, &user_types[7], 10);

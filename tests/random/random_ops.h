@@ -173,8 +173,9 @@ static bool forget_barrier(const void *owner, uint32_t index, const char *addres
 static void store_by_call(world *w, gc_word *slot, gc_word word, bool value) {
     switch (below(&w->random, 4)) {
     case 0:
+        gc_stores_begin(w->thread, slot, 1, value ? GC_ROOT_VALUE : 0);
         memcpy(slot, &word, 8);
-        gc_stored_range(w->thread, slot, 1, value ? GC_ROOT_VALUE : 0);
+        gc_stores_end(w->thread, slot, 1, value ? GC_ROOT_VALUE : 0);
         break;
     case 1:
         if (value || !GC_HAS_VALUES) gc_copy_values(w->thread, slot, &word, 1);
@@ -309,8 +310,9 @@ static object pick_vector(world *w, bool value) {
 static void copy(world *w, bool value, gc_word *to, const gc_word *from, size_t count) {
     unsigned flags = value ? GC_ROOT_VALUE : 0;
     if (one_in(&w->random, 3)) {
+        gc_stores_begin(w->thread, to, count, flags);
         memmove(to, from, count * 8);
-        gc_stored_range(w->thread, to, count, flags);
+        gc_stores_end(w->thread, to, count, flags);
     } else if (value || (!GC_HAS_VALUES && one_in(&w->random, 2))) {
         gc_copy_values(w->thread, to, from, count);
     } else {

@@ -135,8 +135,9 @@ static void root_store(world *w, root *r, gc_word word) {
     case 0: gc_store(w->thread, r->slot, (void *)word); break;
     case 1: *r->slot = word; break;
     default:
+        gc_stores_begin(w->thread, r->slot, 1, 0);
         *r->slot = word;
-        gc_stored_range(w->thread, r->slot, 1, 0);
+        gc_stores_end(w->thread, r->slot, 1, 0);
     }
 }
 

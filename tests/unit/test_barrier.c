@@ -137,12 +137,14 @@ static bool card_is_dirty(const void *slot) {
 static void store_one(void **slot, void *ref) { gc_store(gc, slot, ref); }
 static void store_value(void **slot, void *ref) { gc_store_value(gc, slot, (uintptr_t)ref); }
 static void store_range(void **slot, void *ref) {
+    gc_stores_begin(gc, slot, 1, 0);
     *slot = ref;
-    gc_stored_range(gc, slot, 1, 0);
+    gc_stores_end(gc, slot, 1, 0);
 }
 static void store_range_values(void **slot, void *ref) {
+    gc_stores_begin(gc, slot, 1, GC_ROOT_VALUE);
     *slot = ref;
-    gc_stored_range(gc, slot, 1, GC_ROOT_VALUE);
+    gc_stores_end(gc, slot, 1, GC_ROOT_VALUE);
 }
 static void copy_refs(void **slot, void *ref) { gc_copy_refs(gc, slot, &ref, 1); }
 static void copy_values(void **slot, void *ref) { gc_copy_values(gc, slot, &ref, 1); }
@@ -150,8 +152,8 @@ static void copy_values(void **slot, void *ref) { gc_copy_values(gc, slot, &ref,
 static const struct {
     const char *name;
     void (*store)(void **slot, void *ref);
-} stores[] = {{"gc_store", store_one},           {"gc_store_value", store_value}, {"gc_stored_range", store_range},
-              {"gc_stored_range of values", store_range_values}, {"gc_copy_refs", copy_refs},     {"gc_copy_values", copy_values}};
+} stores[] = {{"gc_store", store_one},           {"gc_store_value", store_value}, {"gc_stores_end", store_range},
+              {"gc_stores_end of values", store_range_values}, {"gc_copy_refs", copy_refs},     {"gc_copy_values", copy_values}};
 
 static node static_node = {{&node_type}, NULL, NULL, 1};
 
@@ -214,8 +216,9 @@ static void ranges(void) {
         if (round % 3 == 0) gc_copy_refs(gc, &a->items[to], &b->items[from], count);
         else if (round % 3 == 1) gc_copy_refs(gc, &a->items[to], &a->items[from], count);
         else {
+            gc_stores_begin(gc, &a->items[to], count, 0);
             memmove(&a->items[to], &b->items[from], count * sizeof(void *));
-            gc_stored_range(gc, &a->items[to], count, 0);
+            gc_stores_end(gc, &a->items[to], count, 0);
         }
         for (size_t i = 0; i < LENGTH; i++) model[i] = a->items[i] ? (void *)(uintptr_t)(((node *)a->items[i])->value + 1) : NULL;
         gc_collect(heap, round % 2, 0);
@@ -224,7 +227,8 @@ static void ranges(void) {
     }
     is(wrong, 0, "ranges and overlapping copies keep what they refer to");
     gc_copy_refs(gc, a->items, a->items, 0);
-    gc_stored_range(gc, a->items + LENGTH, 0, 0);
+    gc_stores_begin(gc, a->items + LENGTH, 0, 0);
+    gc_stores_end(gc, a->items + LENGTH, 0, 0);
     ok(true, "ranges of nothing");
     free(model);
 }

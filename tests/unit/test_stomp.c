@@ -74,7 +74,8 @@ static void switching(void) {
         gc_store(gc, &elsewhere[0], old->items[barrier]);
         gc_store_value(gc, &elsewhere[1], (uintptr_t)old->items[barrier]);
         gc_copy_refs(gc, &elsewhere[2], &old->items[barrier], 1);
-        gc_stored_range(gc, elsewhere, 3, 0);
+        gc_stores_begin(gc, elsewhere, 3, 0);
+        gc_stores_end(gc, elsewhere, 3, 0);
         ok(elsewhere[0] == old->items[barrier] && elsewhere[1] == elsewhere[0] && elsewhere[2] == elsewhere[0], "%s: slots on the stack",
            name);
         gc_copy_refs(gc, &old->items[60], &old->items[barrier], 1);
