@@ -4456,8 +4456,8 @@ typedef struct gc__verifier {
     const char *when;
     uintptr_t holder; /* 0: a root */
     size_t objects;
-    const gc_type *last_type; /* found sound */
-    uint8_t *reached;         /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    const gc_type *sound_types[256]; /* in this pass, by a hash of the address: to look at a type asks the system */
+    uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;
 } gc__verifier;
@@ -4579,14 +4579,15 @@ GC__FN bool gc__verify_header(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
-    if (type == verifier->last_type) return true;
+    const gc_type **sound = &verifier->sound_types[((uintptr_t)type >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
+    if (type == *sound) return true;
     const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
     if (fault)
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
                   "store beyond the end of the object before it perhaps, or its type is misdeclared",
                   verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)object, fault);
-    verifier->last_type = type;
+    *sound = type;
 #else
     (void)verifier, (void)object;
 #endif
