@@ -616,7 +616,8 @@ static inline void gc_safepoint(gc_thread *thread) {
 }
 
 /* Makes the named variables (1 to 16 pointers to objects, each initialized) roots of `thread` until the end of the
-   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. */
+   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out.
+   A computed goto (goto *label) must not leave the scope: gcc runs no cleanup there, and clang refuses to compile it. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(__COUNTER__, thread, 0, __VA_ARGS__)
 /* The same for variables of tagged values. */
 #define GC_ROOT_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_ROOT_VALUE, __VA_ARGS__)
@@ -639,9 +640,16 @@ static inline void gc_safepoint(gc_thread *thread) {
 /* A variable that is not one word, an array for example, does not compile: GC_ROOT_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) \
     (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
+#define GC__FRAME_AGAIN                                                                                                \
+    "the frame of GC_ROOTS(%s) at %s:%u was entered again while it was in force: its scope was left without its end. " \
+    "A "                                                                                                               \
+    "computed goto (goto *label) runs no cleanup: end the scope before it. After longjmp, gc_frames_restore must "     \
+    "restore "                                                                                                         \
+    "what gc_frames_mark returned before"
 /* The frame is in memory before it is in force: the compiler could write it after a load that faults, and the report of
    such a fault lists frames. */
 static inline gc_frame *gc__frame_written(gc_frame *frame) {
+    GC_ASSERT(frame->previous != frame, GC__FRAME_AGAIN, frame->site->names, frame->site->file, frame->site->line);
     __asm__("" : "+r"(frame) : "m"(*frame));
     return frame;
 }
@@ -649,10 +657,12 @@ static inline gc_frame *gc__frame_written(gc_frame *frame) {
 
 static inline void gc__frame_leave(gc_frame *frame) {
     if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
-    GC_ASSERT(frame->thread->frames == frame,
-              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, or an exception through C code, "
-              "gc_frames_restore must restore what gc_frames_mark returned before",
-              frame->site->names, frame->site->file, frame->site->line);
+    GC_ASSERT(
+        frame->thread->frames == frame,
+        "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, or an exception through C code, "
+        "gc_frames_restore must restore what gc_frames_mark returned before; and a scope must end before a computed "
+        "goto (goto *label) leaves it",
+        frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }
 
@@ -3145,16 +3155,63 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
     if (!ok) roots->failed = true;
 }
 
-/* A frame below the stack pointer, or one that other calls have overwritten, was left by longjmp or a native switch. */
+/* Frames form a list, innermost first. A scope that was left without its end, and then entered again, makes it a cycle, which
+   is searched for by Brent's method: a compare for each frame. Addresses would not do: compilers place the frames of one
+   function as they like. */
+typedef struct gc__frame_search {
+    const gc_heap *heap;
+    const gc_frame *first, *kept;
+    size_t count, until; /* after so many another frame is kept */
+} gc__frame_search;
+
+/* Reports the cycle that the frame is in. The innermost of its frames is the one that was entered again. */
+GC__OUT_OF_LINE void gc__frames_report_cycle(const gc__frame_search *search, const gc_frame *within) {
+    const gc_frame *again = search->first, *ahead = again, *each = within;
+    do {
+        ahead = ahead->previous;
+        each = each->previous;
+    } while (each != within);
+    while (again != ahead) {
+        again = again->previous;
+        ahead = ahead->previous;
+    }
+    gc__fatal(&search->heap->options, GC__FRAME_AGAIN, again->site->names, again->site->file, again->site->line);
+}
+
+GC__FN gc__frame_search gc__frames_begin(const gc_heap *heap, const gc_frame *frames) {
+    gc__frame_search search = {heap, frames, NULL, 0, 0};
+    return search;
+}
+
+/* The next frame of the walk. */
+GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
+    if (GC__UNLIKELY(frame == search->kept)) gc__frames_report_cycle(search, frame);
+    if (search->count++ != search->until) return;
+    search->kept = frame;
+    search->until = 2 * search->count;
+}
+
+/* Makes the frames those of a thread; NULL: nobody's, since their heap goes. */
+GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *thread) {
+    gc__frame_search search = gc__frames_begin(heap, frames);
+    for (gc_frame *frame = frames; frame; frame = frame->previous) {
+        gc__frames_seen(&search, frame);
+        frame->thread = thread;
+    }
+}
+
+/* A frame that other calls have overwritten, or one below the stack pointer, was left without its end. The second is asked
+   with GC_DEBUG only. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
-    static const char left[] = "was left without its end, by longjmp, by an exception through C code or by a switch of "
-                               "stacks: restore the frames "
-                               "by gc_frames_restore, or call gc_stack_switch";
+    static const char left[] =
+        "was left without its end, by longjmp, by a computed goto (goto *label), by an exception "
+        "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "
+        "the scope before the goto, or call gc_stack_switch";
     if (frame->thread != stack->last)
         gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
-    bool below =
-        (const char *)frame < stack_pointer && (size_t)(stack->base - (const char *)frame) < GC__STACK_BYTES_MAX;
+    bool below = GC_DEBUG >= 1 && (const char *)frame < stack_pointer &&
+                 (size_t)(stack->base - (const char *)frame) < GC__STACK_BYTES_MAX;
     if (below)
         gc__fatal(&heap->options, "the frame of GC_ROOTS(%s) at %s:%u %s", frame->site->names, frame->site->file,
                   frame->site->line, left);
@@ -3162,9 +3219,11 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
 
 GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer) {
+    gc__frame_search search = gc__frames_begin(heap, frames);
     heap->root_kind = "frame";
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
-        if (GC_DEBUG >= 1) gc__frame_check(heap, frame, stack, stack_pointer);
+        gc__frames_seen(&search, frame);
+        gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
         heap->root_site = frame->site;
         if (flags & GC__ROOT_CONTIGUOUS) {
@@ -5073,8 +5132,8 @@ GC_API size_t gc_verify(gc_heap *heap) {
 GC__SEAM void gc__handles_return_cached(gc_thread *thread);
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
-    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
-    for (gc_frame *frame = thread->own_stack.frames; frame; frame = frame->previous) frame->thread = NULL;
+    gc__frames_assign(thread->heap, thread->frames, NULL);
+    gc__frames_assign(thread->heap, thread->own_stack.frames, NULL);
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
@@ -5197,7 +5256,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
 GC_API void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
-    for (gc_frame *frame = stack->frames; frame; frame = frame->previous) frame->thread = NULL;
+    gc__frames_assign(stack->heap, stack->frames, NULL);
     gc__lock_take(&stack->heap->roots_lock);
     gc_stack **link = &stack->heap->stacks;
     while (*link != stack) link = &(*link)->next;
@@ -5215,8 +5274,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     left->frames = thread->frames;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &thread->own_stack ? thread : NULL;
-    if (stack->last != thread)
-        for (gc_frame *frame = stack->frames; frame; frame = frame->previous) frame->thread = thread;
+    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;

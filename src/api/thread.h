@@ -172,7 +172,8 @@ static inline void gc_safepoint(gc_thread *thread) {
 }
 
 /* Makes the named variables (1 to 16 pointers to objects, each initialized) roots of `thread` until the end of the
-   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out. */
+   enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out.
+   A computed goto (goto *label) must not leave the scope: gcc runs no cleanup there, and clang refuses to compile it. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(__COUNTER__, thread, 0, __VA_ARGS__)
 /* The same for variables of tagged values. */
 #define GC_ROOT_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_ROOT_VALUE, __VA_ARGS__)
@@ -195,9 +196,16 @@ static inline void gc_safepoint(gc_thread *thread) {
 /* A variable that is not one word, an array for example, does not compile: GC_ROOT_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) \
     (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
+#define GC__FRAME_AGAIN                                                                                                \
+    "the frame of GC_ROOTS(%s) at %s:%u was entered again while it was in force: its scope was left without its end. " \
+    "A "                                                                                                               \
+    "computed goto (goto *label) runs no cleanup: end the scope before it. After longjmp, gc_frames_restore must "     \
+    "restore "                                                                                                         \
+    "what gc_frames_mark returned before"
 /* The frame is in memory before it is in force: the compiler could write it after a load that faults, and the report of
    such a fault lists frames. */
 static inline gc_frame *gc__frame_written(gc_frame *frame) {
+    GC_ASSERT(frame->previous != frame, GC__FRAME_AGAIN, frame->site->names, frame->site->file, frame->site->line);
     __asm__("" : "+r"(frame) : "m"(*frame));
     return frame;
 }
@@ -205,10 +213,12 @@ static inline gc_frame *gc__frame_written(gc_frame *frame) {
 
 static inline void gc__frame_leave(gc_frame *frame) {
     if (GC__UNLIKELY(!frame->thread)) return; /* the heap was destroyed within the scope */
-    GC_ASSERT(frame->thread->frames == frame,
-              "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, or an exception through C code, "
-              "gc_frames_restore must restore what gc_frames_mark returned before",
-              frame->site->names, frame->site->file, frame->site->line);
+    GC_ASSERT(
+        frame->thread->frames == frame,
+        "the frame of GC_ROOTS(%s) at %s:%u is left out of order: after longjmp, or an exception through C code, "
+        "gc_frames_restore must restore what gc_frames_mark returned before; and a scope must end before a computed "
+        "goto (goto *label) leaves it",
+        frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }
 

@@ -7,8 +7,8 @@
 GC__SEAM void gc__handles_return_cached(gc_thread *thread);
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
-    for (gc_frame *frame = thread->frames; frame; frame = frame->previous) frame->thread = NULL;
-    for (gc_frame *frame = thread->own_stack.frames; frame; frame = frame->previous) frame->thread = NULL;
+    gc__frames_assign(thread->heap, thread->frames, NULL);
+    gc__frames_assign(thread->heap, thread->own_stack.frames, NULL);
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
@@ -131,7 +131,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
 GC_API void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
-    for (gc_frame *frame = stack->frames; frame; frame = frame->previous) frame->thread = NULL;
+    gc__frames_assign(stack->heap, stack->frames, NULL);
     gc__lock_take(&stack->heap->roots_lock);
     gc_stack **link = &stack->heap->stacks;
     while (*link != stack) link = &(*link)->next;
@@ -149,8 +149,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     left->frames = thread->frames;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &thread->own_stack ? thread : NULL;
-    if (stack->last != thread)
-        for (gc_frame *frame = stack->frames; frame; frame = frame->previous) frame->thread = thread;
+    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;

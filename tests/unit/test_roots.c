@@ -56,6 +56,84 @@ static void jumps(void) {
     is(a->value, 1, "frames after longjmp");
 }
 
+/* A frame that is in force twice would make the walk of frames endless: it is reported, and nothing waits. */
+static char report[4096];
+
+static void reported_again(void (*body)(void *), const char *names, const char *what) {
+    int status = tap_child(body, NULL, report, sizeof report);
+    is(status, 256 + 6, "%s: the process aborts", what);
+    has(report, names, "%s: the report names the frame", what);
+    has(report, "entered again", "%s: and what is wrong with it", what);
+    has(report, "computed goto", "%s: and the usual cause", what);
+}
+
+static void entered_after_longjmp(void *unused) {
+    static jmp_buf buffer;
+    static int times;
+    (void)unused;
+    alarm(20);
+    begin(NULL);
+    setjmp(buffer);
+    if (times++ < 3) {
+        node *made = new_node(1);
+        GC_ROOTS(gc, made);
+        longjmp(buffer, 1); /* the mistake: no gc_frames_restore */
+    }
+    full();
+}
+
+/* Opcodes of an interpreter that dispatches from within the scope of a frame. Clang refuses to compile that. */
+#ifndef __clang__
+static void computed_goto(void *unused) {
+    static const unsigned char code[] = {0, 0, 0, 1};
+    const unsigned char *next = code;
+    void *const labels[] = {&&make, &&end_of_code};
+    (void)unused;
+    alarm(20);
+    begin(NULL);
+    goto *labels[*next++];
+make: {
+    node *made = new_node(1);
+    GC_ROOTS(gc, made);
+    goto *labels[*next++]; /* the mistake: no cleanup runs */
+}
+end_of_code:
+    full();
+}
+#else
+#define computed_goto entered_after_longjmp
+#endif
+
+static const gc_frame_site site_a = {"a", "cycle", "roots.c", 1, 0}, site_b = {"b", "cycle", "roots.c", 2, 0},
+                           site_c = {"c", "cycle", "roots.c", 3, 0};
+static gc_frame frames[3];
+
+/* c -> a -> b -> a: the frame of a was entered again, then that of c. */
+static void make_cycle(void) {
+    const gc_frame_site *sites[] = {&site_a, &site_b, &site_c};
+    for (int i = 0; i < 3; i++) frames[i] = (gc_frame){NULL, sites[i], gc, 0, NULL};
+    frames[0].previous = &frames[1];
+    frames[1].previous = &frames[0];
+    frames[2].previous = &frames[0];
+    gc_frames_restore(gc, &frames[2]);
+}
+
+static void cycle_collected(void *unused) {
+    (void)unused;
+    alarm(20);
+    begin(NULL);
+    make_cycle();
+    full();
+}
+
+static void cycle_destroyed(void *unused) {
+    (void)unused;
+    alarm(20);
+    begin(NULL);
+    make_cycle();
+    end();
+}
+
 static void not_objects(void) {
     node *a = &outside, *b = NULL, *c = (node *)(uintptr_t)4096;
     char *allocated = malloc(100);
@@ -180,6 +258,10 @@ static void large_interior(void) {
 }
 
 int main(void) {
+    reported_again(computed_goto, "(made)", "a frame left by a computed goto");
+    reported_again(entered_after_longjmp, "(made)", "a frame left by longjmp");
+    reported_again(cycle_collected, "(a)", "a cycle of frames, in a collection");
+    reported_again(cycle_destroyed, "(a)", "a cycle of frames, where the heap ends");
     gc_options hosted = {.scan_roots = scan_roots, .host = &calls};
     run(scopes, (gc_options){0});
     run(jumps, (gc_options){0});
