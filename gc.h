@@ -215,7 +215,7 @@ struct gc_type {
     void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
                                                          Must not allocate, nor read other heap objects. */
     const gc_finalizer
-        *finalizer;             /* runs when an object of the type was found dead (handles/finalizer.h); may be NULL */
+        *finalizer;             /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
     const char *fields;         /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[16]; /* their offsets in the order of `fields` */
 };
@@ -1376,6 +1376,114 @@ GC_API const char *gc_reason_text(gc_reason reason) {
 
 GC_API gc_result gc_last_result(void) { return gc__last_result; }
 GC_API const char *gc_last_message(void) { return gc__last_message; }
+/* Growing arrays of words outside the heap. */
+
+
+typedef struct gc__words {
+    uintptr_t *words;
+    size_t count, capacity;
+} gc__words;
+
+GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
+    if (list->capacity >= count) return true;
+    size_t old_bytes = list->capacity * sizeof(uintptr_t);
+    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
+    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
+    void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
+    if (!words) return false;
+    list->words = (uintptr_t *)words;
+    list->capacity = bytes / sizeof(uintptr_t);
+    return true;
+}
+
+GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
+    list->words[list->count++] = word;
+    return true;
+}
+
+GC__FN void gc__words_free(gc__words *list) {
+    if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
+    memset(list, 0, sizeof *list);
+}
+/* Maps from an object's address to a word, by open addressing. Whoever keeps one follows the objects as they move: a collection
+   takes the entries of condemned generations out (gc__map_take) and puts those back that survive, for which there is room. */
+
+
+typedef struct gc__map {
+    uintptr_t *keys; /* 0: free */
+    uintptr_t *values;
+    size_t count, capacity;
+} gc__map;
+
+GC__FN void gc__map_free(gc__map *map) {
+    if (map->capacity) gc__os_unmap(map->keys, map->capacity * 2 * sizeof(uintptr_t));
+    memset(map, 0, sizeof *map);
+}
+
+/* Where the key is or would be. The map must have some capacity. */
+GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
+    size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
+    for (;; at++) {
+        at &= map->capacity - 1;
+        if (!map->keys[at] || map->keys[at] == key) return at;
+    }
+}
+
+/* Where the key's value is; NULL if it has none. */
+GC__FN uintptr_t *gc__map_find(const gc__map *map, uintptr_t key) {
+    size_t at = map->capacity ? gc__map_place(map, key) : 0;
+    return map->capacity && map->keys[at] ? &map->values[at] : NULL;
+}
+
+/* The key's value, 0 if it is new. There must be room. */
+GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
+    size_t at = gc__map_place(map, key);
+    if (!map->keys[at]) {
+        map->keys[at] = key;
+        map->values[at] = 0;
+        map->count++;
+    }
+    return &map->values[at];
+}
+
+/* Makes room for `count` entries at half load. On failure nothing has changed. */
+GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
+    if (map->capacity >= 2 * count && map->capacity) return true;
+    gc__map bigger = {NULL, NULL, 0, 512};
+    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
+    bigger.keys = (uintptr_t *)gc__os_map(bigger.capacity * 2 * sizeof(uintptr_t));
+    if (!bigger.keys) return false;
+    bigger.values = bigger.keys + bigger.capacity;
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->keys[i]) *gc__map_put(&bigger, map->keys[i]) = map->values[i];
+    gc__map_free(map);
+    *map = bigger;
+    return true;
+}
+
+GC__FN void gc__map_clear(gc__map *map) {
+    if (map->count) memset(map->keys, 0, map->capacity * sizeof(uintptr_t));
+    map->count = 0;
+}
+
+/* Empties the map. One made for far more than it last held takes longer to clear than to make again. */
+GC__FN void gc__map_reset(gc__map *map) {
+    if (map->capacity > 4096 && map->capacity / 64 > map->count)
+        gc__map_free(map);
+    else
+        gc__map_clear(map);
+}
+
+/* Appends all entries to the list as key, value, and clears the map. The list must have room. */
+GC__FN void gc__map_take(gc__map *map, gc__words *list) {
+    for (size_t i = 0; map->count && i < map->capacity; i++) {
+        if (!map->keys[i]) continue;
+        list->words[list->count++] = map->keys[i];
+        list->words[list->count++] = map->values[i];
+    }
+    gc__map_clear(map);
+}
 /* Regions, the arena that they come from, and the tables beside them.
 
    The arena is one reserved address range for all heaps of the process. A region is in exactly one of these places:
@@ -1496,6 +1604,8 @@ GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
 }
 
 /* Mark bits: one per 8 bytes. */
+/* Mark bits: one per 8 bytes. */
+
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
@@ -1604,6 +1714,23 @@ GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
    implemented here; a host's own by its GC_MODEL_ macros. */
 
 
+/* The object's address in a slot's word, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+#endif
+    (void)value;
+    return word;
+}
+
+GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
+#endif
+    (void)value, (void)word;
+    return ref;
+}
+
 /* The first word of a dead object that was copied is the copy's address + 1; of a filler, its size * 4 + 3. */
 #define GC__WORD(address) (*(gc_word *)(address))
 #define GC__FORWARD_TAG ((uintptr_t)1)
@@ -1668,49 +1795,27 @@ GC_API const char *gc_type_check(const gc_type *type) {
     return NULL;
 }
 
-/* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
-GC__FN void gc__region_index(gc__region *region) {
-    if (!region->linear) return;
-    if (region->indexed_end == region->base) gc__marks_clear(region);
-    uintptr_t at = region->indexed_end;
-    while (at < region->top) {
-        if (gc__is_filler(at)) {
-            at += GC__WORD(at) >> 2;
-        } else {
-            gc__mark_set(at);
-            at += gc__object_bytes(at);
+/* Calls visitor->visit for every slot of the object. */
+GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+#if GC_HAS_MODEL
+    GC_MODEL_TRACE((void *)object, visitor);
+#else
+    const gc_type *type = gc__object_type(object);
+    for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
+        gc_word *slot = (gc_word *)(object + 8 * i);
+        if (type->refs >> i & 1) gc_visit(visitor, slot, 1, 0);
+        if (type->values >> i & 1) gc_visit(visitor, slot, 1, GC_ROOT_VALUE);
+    }
+    size_t length = type->element_refs | type->element_values ? gc__object_length(object) : 0;
+    for (size_t e = 0; e < length; e++) {
+        uintptr_t element = object + type->bytes + e * type->element_bytes;
+        for (unsigned i = 0; i < 64 && i * 8 < type->element_bytes; i++) {
+            if (type->element_refs >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, 0);
+            if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
         }
     }
-    region->indexed_end = at;
-}
-
-/* The object that covers the address, or 0. The region's allocation window must be flushed. */
-GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
-    region = gc__region_first(region);
-    if (region->kind != GC__SMALL && region->kind != GC__LARGE) return 0;
-    gc__region_index(region);
-    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, address);
-    if (!object || !gc__mark_get(object)) return 0;
-    return address < object + gc__object_bytes(object) ? object : 0;
-}
-
-/* Calls visit(context, object) for each object of the region, until it returns false. */
-GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
-    if (!region->linear) {
-        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
-        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
-            if (!visit(context, at)) return false;
-        return true;
-    }
-    for (uintptr_t at = region->base; at < region->top;) {
-        if (gc__is_filler(at)) {
-            at += GC__WORD(at) >> 2;
-            continue;
-        }
-        if (!visit(context, at)) return false;
-        at += gc__object_bytes(at);
-    }
-    return true;
+    if (type->trace) type->trace((void *)object, visitor);
+#endif
 }
 /* The arena: reserving the address range, handing out and taking back runs of regions. */
 
@@ -1850,114 +1955,6 @@ GC__FN void gc__arena_release(gc__region *region) {
 }
 /* The heap: one instance of everything that is not shared by the process. */
 
-/* Maps from an object's address to a word, by open addressing. Whoever keeps one follows the objects as they move: a collection
-   takes the entries of condemned generations out (gc__map_take) and puts those back that survive, for which there is room. */
-
-/* Growing arrays of words outside the heap. */
-
-
-typedef struct gc__words {
-    uintptr_t *words;
-    size_t count, capacity;
-} gc__words;
-
-GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
-    if (list->capacity >= count) return true;
-    size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
-    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
-    void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
-    if (!words) return false;
-    list->words = (uintptr_t *)words;
-    list->capacity = bytes / sizeof(uintptr_t);
-    return true;
-}
-
-GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
-    list->words[list->count++] = word;
-    return true;
-}
-
-GC__FN void gc__words_free(gc__words *list) {
-    if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
-    memset(list, 0, sizeof *list);
-}
-
-typedef struct gc__map {
-    uintptr_t *keys; /* 0: free */
-    uintptr_t *values;
-    size_t count, capacity;
-} gc__map;
-
-GC__FN void gc__map_free(gc__map *map) {
-    if (map->capacity) gc__os_unmap(map->keys, map->capacity * 2 * sizeof(uintptr_t));
-    memset(map, 0, sizeof *map);
-}
-
-/* Where the key is or would be. The map must have some capacity. */
-GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
-    size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
-    for (;; at++) {
-        at &= map->capacity - 1;
-        if (!map->keys[at] || map->keys[at] == key) return at;
-    }
-}
-
-/* Where the key's value is; NULL if it has none. */
-GC__FN uintptr_t *gc__map_find(const gc__map *map, uintptr_t key) {
-    size_t at = map->capacity ? gc__map_place(map, key) : 0;
-    return map->capacity && map->keys[at] ? &map->values[at] : NULL;
-}
-
-/* The key's value, 0 if it is new. There must be room. */
-GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
-    size_t at = gc__map_place(map, key);
-    if (!map->keys[at]) {
-        map->keys[at] = key;
-        map->values[at] = 0;
-        map->count++;
-    }
-    return &map->values[at];
-}
-
-/* Makes room for `count` entries at half load. On failure nothing has changed. */
-GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
-    if (map->capacity >= 2 * count && map->capacity) return true;
-    gc__map bigger = {NULL, NULL, 0, 512};
-    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
-    bigger.keys = (uintptr_t *)gc__os_map(bigger.capacity * 2 * sizeof(uintptr_t));
-    if (!bigger.keys) return false;
-    bigger.values = bigger.keys + bigger.capacity;
-    for (size_t i = 0; i < map->capacity; i++)
-        if (map->keys[i]) *gc__map_put(&bigger, map->keys[i]) = map->values[i];
-    gc__map_free(map);
-    *map = bigger;
-    return true;
-}
-
-GC__FN void gc__map_clear(gc__map *map) {
-    if (map->count) memset(map->keys, 0, map->capacity * sizeof(uintptr_t));
-    map->count = 0;
-}
-
-/* Empties the map. One made for far more than it last held takes longer to clear than to make again. */
-GC__FN void gc__map_reset(gc__map *map) {
-    if (map->capacity > 4096 && map->capacity / 64 > map->count)
-        gc__map_free(map);
-    else
-        gc__map_clear(map);
-}
-
-/* Appends all entries to the list as key, value, and clears the map. The list must have room. */
-GC__FN void gc__map_take(gc__map *map, gc__words *list) {
-    for (size_t i = 0; map->count && i < map->capacity; i++) {
-        if (!map->keys[i]) continue;
-        list->words[list->count++] = map->keys[i];
-        list->words[list->count++] = map->values[i];
-    }
-    gc__map_clear(map);
-}
 
 /* Where the collector copies survivors of a generation to. */
 typedef struct gc__window {
@@ -1987,7 +1984,7 @@ typedef struct gc__due {
 typedef struct gc__finalizing gc__finalizing;
 typedef struct gc__finalizers {
     gc__lock lock;        /* of the lists */
-    gc__words registered; /* see handles/queue.h */
+    gc__words registered; /* see handles/finalizers.h */
     size_t start[GC_GENERATIONS];
     size_t promised;
     gc__due due[2];
@@ -2004,7 +2001,7 @@ enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALI
 struct gc_heap {
     gc_options options;
     gc_heap *next_heap;     /* of the process: barrier lock */
-    gc__lock lock;          /* see heap/suspend.h */
+    gc__lock lock;          /* see threads/lock.h */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;
     gc__lock roots_lock;    /* global slots and stacks */
@@ -2201,6 +2198,256 @@ GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
     region->next = heap->regions[region->generation];
     heap->regions[region->generation] = region;
 }
+/* Finding objects by address: the starts of a region's objects. */
+
+
+/* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
+GC__FN void gc__region_index(gc__region *region) {
+    if (!region->linear) return;
+    if (region->indexed_end == region->base) gc__marks_clear(region);
+    uintptr_t at = region->indexed_end;
+    while (at < region->top) {
+        if (gc__is_filler(at)) {
+            at += GC__WORD(at) >> 2;
+        } else {
+            gc__mark_set(at);
+            at += gc__object_bytes(at);
+        }
+    }
+    region->indexed_end = at;
+}
+
+/* The object that covers the address, or 0. The region's allocation window must be flushed. */
+GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
+    region = gc__region_first(region);
+    if (region->kind != GC__SMALL && region->kind != GC__LARGE) return 0;
+    gc__region_index(region);
+    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, address);
+    if (!object || !gc__mark_get(object)) return 0;
+    return address < object + gc__object_bytes(object) ? object : 0;
+}
+
+/* Calls visit(context, object) for each object of the region, until it returns false. */
+GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
+    if (!region->linear) {
+        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
+        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
+            if (!visit(context, at)) return false;
+        return true;
+    }
+    for (uintptr_t at = region->base; at < region->top;) {
+        if (gc__is_filler(at)) {
+            at += GC__WORD(at) >> 2;
+            continue;
+        }
+        if (!visit(context, at)) return false;
+        at += gc__object_bytes(at);
+    }
+    return true;
+}
+
+/* The heap's object that covers the address, 0 if there is none. Windows must be flushed. */
+GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
+    if (!gc__in_arena(address)) return 0;
+    gc__region *region = gc__region_of(address);
+    return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
+}
+/* Holes: free runs inside regions that hold survivors. Mutators allocate in the holes of generation 0 (regions that a
+   non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
+
+
+#define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)32)
+
+/* Makes a region linear by writing a filler into each of its holes. */
+GC__FN void gc__region_format(gc__region *region) {
+    uintptr_t end = gc__region_end(region), at = region->base;
+    while (at < end) {
+        uintptr_t object = gc__mark_next(at, end);
+        gc__filler_write(at, object - at);
+        at = object < end ? object + gc__object_bytes(object) : end;
+    }
+    region->linear = region->formatted = true;
+    region->top = region->dirty_end = end;
+    region->hole = region->indexed_end = region->base;
+}
+
+/* The next hole of at least `bytes` in a formatted region, from region->hole on; 0 if there is none. */
+GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr_t *limit) {
+    while (region->hole < region->top) {
+        uintptr_t at = region->hole;
+        bool filler = gc__is_filler(at);
+        size_t size = filler ? GC__WORD(at) >> 2 : gc__object_bytes(at);
+        region->hole = at + size;
+        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN_MUTATOR) {
+            *limit = at + size;
+            return at;
+        }
+    }
+    return 0;
+}
+
+/* A hole of at least `bytes` for mutators, or NULL. A search that fails leaves the smaller holes it passed for others;
+   none of that size or larger is searched for again before the next collection. */
+GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
+    if (bytes >= heap->hole_missed_bytes) return NULL;
+    gc__region *start = heap->recycled;
+    for (gc__region *region = start; region; region = region->next) {
+        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
+        if (!region->linear) gc__region_format(region);
+        uintptr_t hole = region->hole;
+        heap->recycled = region;
+        if ((*from = gc__hole_in_formatted(region, bytes, limit)) != 0) return region;
+        region->hole = hole;
+    }
+    heap->recycled = start;
+    heap->hole_missed_bytes = bytes;
+    return NULL;
+}
+
+/* The next hole of at least `bytes` in a region whose mark bits are its objects, from region->hole on. Sizes are looked
+   up only where two marks are far enough apart. */
+GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *limit) {
+    uintptr_t end = gc__region_end(region), at = region->hole;
+    size_t least = bytes > GC__HOLE_BYTES_MIN ? bytes : GC__HOLE_BYTES_MIN;
+    while (at < end) {
+        bool object = gc__mark_get(at);
+        uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
+        uintptr_t start = at;
+        if (next - start >= least && object) start += gc__object_bytes(at);
+        region->hole = at = next;
+        if (next - start >= least && next > start) {
+            *limit = next;
+            return start;
+        }
+    }
+    return 0;
+}
+/* Windows: pieces of regions that a thread or the collector allocates in. */
+
+
+/* Adds to a counter that threads add to without the lock. */
+GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
+GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
+
+#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
+
+/* One of a thread's two windows. */
+typedef struct gc__spot {
+    char **next, **limit, **span_end, **flushed;
+    gc__region **region;
+    bool zeroed;
+} gc__spot;
+
+GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
+    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end,
+                     &thread->flushed,    &thread->region,           true};
+    gc__spot raw = {&thread->raw,         &thread->raw_limit,  &thread->raw_span_end,
+                    &thread->raw_flushed, &thread->raw_region, false};
+    return zeroed ? spot : raw;
+}
+
+/* Gives the rest of the window back to its span: its first word is a filler now, not zero. */
+GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
+    size_t rest = (size_t)(*spot.limit - *spot.next);
+    *spot.limit = *spot.next;
+    gc__count(&heap->generation_bytes[0], 0 - rest);
+    gc__count(&heap->stats.allocated_bytes, 0 - rest);
+}
+
+/* Makes the window's region walkable. The window stays open. */
+GC__FN void gc__spot_flush(gc__spot spot) {
+    gc__region *region = *spot.region;
+    if (!region || *spot.flushed == *spot.next) return;
+    uintptr_t next = (uintptr_t)*spot.next;
+    *spot.flushed = *spot.next;
+    if (region->formatted) {
+        gc__filler_write(next, (uintptr_t)*spot.span_end - next);
+        region->indexed_end = region->base;
+        if (spot.zeroed) gc__spot_shrink(region->heap, spot);
+    } else {
+        region->top = next;
+    }
+}
+
+GC__FN void gc__spot_close(gc__spot spot) {
+    gc__spot_flush(spot);
+    *spot.next = *spot.limit = *spot.span_end = *spot.flushed = NULL;
+    *spot.region = NULL;
+}
+
+GC__FN void gc__thread_flush_windows(gc_thread *thread) {
+    gc__spot_flush(gc__thread_spot(thread, true));
+    gc__spot_flush(gc__thread_spot(thread, false));
+}
+
+GC__FN void gc__thread_close_windows(gc_thread *thread) {
+    gc__spot_close(gc__thread_spot(thread, true));
+    gc__spot_close(gc__thread_spot(thread, false));
+}
+
+/* Opens a span with room for `bytes`. */
+GC__FN bool gc__spot_open(gc_heap *heap, gc__spot spot, size_t bytes) {
+    uintptr_t from = 0, limit = 0;
+    gc__spot_close(spot);
+    gc__region *region = gc__hole_recycled(heap, bytes, &from, &limit);
+    if (!region) {
+        region = gc__heap_take(heap, 0, 1);
+        if (!region) return false;
+        region->linear = true;
+        gc__heap_push(heap, region);
+        from = region->base;
+        limit = gc__region_end(region);
+    }
+    *spot.region = region;
+    *spot.next = *spot.limit = (char *)from;
+    *spot.span_end = (char *)limit;
+    return true;
+}
+
+/* Extends the window so that it holds `bytes`, which the span has room for. Spends budget. */
+GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
+    size_t extra = bytes - (size_t)(*spot.limit - *spot.next);
+    if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
+    if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
+    gc__region *region = *spot.region;
+    uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
+    /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
+    uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
+              dirty = to < dirty_end ? to : dirty_end;
+    if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
+    if (dirty_end < to) {
+        gc__region_populate(dirty_end, to);
+        __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
+    }
+    *spot.limit = (char *)to;
+    gc__count(&heap->generation_bytes[0], extra);
+    gc__count(&heap->stats.allocated_bytes, extra);
+}
+
+GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
+    if (!window->region) return;
+    size_t bytes = window->next - window->start;
+    window->region->live_bytes += bytes;
+    heap->copied_bytes[window->region->generation] += bytes;
+    window->region->hole = window->next;
+    if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
+    window->region = NULL;
+    window->start = window->next = window->limit = window->end = 0;
+}
+
+/* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
+   was never written, only what is needed takes memory. */
+GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
+    if (bytes > window->end - window->next) return false;
+    uintptr_t written = window->region->dirty_end, to = window->next + bytes;
+    if (written < window->limit) written = window->limit;
+    gc__region_populate(written, to);
+    to = gc__populate_end(to);
+    if (to < written) to = written;
+    window->limit = to < window->end ? to : window->end;
+    return true;
+}
 /* What barriers read beside ranks and cards - bounds, write watch, log - and telling hosts when it changes.
 
    Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use in
@@ -2321,24 +2568,6 @@ GC__SEAM void gc__bounds_grow(uintptr_t highest) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* After a collection: low and high are those of the young regions. Where there are several heaps they only widen, since
-   the others' mutators may be running. */
-GC__FN void gc__bounds_tighten(gc_heap *heap) {
-    uintptr_t low = UINTPTR_MAX, high = 0;
-    for (int g = 0; g < 2; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-            if (region->base < low) low = region->base;
-            if (end > high) high = end;
-        }
-    gc__lock_take(&gc__barrier_lock);
-    if (gc__heaps == heap && !heap->next_heap && (low != gc__tables.low || high != gc__tables.high)) {
-        gc__bounds_set(low, high);
-        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
-    }
-    gc__lock_release(&gc__barrier_lock);
-}
-
 #define GC__LOG_DONE 1 /* an entry that is a dirty card; 0: a mutator of another heap is about to write it */
 
 /* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
@@ -2400,21 +2629,6 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
     }
     gc__lock_release(&gc__barrier_lock);
     return result;
-}
-
-GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
-    size_t count = 0;
-    if (!gc__barrier_watches()) return 0;
-    for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
-                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
-                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
-                pages[count++] = (void *)page;
-            }
-        }
-    return count;
 }
 /* The heap's lock, and stopping the heap's threads.
 
@@ -2487,6 +2701,8 @@ GC__FN void gc__unpark(gc_thread *thread) {
     thread->parked = false;
     gc__mine_parked--;
 }
+/* The heap's lock. */
+
 
 #define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
 
@@ -2569,6 +2785,8 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
 }
+/* Stopping the heap's threads. */
+
 
 #define GC__STOP_SPINS \
     200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
@@ -2662,430 +2880,66 @@ GC__INLINED void gc__world_resume(gc_heap *heap) {
     gc__world_resume_locked(heap);
     gc__heap_unlock(heap);
 }
-
-/* Adds to a counter that threads add to without the lock. */
-GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
-GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
-/* Holes: free runs inside regions that hold survivors. Mutators allocate in the holes of generation 0 (regions that a
-   non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
+/* Stacks that threads run on: their own, fibers, coroutines. */
 
 
-#define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
-#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)32)
-
-/* Makes a region linear by writing a filler into each of its holes. */
-GC__FN void gc__region_format(gc__region *region) {
-    uintptr_t end = gc__region_end(region), at = region->base;
-    while (at < end) {
-        uintptr_t object = gc__mark_next(at, end);
-        gc__filler_write(at, object - at);
-        at = object < end ? object + gc__object_bytes(object) : end;
+GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
+    gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
+    if (!stack) {
+        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        return NULL;
     }
-    region->linear = region->formatted = true;
-    region->top = region->dirty_end = end;
-    region->hole = region->indexed_end = region->base;
+    stack->heap = heap;
+    stack->base = (char *)base;
+    gc__lock_take(&heap->roots_lock);
+    stack->next = heap->stacks;
+    heap->stacks = stack;
+    gc__lock_release(&heap->roots_lock);
+    return stack;
 }
 
-/* The next hole of at least `bytes` in a formatted region, from region->hole on; 0 if there is none. */
-GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr_t *limit) {
-    while (region->hole < region->top) {
-        uintptr_t at = region->hole;
-        bool filler = gc__is_filler(at);
-        size_t size = filler ? GC__WORD(at) >> 2 : gc__object_bytes(at);
-        region->hole = at + size;
-        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN_MUTATOR) {
-            *limit = at + size;
-            return at;
-        }
-    }
-    return 0;
+GC_API void gc_stack_destroy(gc_stack *stack) {
+    if (!stack) return;
+    GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
+    gc__frames_assign(stack->heap, stack->frames, NULL);
+    gc__lock_take(&stack->heap->roots_lock);
+    gc_stack **link = &stack->heap->stacks;
+    while (*link != stack) link = &(*link)->next;
+    *link = stack->next;
+    gc__lock_release(&stack->heap->roots_lock);
+    free(stack);
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. A search that fails leaves the smaller holes it passed for others;
-   none of that size or larger is searched for again before the next collection. */
-GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    if (bytes >= heap->hole_missed_bytes) return NULL;
-    gc__region *start = heap->recycled;
-    for (gc__region *region = start; region; region = region->next) {
-        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
-        if (!region->linear) gc__region_format(region);
-        uintptr_t hole = region->hole;
-        heap->recycled = region;
-        if ((*from = gc__hole_in_formatted(region, bytes, limit)) != 0) return region;
-        region->hole = hole;
-    }
-    heap->recycled = start;
-    heap->hole_missed_bytes = bytes;
-    return NULL;
+GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
+    GC__ENTER("gc_stack_switch");
+    gc_stack *left = thread->stack;
+    if (!stack) stack = &thread->own_stack;
+    GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
+    GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
+    left->frames = thread->frames;
+    left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
+    left->thread = left == &thread->own_stack ? thread : NULL;
+    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
+    stack->thread = stack->last = thread;
+    thread->stack = stack;
+    thread->frames = stack->frames;
+    stack->frames = NULL; /* they are the thread's while it runs there */
+    thread->stack_base = stack->base;
 }
 
-/* The next hole of at least `bytes` in a region whose mark bits are its objects, from region->hole on. Sizes are looked
-   up only where two marks are far enough apart. */
-GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *limit) {
-    uintptr_t end = gc__region_end(region), at = region->hole;
-    size_t least = bytes > GC__HOLE_BYTES_MIN ? bytes : GC__HOLE_BYTES_MIN;
-    while (at < end) {
-        bool object = gc__mark_get(at);
-        uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
-        uintptr_t start = at;
-        if (next - start >= least && object) start += gc__object_bytes(at);
-        region->hole = at = next;
-        if (next - start >= least && next > start) {
-            *limit = next;
-            return start;
-        }
-    }
-    return 0;
-}
-/* Allocation's slow paths.
-
-   A thread carves its window [allocation, allocation_limit) out of a span: the free end of a fresh region, or a hole.
-   The window is zeroed a piece at a time just ahead of the allocation pointer, while that memory is in cache; the raw
-   window, in a span of its own, is not zeroed. */
-
-
-#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
-
-/* Implemented by collect/cycle.h. */
-GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
-GC__SEAM void gc__collect_for_budget(gc_heap *heap);
-GC__SEAM void gc__stress_at_allocation(gc_thread *thread);
-GC__SEAM void gc__safepoint_run(gc_thread *thread); /* implemented by runtime/thread.h */
-
-/* One of a thread's two windows. */
-typedef struct gc__spot {
-    char **next, **limit, **span_end, **flushed;
-    gc__region **region;
-    bool zeroed;
-} gc__spot;
-
-GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
-    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end,
-                     &thread->flushed,    &thread->region,           true};
-    gc__spot raw = {&thread->raw,         &thread->raw_limit,  &thread->raw_span_end,
-                    &thread->raw_flushed, &thread->raw_region, false};
-    return zeroed ? spot : raw;
-}
-
-/* Gives the rest of the window back to its span: its first word is a filler now, not zero. */
-GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
-    size_t rest = (size_t)(*spot.limit - *spot.next);
-    *spot.limit = *spot.next;
-    gc__count(&heap->generation_bytes[0], 0 - rest);
-    gc__count(&heap->stats.allocated_bytes, 0 - rest);
-}
-
-/* Makes the window's region walkable. The window stays open. */
-GC__FN void gc__spot_flush(gc__spot spot) {
-    gc__region *region = *spot.region;
-    if (!region || *spot.flushed == *spot.next) return;
-    uintptr_t next = (uintptr_t)*spot.next;
-    *spot.flushed = *spot.next;
-    if (region->formatted) {
-        gc__filler_write(next, (uintptr_t)*spot.span_end - next);
-        region->indexed_end = region->base;
-        if (spot.zeroed) gc__spot_shrink(region->heap, spot);
+GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
+    GC__ENTER("gc_set_mode");
+    gc_mode former = gc_get_mode(thread);
+    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
+    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
+    if (mode == former) return former;
+    if (mode == GC_PREEMPTIVE) {
+        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__thread_stop(thread);
     } else {
-        region->top = next;
+        gc__thread_resume(thread);
     }
-}
-
-GC__FN void gc__spot_close(gc__spot spot) {
-    gc__spot_flush(spot);
-    *spot.next = *spot.limit = *spot.span_end = *spot.flushed = NULL;
-    *spot.region = NULL;
-}
-
-GC__FN void gc__thread_flush_windows(gc_thread *thread) {
-    gc__spot_flush(gc__thread_spot(thread, true));
-    gc__spot_flush(gc__thread_spot(thread, false));
-}
-
-GC__FN void gc__thread_close_windows(gc_thread *thread) {
-    gc__spot_close(gc__thread_spot(thread, true));
-    gc__spot_close(gc__thread_spot(thread, false));
-}
-
-/* Opens a span with room for `bytes`. */
-GC__FN bool gc__spot_open(gc_heap *heap, gc__spot spot, size_t bytes) {
-    uintptr_t from = 0, limit = 0;
-    gc__spot_close(spot);
-    gc__region *region = gc__hole_recycled(heap, bytes, &from, &limit);
-    if (!region) {
-        region = gc__heap_take(heap, 0, 1);
-        if (!region) return false;
-        region->linear = true;
-        gc__heap_push(heap, region);
-        from = region->base;
-        limit = gc__region_end(region);
-    }
-    *spot.region = region;
-    *spot.next = *spot.limit = (char *)from;
-    *spot.span_end = (char *)limit;
-    return true;
-}
-
-/* Extends the window so that it holds `bytes`, which the span has room for. Spends budget. */
-GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
-    size_t extra = bytes - (size_t)(*spot.limit - *spot.next);
-    if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
-    if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
-    gc__region *region = *spot.region;
-    uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
-    /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
-    uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
-              dirty = to < dirty_end ? to : dirty_end;
-    if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
-    if (dirty_end < to) {
-        gc__region_populate(dirty_end, to);
-        __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
-    }
-    *spot.limit = (char *)to;
-    gc__count(&heap->generation_bytes[0], extra);
-    gc__count(&heap->stats.allocated_bytes, extra);
-}
-
-GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
-    if (region->dirty_end <= region->base) return;
-    size_t dirty = region->dirty_end - region->base;
-    memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
-}
-
-GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
-    size_t span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-    gc__region *region = gc__heap_take(heap, 0, span);
-    if (!region) return NULL;
-    region->kind = GC__LARGE;
-    gc__marks_clear(region);
-    gc__mark_set(region->base);
-    for (size_t i = 0, rest = bytes; i < span; i++) {
-        size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
-        if (zeroed) gc__region_zero(region + i, part);
-        uintptr_t end = region[i].base + ((part + 4095) & ~(size_t)4095);
-        if (region[i].dirty_end < end) region[i].dirty_end = end;
-        rest -= part;
-    }
-    region->live_bytes = bytes;
-    gc__heap_push(heap, region);
-    heap->large_bytes += bytes;
-    gc__count(&heap->generation_bytes[0], bytes);
-    gc__count(&heap->stats.allocated_bytes, bytes);
-    return (void *)region->base;
-}
-
-/* Allocates without collecting; NULL with gc__fail at a limit. */
-GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
-    gc_heap *heap = thread->heap;
-    gc__spot spot = gc__thread_spot(thread, zeroed);
-    if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
-        gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
-        void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
-        gc__heap_unlock(heap);
-        if (!opened) return large;
-    }
-    if (bytes > (size_t)(*spot.limit - *spot.next)) gc__spot_extend(heap, spot, bytes);
-    char *object = *spot.next;
-    *spot.next = object + bytes;
-    return object;
-}
-
-/* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
-GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
-    gc_heap *heap = thread->heap;
-    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
-    gc__heap_lock(heap);
-    if (heap->collection.number == before) gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    gc__heap_unlock(heap);
-    for (;;) {
-        void *object = gc__allocate_try(thread, bytes, zeroed);
-        if (object) return object;
-        size_t left = gc__regions_left(heap);
-        gc__collect(heap, 2, GC_REASON_LIMIT, true);
-        if (gc__regions_left(heap) <= left) return gc__allocate_try(thread, bytes, zeroed);
-    }
-}
-
-GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
-    GC__LEAVE;
-    return options->out_of_memory && options->out_of_memory(options->host, bytes, gc__last_message);
-}
-
-/* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
-GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
-    void *object = gc__allocate_collecting(thread, bytes, zeroed);
-    if (object || !gc__ask_host(&thread->heap->options, bytes)) return object;
-    return gc__allocate_collecting(thread, bytes, zeroed);
-}
-
-GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
-    gc_heap *heap = thread->heap;
-    if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler");
-        GC_ASSERT(false, "%s", gc__last_message);
-        return NULL;
-    }
-    GC__ENTER("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread,
-              "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
-              "gc_thread_attach makes it",
-              thread->name ? thread->name : "(unnamed)");
-    GC_ASSERT(gc__is_cooperative(thread),
-              "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
-              "GC_IN_MODE(thread, GC_COOPERATIVE)");
-    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
-        gc__fail(GC_ERROR_TOO_LARGE,
-                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
-                 heap->limit_regions * GC_REGION_BYTES);
-        return NULL;
-    }
-    size_t size = gc__align(bytes);
-    gc__spot spot = gc__thread_spot(thread, zeroed);
-    if (heap->options.stress)
-        gc__stress_at_allocation(thread);
-    else if (size <= (size_t)(*spot.limit - *spot.next))
-        return gc__allocate_try(thread, size, zeroed);
-    if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
-    size_t large = size > GC_LARGE_BYTES ? size : 0;
-    size_t spent = gc__counted(&heap->generation_bytes[0]);
-    if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
-    void *object = gc__allocate_try(thread, size, zeroed);
-    return object ? object : gc__allocate_last_resort(thread, size, zeroed);
-}
-
-/* Implemented by gc_handles.h. */
-GC__SEAM bool gc__finalizer_promise(gc_heap *heap);
-GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer);
-
-#if !GC_HAS_MODEL
-GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
-    const char *fault = gc_type_check(type);
-    if (!fault && length && !type->element_bytes)
-        fault = "it has no elements: gc_new makes its objects, not gc_new_array";
-    if (fault) {
-        const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
-        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
-        GC_ASSERT(false, "%s", gc__last_message);
-        return NULL;
-    }
-    size_t bytes;
-    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
-        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
-        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
-                 type->name ? type->name : "(unnamed)", length, type->element_bytes);
-        return NULL;
-    }
-    if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
-    void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
-    if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
-    if (!object) return NULL;
-    ((gc_object *)object)->type = type;
-    if (type->element_bytes) ((gc_array *)object)->length = length;
-    return object;
-}
-#endif
-/* The range barriers. */
-
-
-GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
-    if (value && !GC_VALUE_IS_REF(word)) return;
-    const void *ref = (const void *)(value ? GC_VALUE_TO_REF(word) : word);
-    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
-}
-
-/* Whether slots there need no barrier, whatever they hold. All slots of an object have one age. */
-GC__FN bool gc__barrier_is_idle(const void *slot) {
-    return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
-}
-
-/* For slots of one old object: those in a dirty card need no barrier. */
-GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
-    while (count) {
-        size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
-        size_t some = in_card < count ? in_card : count;
-        if (!gc__card_is_dirty((uintptr_t)slot))
-            for (size_t i = 0; i < some; i++) gc__barrier_after_word(&slot[i], slot[i], value);
-        slot += some;
-        count -= some;
-    }
-}
-
-GC__FN void gc__stored(void *slots, size_t count, bool value) {
-    gc_word *slot = (gc_word *)slots;
-    gc__store_shadow(slots, count);
-    if (!count || gc__barrier_is_idle(slots)) return;
-    if (GC__BARRIER_ANYWHERE)
-        gc__barrier_after_cards(slot, count, value);
-    else
-        for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
-}
-
-/* Brackets of raw stores: what the calling thread has begun and not ended. Only with GC_DEBUG. */
-#define GC__STORES_MAX 8
-typedef struct gc__stores {
-    const void *slots;
-    size_t count;
-    unsigned flags;
-} gc__stores;
-static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
-static __thread unsigned gc__stores_depth;
-
-GC__FN void gc__stores_push(gc__stores range) {
-    GC_ASSERT(((uintptr_t)range.slots & 7) == 0, "gc_stores_begin: the slots at %p are not 8-byte aligned",
-              range.slots);
-    GC_ASSERT(gc__stores_depth < GC__STORES_MAX,
-              "gc_stores_begin: %u ranges have been begun without gc_stores_end, first %zu slots at %p",
-              gc__stores_depth, gc__stores_begun[0].count, gc__stores_begun[0].slots);
-    gc__stores_begun[gc__stores_depth++] = range;
-}
-
-GC__FN void gc__stores_pop(gc__stores range) {
-    unsigned i = gc__stores_depth;
-    const gc__stores *begun = gc__stores_begun;
-    while (i > 0 && (begun[i - 1].slots != range.slots || begun[i - 1].count != range.count ||
-                     begun[i - 1].flags != range.flags))
-        i--;
-    GC_ASSERT(
-        i > 0,
-        "gc_stores_end: the %zu slots at %p (flags %u) have no gc_stores_begin of the same range and flags before "
-        "them",
-        range.count, range.slots, range.flags);
-    if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
-}
-
-/* At the start of a collection, which would move the slots, or what they refer to. */
-GC__FN void gc__stores_check(void) {
-    GC_ASSERT(!gc__stores_depth,
-              "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
-              "and do not poll",
-              gc__stores_begun[0].count, gc__stores_begun[0].slots);
-}
-
-GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
-    gc__stores range = {slots, count, flags};
-    (void)thread;
-    if (GC_DEBUG >= 1) gc__stores_push(range);
-}
-
-GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
-    gc__stores range = {slots, count, flags};
-    (void)thread;
-    if (GC_DEBUG >= 1) gc__stores_pop(range);
-    gc__stored(slots, count, (flags & GC_ROOT_VALUE) != 0);
-}
-
-GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
-    (void)thread;
-    GC__PASTE(gc_barrier_copy_checked_, GC_BARRIER)(&gc__tables, destination, source, count);
-    gc__store_shadow(destination, count);
-}
-
-GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
-    (void)thread;
-    if (!count) return;
-    memmove(destination, source, count * 8);
-    gc__stored(destination, count, true);
+    return former;
 }
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
@@ -3105,30 +2959,6 @@ typedef struct gc__root_visitor {
     gc_heap *heap;
     bool failed; /* no memory for the lists */
 } gc__root_visitor;
-
-/* The object's address in a slot's word, 0 if it holds none. */
-GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
-#if GC_HAS_VALUES
-    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
-#endif
-    (void)value;
-    return word;
-}
-
-GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
-#if GC_HAS_VALUES
-    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
-#endif
-    (void)value, (void)word;
-    return ref;
-}
-
-/* The heap's object that covers the address, 0 if there is none. Windows must be flushed. */
-GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
-    if (!gc__in_arena(address)) return 0;
-    gc__region *region = gc__region_of(address);
-    return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
-}
 
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
@@ -3438,30 +3268,54 @@ GC__INLINED void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
 }
 
 /* Copying. */
+/* Marks and forwarding words: the state of a condemned object. */
 
-GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
-    if (!window->region) return;
-    size_t bytes = window->next - window->start;
-    window->region->live_bytes += bytes;
-    heap->copied_bytes[window->region->generation] += bytes;
-    window->region->hole = window->next;
-    if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
-    window->region = NULL;
-    window->start = window->next = window->limit = window->end = 0;
+
+/* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
+GC__OUT_OF_LINE void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
+    uintptr_t *reached = gc__map_find(tracer->suspects, object);
+    if (!reached || *reached) return;
+    *reached = true;
+    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
 }
 
-/* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
-   was never written, only what is needed takes memory. */
-GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
-    if (bytes > window->end - window->next) return false;
-    uintptr_t written = window->region->dirty_end, to = window->next + bytes;
-    if (written < window->limit) written = window->limit;
-    gc__region_populate(written, to);
-    to = gc__populate_end(to);
-    if (to < written) to = written;
-    window->limit = to < window->end ? to : window->end;
-    return true;
+/* An object was reached, whose address was this one. */
+GC__OUT_OF_LINE void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
+    const uintptr_t *number = gc__map_find(tracer->keys, object);
+    if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
 }
+
+/* Marks the object; returns whether it had no mark yet. */
+GC__INLINED bool gc__mark_counted(uintptr_t object) {
+    bool fresh = gc__mark_set(object);
+    if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
+    return fresh;
+}
+
+GC__INLINED void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
+    if (gc__mark_counted(object)) {
+        if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
+        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    } else if (GC__UNLIKELY(tracer->suspects != NULL)) {
+        gc__suspect_reached(tracer, object);
+    }
+}
+
+/* Where a condemned object is now; 0 if it has not been reached. */
+GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
+    if (verdict != GC__MOVE && gc__mark_get(object)) return object;
+    if (verdict == GC__MARK) return 0;
+    uintptr_t header = GC__WORD(object);
+    return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
+}
+
+/* Where an object is after the trace; 0 if it is dead, or none. */
+GC__FN uintptr_t gc__survivor(uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    return verdict ? gc__reached(object, verdict & GC__VERDICT_MASK) : object;
+}
+/* Copying survivors. */
+
 
 /* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
 GC__OUT_OF_LINE bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
@@ -3504,36 +3358,6 @@ GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
     memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
-/* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
-GC__OUT_OF_LINE void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
-    uintptr_t *reached = gc__map_find(tracer->suspects, object);
-    if (!reached || *reached) return;
-    *reached = true;
-    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
-}
-
-/* An object was reached, whose address was this one. */
-GC__OUT_OF_LINE void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
-    const uintptr_t *number = gc__map_find(tracer->keys, object);
-    if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
-}
-
-/* Marks the object; returns whether it had no mark yet. */
-GC__INLINED bool gc__mark_counted(uintptr_t object) {
-    bool fresh = gc__mark_set(object);
-    if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
-    return fresh;
-}
-
-GC__INLINED void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
-    if (gc__mark_counted(object)) {
-        if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
-        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
-    } else if (GC__UNLIKELY(tracer->suspects != NULL)) {
-        gc__suspect_reached(tracer, object);
-    }
-}
-
 /* There was no room for a copy: from now on the region's objects may stay. */
 GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__tracer *tracer, uintptr_t object, unsigned target) {
     gc__region *region = gc__region_of(object);
@@ -3563,20 +3387,6 @@ GC__INLINED uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object, unsigne
     return copy;
 }
 
-/* Where a condemned object is now; 0 if it has not been reached. */
-GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
-    if (verdict != GC__MOVE && gc__mark_get(object)) return object;
-    if (verdict == GC__MARK) return 0;
-    uintptr_t header = GC__WORD(object);
-    return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
-}
-
-/* Where an object is after the trace; 0 if it is dead, or none. */
-GC__FN uintptr_t gc__survivor(uintptr_t object) {
-    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    return verdict ? gc__reached(object, verdict & GC__VERDICT_MASK) : object;
-}
-
 /* The same for an object of a region that is moved out of, which is reached now. */
 GC__INLINED uintptr_t gc__move_object(gc__tracer *tracer, uintptr_t object, uint8_t verdict) {
     if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
@@ -3587,6 +3397,8 @@ GC__INLINED uintptr_t gc__move_object(gc__tracer *tracer, uintptr_t object, uint
     if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
     return gc__evacuate(tracer, object, verdict >> GC__VERDICT_BITS);
 }
+/* Scanning objects for slots. */
+
 
 /* Handles one slot whose referent was prefetched. */
 GC__INLINED void gc__process(gc__tracer *tracer, uintptr_t entry) {
@@ -3763,6 +3575,8 @@ GC__FN void gc__trace_drain(gc__tracer *tracer) {
         gc__rescan_overflowed(tracer);
     }
 }
+/* Tracing from roots, and last from what only conservative words have found. */
+
 
 /* Sets the mark bits of the suspects. */
 GC__FN void gc__suspects_mark(gc__tracer *tracer) {
@@ -3802,6 +3616,40 @@ GC__FN void gc__roots_update_interior(gc_heap *heap) {
         *slot = gc__slot_encode(heap->interior.words[i + 2] + heap->interior.words[i + 1], *slot, value);
     }
 }
+
+GC__FN size_t gc__traced_bytes(const gc_heap *heap, const gc__region *condemned) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        bytes += heap->copied_bytes[g] + (heap->windows[g].next - heap->windows[g].start);
+    for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
+    return bytes;
+}
+
+/* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
+   that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
+GC__FN void gc__trace_suspects(gc__tracer *tracer, const gc__region *condemned) {
+    gc_heap *heap = tracer->heap;
+    gc__map *suspects = &heap->suspects;
+    size_t objects = 0, bytes = 0;
+    if (tracer->suspects) {
+        size_t before = gc__traced_bytes(heap, condemned);
+        for (size_t i = 0; i < suspects->capacity; i++) {
+            uintptr_t object = suspects->keys[i];
+            if (!object || suspects->values[i]) continue;
+            suspects->values[i] = true;
+            objects++;
+            bytes += gc__object_bytes(object);
+            if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+        }
+        gc__trace_drain(tracer);
+        bytes += gc__traced_bytes(heap, condemned) - before;
+    }
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
+    heap->stats.conservative_objects = objects;
+    heap->stats.conservative_total_bytes += bytes;
+}
+/* Tracing from dirty cards. */
+
 
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t from, uintptr_t to) {
@@ -3885,38 +3733,6 @@ GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(tracer, 0);
     gc__trace_drain(tracer);
     tracer->remember = false;
-}
-
-GC__FN size_t gc__traced_bytes(const gc_heap *heap, const gc__region *condemned) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += heap->copied_bytes[g] + (heap->windows[g].next - heap->windows[g].start);
-    for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
-    return bytes;
-}
-
-/* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
-   that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
-GC__FN void gc__trace_suspects(gc__tracer *tracer, const gc__region *condemned) {
-    gc_heap *heap = tracer->heap;
-    gc__map *suspects = &heap->suspects;
-    size_t objects = 0, bytes = 0;
-    if (tracer->suspects) {
-        size_t before = gc__traced_bytes(heap, condemned);
-        for (size_t i = 0; i < suspects->capacity; i++) {
-            uintptr_t object = suspects->keys[i];
-            if (!object || suspects->values[i]) continue;
-            suspects->values[i] = true;
-            objects++;
-            bytes += gc__object_bytes(object);
-            if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
-        }
-        gc__trace_drain(tracer);
-        bytes += gc__traced_bytes(heap, condemned) - before;
-    }
-    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
-    heap->stats.conservative_objects = objects;
-    heap->stats.conservative_total_bytes += bytes;
 }
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 
@@ -4108,46 +3924,6 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     heap->external_bytes -= bytes;
     return GC_OK;
 }
-
-/* Collects if `bytes` more external ones call for it, following the object. */
-GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
-    bool fits = gc__external_fits(heap, bytes);
-    if (fits) gc__count(&heap->generation_bytes[0], bytes);
-    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
-    if (fits)
-        gc__collect_for_budget(heap);
-    else
-        gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    gc_remove_roots(heap, object);
-    return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
-}
-
-/* Lock held. */
-GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
-    if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
-    gc__map *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
-    if (bytes <= 0)
-        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
-    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
-    if (result != GC_OK) return result;
-    table = &heap->external[gc__region_of((uintptr_t)object)->generation];
-    if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
-    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    heap->external_bytes += (size_t)bytes;
-    return GC_OK;
-}
-
-GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
-    GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
-    gc__heap_lock(thread->heap);
-    gc_result result = gc__external_add(thread->heap, object, bytes);
-    gc__heap_unlock(thread->heap);
-    return result;
-}
 /* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
 
 
@@ -4210,6 +3986,24 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     }
     heap->recycled = heap->regions[0];
     heap->hole_missed_bytes = SIZE_MAX;
+}
+
+/* After a collection: low and high are those of the young regions. Where there are several heaps they only widen, since
+   the others' mutators may be running. */
+GC__FN void gc__bounds_tighten(gc_heap *heap) {
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    for (int g = 0; g < 2; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            if (region->base < low) low = region->base;
+            if (end > high) high = end;
+        }
+    gc__lock_take(&gc__barrier_lock);
+    if (gc__heaps == heap && !heap->next_heap && (low != gc__tables.low || high != gc__tables.high)) {
+        gc__bounds_set(low, high);
+        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
+    }
+    gc__lock_release(&gc__barrier_lock);
 }
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
 
@@ -4330,184 +4124,14 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
             gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
     gc__pace_release(heap, generation);
 }
+#endif
 
-/* Unless another thread has spent the same budget and collected meanwhile. */
-GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
-    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
-    gc__heap_lock(heap);
-    if (heap->collection.number == before) {
-        int generation = gc__pace_generation(heap);
-        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->nursery_grows)
-            gc__count(&heap->budget_bytes, heap->nursery_bytes);
-        else
-            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
-    }
-    gc__heap_unlock(heap);
-}
-/* One collection, start to end. */
+#include "gc_handles.h"
 
-
-/* Implemented by diag/. */
-GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when);
-GC__SEAM void gc__checkmark(gc_heap *heap, int generation);
-GC__SEAM void gc__stress_index(gc_heap *heap);
-GC__SEAM void gc__shadow_check(gc_heap *heap);
-GC__SEAM void gc__shadow_sync(gc_heap *heap);
-
-/* Implemented by gc_handles.h. Between open and close nobody else creates or destroys handles. */
-GC__SEAM void gc__handles_open(gc_heap *heap);
-GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation);
-GC__SEAM void gc__handles_close(gc_heap *heap);
-GC__SEAM void gc__finalizers_announce(gc_heap *heap);
-
-GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    heap->collecting = true;
-    __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
-    heap->collection.generation = generation;
-    heap->collection.reason = reason;
-    heap->collection.compacting = compacting;
-    heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
-    heap->collection.conservative_bytes = 0;
-    memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
-    memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
-    memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
-    unsigned allocating = 0;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
-        allocating += thread->region != NULL;
-        gc__thread_close_windows(thread);
-    }
-    heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
-    gc__log_flush();
-    GC__LEAVE;
-    if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
-}
-
-GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
-    gc_stats *stats = &heap->stats;
-    gc_collection *collection = &heap->collection;
-    stats->survived_bytes = stats->condemned_bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) {
-        stats->survived_bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
-        stats->condemned_bytes += heap->condemned_bytes[g];
-        collection->moved_bytes += heap->copied_bytes[g];
-    }
-    if (collection->moved_bytes)
-        __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
-    collection->pause_ns = pause_ns;
-    collection->promoted_bytes = stats->survived_bytes;
-    stats->promoted_bytes += stats->survived_bytes;
-    stats->moved_bytes += collection->moved_bytes;
-    stats->collections[collection->generation]++;
-    stats->collections_compacting += collection->compacting;
-    stats->pause_total_ns += pause_ns;
-    stats->pause_last_ns = pause_ns;
-    if (pause_ns > stats->pause_max_ns) stats->pause_max_ns = pause_ns;
-    unsigned bucket = pause_ns ? 63 - (unsigned)__builtin_clzll(pause_ns) : 0;
-    stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
-}
-
-/* Everything between gathering the roots and the last freed region. */
-GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
-    gc__tracer tracer;
-    memset(&tracer, 0, sizeof tracer);
-    tracer.visitor.visit = gc__trace_visit;
-    tracer.heap = heap;
-    /* The roots are in their lists: nothing below asks the host for them again. */
-    gc__region *condemned = gc__condemn(heap, generation, compacting);
-    tracer.verdicts = GC__VERDICTS;
-    tracer.remember_all = generation > 0 || heap->recycles;
-    /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
-    gc__trace_roots(&tracer);
-    if (generation < 2) gc__trace_cards(&tracer, generation);
-    gc__trace_suspects(&tracer, condemned);
-    gc__handles_trace(&tracer, generation);
-    /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
-    gc__roots_update_interior(heap);
-    gc__external_update(heap);
-    gc__sweep(heap, condemned);
-    gc__bounds_tighten(heap);
-    /* No verdict is set any more; moved-from and empty regions are free. */
-}
-
-/* The world is stopped. */
-GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    if (heap->collecting)
-        gc__fatal(&heap->options,
-                  "a collection was asked for during collection %llu (from a hook, a trace function or "
-                  "scan_roots), where allocating and collecting is not allowed",
-                  (unsigned long long)heap->collection.number);
-    gc__stores_check();
-    uint64_t start = gc__os_now_ns();
-    heap->stopped_cpu_ns = gc__os_cpu_ns();
-    if (heap->options.non_generational) generation = 2;
-    gc__cycle_open(heap, generation, reason, compacting);
-    if (heap->options.stress) gc__stress_index(heap);
-    if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
-    gc__shadow_check(heap);
-    gc__handles_open(heap);
-    bool gathered =
-        gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
-    if (gathered) gc__cycle_run(heap, generation, compacting);
-    /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
-    if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
-    gc__handles_close(heap);
-    if (gathered) {
-        if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
-        gc__shadow_sync(heap);
-        heap->collection.pause_ns = gc__os_now_ns() - start;
-        gc__pace_after(heap, generation);
-    } else {
-        gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
-    }
-    for (int g = 0; g <= generation; g++) heap->finished[g] = heap->collection.number;
-    if (compacting && generation == 2) heap->finished_compacting = heap->collection.number;
-    gc__cycle_statistics(heap, gc__os_now_ns() - start);
-    heap->collecting = false;
-    GC__LEAVE;
-    gc__finalizers_announce(heap);
-    if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
-}
-
-GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    gc__world_stop(heap);
-    gc__collect_stopped(heap, generation, reason, compacting);
-    gc__world_resume(heap);
-}
-
-/* Whether a generation has spent enough of its budget for an optional collection of it. */
-GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
-    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->full_threshold / 4 * 3;
-    if (generation == 1) return heap->generation_bytes[1] >= heap->nursery_bytes;
-    return heap->generation_bytes[0] >= heap->nursery_bytes / 4;
-}
-
-GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
-    GC__ENTER("gc_collect");
-    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
-              generation);
-    GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
-              "gc_collect: the calling thread is attached and in preemptive mode");
-    if (generation < 0) generation = 0;
-    if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
-    bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
-    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
-    gc__world_stop(heap);
-    /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
-    bool joined = heap->finished[generation] > before && (!compacting || heap->finished_compacting > before);
-    if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
-        gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
-    gc__world_resume(heap);
-}
+#ifdef GC_IMPLEMENTATION
 /* Verify: walks everything and reports the first reference that is not what the collector's invariants say.
    Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
 
-
-/* Implemented by gc_handles.h. */
-GC__SEAM void gc__handles_verify(gc_heap *heap, gc_visitor *visitor);
-/* Visits dependents whose object was reached, but they not. Returns whether there were any. */
-GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
-                                    bool (*reached)(gc_visitor *visitor, uintptr_t object));
-GC__SEAM void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor);
 
 typedef struct gc__verifier {
     gc_visitor visitor;
@@ -4610,29 +4234,6 @@ GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsi
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
 
-/* Calls visitor->visit for every slot of the object. */
-GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
-#if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
-#else
-    const gc_type *type = gc__object_type(object);
-    for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
-        gc_word *slot = (gc_word *)(object + 8 * i);
-        if (type->refs >> i & 1) gc_visit(visitor, slot, 1, 0);
-        if (type->values >> i & 1) gc_visit(visitor, slot, 1, GC_ROOT_VALUE);
-    }
-    size_t length = type->element_refs | type->element_values ? gc__object_length(object) : 0;
-    for (size_t e = 0; e < length; e++) {
-        uintptr_t element = object + type->bytes + e * type->element_bytes;
-        for (unsigned i = 0; i < 64 && i * 8 < type->element_bytes; i++) {
-            if (type->element_refs >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, 0);
-            if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
-        }
-    }
-    if (type->trace) type->trace((void *)object, visitor);
-#endif
-}
-
 /* Checks an object's header, before anything asks it for a size. */
 GC__FN bool gc__verify_header(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
@@ -4694,6 +4295,8 @@ GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
     heap->root_kind = NULL;
     return verifier.objects;
 }
+/* Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
+
 
 GC__FN size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
 
@@ -4852,17 +4455,6 @@ GC__FN bool gc__stack_is_new(gc_heap *heap) {
     if (is_new) gc__words_push(seen, hash);
     gc__lock_release(&heap->roots_lock);
     return is_new;
-}
-
-GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
-    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
-    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
-    if (heap->options.stress == GC_STRESS_NTH) {
-        now = thread->stress_countdown <= 1;
-        thread->stress_countdown = now ? heap->options.stress_interval : thread->stress_countdown - 1;
-    }
-    if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
 /* The header word of an object that may have moved several times. The quarantine must be accessible. */
@@ -5125,11 +4717,490 @@ GC_API size_t gc_verify(gc_heap *heap) {
     gc__world_resume(heap);
     return objects;
 }
+/* The range barriers. */
+
+
+GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
+    if (value && !GC_VALUE_IS_REF(word)) return;
+    const void *ref = (const void *)(value ? GC_VALUE_TO_REF(word) : word);
+    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+}
+
+/* Whether slots there need no barrier, whatever they hold. All slots of an object have one age. */
+GC__FN bool gc__barrier_is_idle(const void *slot) {
+    return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
+}
+
+/* For slots of one old object: those in a dirty card need no barrier. */
+GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
+    while (count) {
+        size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
+        size_t some = in_card < count ? in_card : count;
+        if (!gc__card_is_dirty((uintptr_t)slot))
+            for (size_t i = 0; i < some; i++) gc__barrier_after_word(&slot[i], slot[i], value);
+        slot += some;
+        count -= some;
+    }
+}
+
+GC__FN void gc__stored(void *slots, size_t count, bool value) {
+    gc_word *slot = (gc_word *)slots;
+    gc__store_shadow(slots, count);
+    if (!count || gc__barrier_is_idle(slots)) return;
+    if (GC__BARRIER_ANYWHERE)
+        gc__barrier_after_cards(slot, count, value);
+    else
+        for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
+}
+
+/* Brackets of raw stores: what the calling thread has begun and not ended. Only with GC_DEBUG. */
+#define GC__STORES_MAX 8
+typedef struct gc__stores {
+    const void *slots;
+    size_t count;
+    unsigned flags;
+} gc__stores;
+static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
+static __thread unsigned gc__stores_depth;
+
+GC__FN void gc__stores_push(gc__stores range) {
+    GC_ASSERT(((uintptr_t)range.slots & 7) == 0, "gc_stores_begin: the slots at %p are not 8-byte aligned",
+              range.slots);
+    GC_ASSERT(gc__stores_depth < GC__STORES_MAX,
+              "gc_stores_begin: %u ranges have been begun without gc_stores_end, first %zu slots at %p",
+              gc__stores_depth, gc__stores_begun[0].count, gc__stores_begun[0].slots);
+    gc__stores_begun[gc__stores_depth++] = range;
+}
+
+GC__FN void gc__stores_pop(gc__stores range) {
+    unsigned i = gc__stores_depth;
+    const gc__stores *begun = gc__stores_begun;
+    while (i > 0 && (begun[i - 1].slots != range.slots || begun[i - 1].count != range.count ||
+                     begun[i - 1].flags != range.flags))
+        i--;
+    GC_ASSERT(
+        i > 0,
+        "gc_stores_end: the %zu slots at %p (flags %u) have no gc_stores_begin of the same range and flags before "
+        "them",
+        range.count, range.slots, range.flags);
+    if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
+}
+
+/* At the start of a collection, which would move the slots, or what they refer to. */
+GC__FN void gc__stores_check(void) {
+    GC_ASSERT(!gc__stores_depth,
+              "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
+              "and do not poll",
+              gc__stores_begun[0].count, gc__stores_begun[0].slots);
+}
+
+GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
+    gc__stores range = {slots, count, flags};
+    (void)thread;
+    if (GC_DEBUG >= 1) gc__stores_push(range);
+}
+
+GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
+    gc__stores range = {slots, count, flags};
+    (void)thread;
+    if (GC_DEBUG >= 1) gc__stores_pop(range);
+    gc__stored(slots, count, (flags & GC_ROOT_VALUE) != 0);
+}
+
+GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
+    (void)thread;
+    GC__PASTE(gc_barrier_copy_checked_, GC_BARRIER)(&gc__tables, destination, source, count);
+    gc__store_shadow(destination, count);
+}
+
+GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
+    (void)thread;
+    if (!count) return;
+    memmove(destination, source, count * 8);
+    gc__stored(destination, count, true);
+}
+
+GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    size_t count = 0;
+    if (!gc__barrier_watches()) return 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
+                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
+                pages[count++] = (void *)page;
+            }
+        }
+    return count;
+}
+/* One collection, start to end. */
+
+
+GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    heap->collecting = true;
+    __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
+    heap->collection.generation = generation;
+    heap->collection.reason = reason;
+    heap->collection.compacting = compacting;
+    heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
+    heap->collection.conservative_bytes = 0;
+    memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
+    memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
+    memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
+    unsigned allocating = 0;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        allocating += thread->region != NULL;
+        gc__thread_close_windows(thread);
+    }
+    heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
+    gc__log_flush();
+    GC__LEAVE;
+    if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
+}
+
+GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
+    gc_stats *stats = &heap->stats;
+    gc_collection *collection = &heap->collection;
+    stats->survived_bytes = stats->condemned_bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        stats->survived_bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
+        stats->condemned_bytes += heap->condemned_bytes[g];
+        collection->moved_bytes += heap->copied_bytes[g];
+    }
+    if (collection->moved_bytes)
+        __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
+    collection->pause_ns = pause_ns;
+    collection->promoted_bytes = stats->survived_bytes;
+    stats->promoted_bytes += stats->survived_bytes;
+    stats->moved_bytes += collection->moved_bytes;
+    stats->collections[collection->generation]++;
+    stats->collections_compacting += collection->compacting;
+    stats->pause_total_ns += pause_ns;
+    stats->pause_last_ns = pause_ns;
+    if (pause_ns > stats->pause_max_ns) stats->pause_max_ns = pause_ns;
+    unsigned bucket = pause_ns ? 63 - (unsigned)__builtin_clzll(pause_ns) : 0;
+    stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
+}
+
+/* Everything between gathering the roots and the last freed region. */
+GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
+    gc__tracer tracer;
+    memset(&tracer, 0, sizeof tracer);
+    tracer.visitor.visit = gc__trace_visit;
+    tracer.heap = heap;
+    /* The roots are in their lists: nothing below asks the host for them again. */
+    gc__region *condemned = gc__condemn(heap, generation, compacting);
+    tracer.verdicts = GC__VERDICTS;
+    tracer.remember_all = generation > 0 || heap->recycles;
+    /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
+    gc__trace_roots(&tracer);
+    if (generation < 2) gc__trace_cards(&tracer, generation);
+    gc__trace_suspects(&tracer, condemned);
+    gc__handles_trace(&tracer, generation);
+    /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
+    gc__roots_update_interior(heap);
+    gc__external_update(heap);
+    gc__sweep(heap, condemned);
+    gc__bounds_tighten(heap);
+    /* No verdict is set any more; moved-from and empty regions are free. */
+}
+
+/* The world is stopped. */
+GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (heap->collecting)
+        gc__fatal(&heap->options,
+                  "a collection was asked for during collection %llu (from a hook, a trace function or "
+                  "scan_roots), where allocating and collecting is not allowed",
+                  (unsigned long long)heap->collection.number);
+    gc__stores_check();
+    uint64_t start = gc__os_now_ns();
+    heap->stopped_cpu_ns = gc__os_cpu_ns();
+    if (heap->options.non_generational) generation = 2;
+    gc__cycle_open(heap, generation, reason, compacting);
+    if (heap->options.stress) gc__stress_index(heap);
+    if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    gc__shadow_check(heap);
+    gc__handles_open(heap);
+    bool gathered =
+        gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+    if (gathered) gc__cycle_run(heap, generation, compacting);
+    /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
+    if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
+    gc__handles_close(heap);
+    if (gathered) {
+        if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+        gc__shadow_sync(heap);
+        heap->collection.pause_ns = gc__os_now_ns() - start;
+        gc__pace_after(heap, generation);
+    } else {
+        gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
+    }
+    for (int g = 0; g <= generation; g++) heap->finished[g] = heap->collection.number;
+    if (compacting && generation == 2) heap->finished_compacting = heap->collection.number;
+    gc__cycle_statistics(heap, gc__os_now_ns() - start);
+    heap->collecting = false;
+    GC__LEAVE;
+    gc__finalizers_announce(heap);
+    if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
+}
+
+GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    gc__world_stop(heap);
+    gc__collect_stopped(heap, generation, reason, compacting);
+    gc__world_resume(heap);
+}
+
+/* Unless another thread has spent the same budget and collected meanwhile. */
+GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    if (heap->collection.number == before) {
+        int generation = gc__pace_generation(heap);
+        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->nursery_grows)
+            gc__count(&heap->budget_bytes, heap->nursery_bytes);
+        else
+            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+    }
+    gc__heap_unlock(heap);
+}
+
+/* Whether a generation has spent enough of its budget for an optional collection of it. */
+GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
+    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->full_threshold / 4 * 3;
+    if (generation == 1) return heap->generation_bytes[1] >= heap->nursery_bytes;
+    return heap->generation_bytes[0] >= heap->nursery_bytes / 4;
+}
+
+GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
+    GC__ENTER("gc_collect");
+    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
+              generation);
+    GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
+              "gc_collect: the calling thread is attached and in preemptive mode");
+    if (generation < 0) generation = 0;
+    if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
+    bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__world_stop(heap);
+    /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
+    bool joined = heap->finished[generation] > before && (!compacting || heap->finished_compacting > before);
+    if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
+        gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
+    gc__world_resume(heap);
+}
+
+GC__SEAM void gc__safepoint_run(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (gc__heap_is_locked(heap)) return;
+    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
+        gc__heap_lock(heap); /* the collector has it until it is done */
+        gc__heap_unlock(heap);
+    }
+    if (heap->options.stress == GC_STRESS_SAFEPOINT)
+        gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+GC_API void gc__safepoint_slow(gc_thread *thread) {
+    GC__ENTER("gc_safepoint");
+    gc__safepoint_run(thread);
+}
+/* Allocation's slow paths.
+
+   A thread carves its window [allocation, allocation_limit) out of a span: the free end of a fresh region, or a hole.
+   The window is zeroed a piece at a time just ahead of the allocation pointer, while that memory is in cache; the raw
+   window, in a span of its own, is not zeroed. */
+
+
+GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
+    if (region->dirty_end <= region->base) return;
+    size_t dirty = region->dirty_end - region->base;
+    memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
+}
+
+GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
+    size_t span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+    gc__region *region = gc__heap_take(heap, 0, span);
+    if (!region) return NULL;
+    region->kind = GC__LARGE;
+    gc__marks_clear(region);
+    gc__mark_set(region->base);
+    for (size_t i = 0, rest = bytes; i < span; i++) {
+        size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
+        if (zeroed) gc__region_zero(region + i, part);
+        uintptr_t end = region[i].base + ((part + 4095) & ~(size_t)4095);
+        if (region[i].dirty_end < end) region[i].dirty_end = end;
+        rest -= part;
+    }
+    region->live_bytes = bytes;
+    gc__heap_push(heap, region);
+    heap->large_bytes += bytes;
+    gc__count(&heap->generation_bytes[0], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
+    return (void *)region->base;
+}
+
+/* Allocates without collecting; NULL with gc__fail at a limit. */
+GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    gc__spot spot = gc__thread_spot(thread, zeroed);
+    if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
+        gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
+        void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
+        bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
+        gc__heap_unlock(heap);
+        if (!opened) return large;
+    }
+    if (bytes > (size_t)(*spot.limit - *spot.next)) gc__spot_extend(heap, spot, bytes);
+    char *object = *spot.next;
+    *spot.next = object + bytes;
+    return object;
+}
+
+GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
+    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (heap->options.stress == GC_STRESS_NTH) {
+        now = thread->stress_countdown <= 1;
+        thread->stress_countdown = now ? heap->options.stress_interval : thread->stress_countdown - 1;
+    }
+    if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+/* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
+GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    if (heap->collection.number == before) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc__heap_unlock(heap);
+    for (;;) {
+        void *object = gc__allocate_try(thread, bytes, zeroed);
+        if (object) return object;
+        size_t left = gc__regions_left(heap);
+        gc__collect(heap, 2, GC_REASON_LIMIT, true);
+        if (gc__regions_left(heap) <= left) return gc__allocate_try(thread, bytes, zeroed);
+    }
+}
+
+GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
+    GC__LEAVE;
+    return options->out_of_memory && options->out_of_memory(options->host, bytes, gc__last_message);
+}
+
+/* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
+GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
+    void *object = gc__allocate_collecting(thread, bytes, zeroed);
+    if (object || !gc__ask_host(&thread->heap->options, bytes)) return object;
+    return gc__allocate_collecting(thread, bytes, zeroed);
+}
+
+GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_heap *heap = thread->heap;
+    if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
+        gc__fail(GC_ERROR_MISUSE,
+                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler");
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
+    GC__ENTER("an allocation");
+    GC_ASSERT(gc__thread_self(heap) == thread,
+              "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
+              "gc_thread_attach makes it",
+              thread->name ? thread->name : "(unnamed)");
+    GC_ASSERT(gc__is_cooperative(thread),
+              "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
+              "GC_IN_MODE(thread, GC_COOPERATIVE)");
+    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
+        gc__fail(GC_ERROR_TOO_LARGE,
+                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
+                 heap->limit_regions * GC_REGION_BYTES);
+        return NULL;
+    }
+    size_t size = gc__align(bytes);
+    gc__spot spot = gc__thread_spot(thread, zeroed);
+    if (heap->options.stress)
+        gc__stress_at_allocation(thread);
+    else if (size <= (size_t)(*spot.limit - *spot.next))
+        return gc__allocate_try(thread, size, zeroed);
+    if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
+    size_t large = size > GC_LARGE_BYTES ? size : 0;
+    size_t spent = gc__counted(&heap->generation_bytes[0]);
+    if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
+    void *object = gc__allocate_try(thread, size, zeroed);
+    return object ? object : gc__allocate_last_resort(thread, size, zeroed);
+}
+
+#if !GC_HAS_MODEL
+GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+    const char *fault = gc_type_check(type);
+    if (!fault && length && !type->element_bytes)
+        fault = "it has no elements: gc_new makes its objects, not gc_new_array";
+    if (fault) {
+        const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
+        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
+    size_t bytes;
+    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
+        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
+                 type->name ? type->name : "(unnamed)", length, type->element_bytes);
+        return NULL;
+    }
+    if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
+    void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
+    if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
+    if (!object) return NULL;
+    ((gc_object *)object)->type = type;
+    if (type->element_bytes) ((gc_array *)object)->length = length;
+    return object;
+}
+#endif
+
+/* Collects if `bytes` more external ones call for it, following the object. */
+GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
+    bool fits = gc__external_fits(heap, bytes);
+    if (fits) gc__count(&heap->generation_bytes[0], bytes);
+    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
+    if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
+    if (fits)
+        gc__collect_for_budget(heap);
+    else
+        gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc_remove_roots(heap, object);
+    return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
+}
+
+/* Lock held. */
+GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
+    if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
+    gc__map *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    if (bytes <= 0)
+        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
+    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
+    if (result != GC_OK) return result;
+    table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    if (!gc__map_reserve(table, table->count + 1))
+        return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
+    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
+    heap->external_bytes += (size_t)bytes;
+    return GC_OK;
+}
+
+GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
+    GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
+    gc__heap_lock(thread->heap);
+    gc_result result = gc__external_add(thread->heap, object, bytes);
+    gc__heap_unlock(thread->heap);
+    return result;
+}
 /* Mutator threads. */
 
-
-/* Implemented by gc_handles.h. */
-GC__SEAM void gc__handles_return_cached(gc_thread *thread);
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, NULL);
@@ -5238,92 +5309,237 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     gc__thread_leave(thread);
 }
 
-GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
-    gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
-    if (!stack) {
-        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
-        return NULL;
-    }
-    stack->heap = heap;
-    stack->base = (char *)base;
-    gc__lock_take(&heap->roots_lock);
-    stack->next = heap->stacks;
-    heap->stacks = stack;
-    gc__lock_release(&heap->roots_lock);
-    return stack;
-}
-
-GC_API void gc_stack_destroy(gc_stack *stack) {
-    if (!stack) return;
-    GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
-    gc__frames_assign(stack->heap, stack->frames, NULL);
-    gc__lock_take(&stack->heap->roots_lock);
-    gc_stack **link = &stack->heap->stacks;
-    while (*link != stack) link = &(*link)->next;
-    *link = stack->next;
-    gc__lock_release(&stack->heap->roots_lock);
-    free(stack);
-}
-
-GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
-    GC__ENTER("gc_stack_switch");
-    gc_stack *left = thread->stack;
-    if (!stack) stack = &thread->own_stack;
-    GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
-    GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
-    left->frames = thread->frames;
-    left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
-    left->thread = left == &thread->own_stack ? thread : NULL;
-    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
-    stack->thread = stack->last = thread;
-    thread->stack = stack;
-    thread->frames = stack->frames;
-    stack->frames = NULL; /* they are the thread's while it runs there */
-    thread->stack_base = stack->base;
-}
-
 GC_API gc_thread *gc_thread_current(const gc_heap *heap) { return gc__thread_self(heap); }
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread) { return thread->heap; }
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) { thread->name = name; }
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { thread->conservative = conservative; }
+/* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 
-GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
-    GC__ENTER("gc_set_mode");
-    gc_mode former = gc_get_mode(thread);
-    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
-    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
-    if (mode == former) return former;
-    if (mode == GC_PREEMPTIVE) {
-        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
-        gc__thread_stop(thread);
-    } else {
-        gc__thread_resume(thread);
+
+#define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
+
+/* Takes the next pair: critical ones when there is no normal one, nor does any run. Lock held. */
+GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
+    gc__due *due = &all->due[GC__NORMAL];
+    if (!gc__due_count(due)) {
+        due = &all->due[GC__CRITICAL];
+        for (const gc__finalizing *record = all->running; record; record = record->next)
+            if (!record->critical) return NULL;
     }
-    return former;
+    if (!gc__due_count(due)) return NULL;
+    const uintptr_t *pair = &due->pairs.words[due->head];
+    due->head += 2;
+    *object = pair[0];
+    return (const gc_finalizer *)pair[1];
 }
 
-GC__SEAM void gc__safepoint_run(gc_thread *thread) {
+GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
+    gc__lock_take(&all->lock);
+    gc__finalizing **link = &all->running;
+    while (*link != record) link = &(*link)->next;
+    *link = record->next;
+    bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
+    left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
+    gc__lock_release(&all->lock);
+    /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
+    if (left) gc__finalizers_notify(all);
+}
+
+/* Runs one, if one is due. */
+GC__FN bool gc__finalizer_run(gc_thread *thread) {
+    gc__finalizers *all = &thread->heap->finalizers;
+    uintptr_t object = 0;
+    gc__lock_take(&all->lock);
+    const gc_finalizer *finalizer = gc__due_take(all, &object);
+    gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
+    if (finalizer) {
+        record.type = gc__object_name(object);
+        all->running = &record;
+    }
+    gc__lock_release(&all->lock);
+    if (!finalizer) return false;
+    if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
+    gc__finalizing_end(all, &record);
+    return true;
+}
+
+GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
+    size_t count = 0;
+    while (count < most && gc__finalizer_run(thread)) count++;
+    return count;
+}
+
+GC_API size_t gc_finalizers_pending(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    size_t count = gc__due_total(all);
+    for (const gc__finalizing *record = all->running; record; record = record->next) count++;
+    gc__lock_release(&all->lock);
+    return count;
+}
+
+/* In preemptive mode, in all heaps of the thread, until something has happened, or until `deadline_ns`; then looks after the
+   watchdog. */
+GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
+    uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
+    uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
+    gc__save_registers(gc__my_registers);
+    gc__park(NULL);
+    gc__os_wait_for(&heap->finalizers.event, event, wait < patience ? wait : patience);
+    gc__unpark_all();
+    gc__finalizers_watch(heap);
+}
+
+GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread) {
+    gc__lock_take(&all->lock);
+    const gc__finalizing *record = all->running;
+    while (record && record->thread != thread) record = record->next;
+    gc__lock_release(&all->lock);
+    return record != NULL;
+}
+
+GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
+    uint64_t now = gc__os_now_ns();
+    return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
+}
+
+GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
-    if (gc__heap_is_locked(heap)) return;
-    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
-        gc__heap_lock(heap); /* the collector has it until it is done */
-        gc__heap_unlock(heap);
+    gc__finalizers *all = &heap->finalizers;
+    uint64_t deadline = gc__deadline(timeout_ms);
+    if (gc__is_finalizing(all, thread)) return false;
+    for (;;) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        if (!gc_finalizers_pending(heap)) return true;
+        if (gc__os_now_ns() >= deadline) return false;
+        bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
+        if (others || !gc__finalizer_run(thread)) gc__finalizers_await(heap, event, deadline);
     }
-    if (heap->options.stress == GC_STRESS_SAFEPOINT)
-        gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
-GC_API void gc__safepoint_slow(gc_thread *thread) {
-    GC__ENTER("gc_safepoint");
-    gc__safepoint_run(thread);
+/* The heap's own thread. */
+
+GC__FN void gc__finalizer_thread(void *context) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__finalizers *all = &heap->finalizers;
+    gc_thread *thread = gc_thread_attach(heap);
+    if (thread) gc_thread_set_name(thread, "finalizers");
+    __atomic_store_n(&all->state, (uint32_t)(thread ? GC__FINALIZERS_RUN : GC__FINALIZERS_ENDED), __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+    while (thread) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
+        if (!gc__finalizer_run(thread)) gc__finalizers_await(heap, event, UINT64_MAX);
+    }
+    if (!thread) return;
+    gc_thread_detach(thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_ENDED, __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+}
+
+/* Waits while the thread's state is `state`. */
+GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
+    gc__finalizers *all = &heap->finalizers;
+    for (;;) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != state) return true;
+        if (gc__os_now_ns() >= deadline_ns) return false;
+        gc__finalizers_await(heap, event, deadline_ns);
+    }
+}
+
+GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    uint32_t none = GC__FINALIZERS_NONE;
+    if (heap->options.suspend)
+        return gc__fail(GC_ERROR_OPTION,
+                        "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
+                        "a thread of the host's call gc_run_finalizers");
+    if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
+    bool started = gc__os_thread_start(&all->thread, gc__finalizer_thread, heap);
+    if (started) gc__finalizer_thread_await(heap, GC__FINALIZERS_START, UINT64_MAX);
+    if (started && __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_RUN) return GC_OK;
+    if (started) gc__os_thread_join(&all->thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
+    return gc__fail(GC_ERROR_MEMORY, "gc_finalizer_thread_start: the system gives no thread");
+}
+
+/* The end of the heap. */
+
+/* False: a finalizer does not return, so the heap's memory must stay. */
+GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
+    gc__finalizers_notify(all);
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms))) {
+        gc__os_thread_abandon(&all->thread);
+        return false;
+    }
+    gc__os_thread_join(&all->thread);
+    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+/* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
+GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__lock_take(&all->lock);
+    for (size_t i = 0; i < all->registered.count; i += 2)
+        gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
+                      all->registered.words[i + 1]);
+    all->registered.count = 0;
+    memset(all->start, 0, sizeof all->start);
+    if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
+    size_t count = gc__due_total(all);
+    gc__lock_release(&all->lock);
+    return count;
+}
+
+/* Cooperative mode. Some rounds, each of what is queued when it begins: finalizers can register and queue others. */
+GC__FN void gc__finalizers_run_all(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
+        size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
+        if (!count) return;
+        gc_run_finalizers(thread, count);
+    }
+    gc__warn(&heap->options,
+             "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
+    gc_run_finalizers(thread, gc__finalizers_queue_all(heap, true));
+}
+
+/* Runs what is left to run. False: the heap cannot be freed. */
+GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    GC_ASSERT(!self || !gc__is_finalizing(&heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
+    bool stopped = gc__finalizer_thread_stop(heap);
+    if (!stopped)
+        gc__warn(&heap->options,
+                 "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
+                 "finalizers of objects that are still there do not run");
+    if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
+    gc_thread *thread = self ? self : gc_thread_attach(heap);
+    if (!thread) {
+        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
+        return true;
+    }
+    gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
+    gc__finalizers_run_all(thread);
+    gc_set_mode(thread, former);
+    return true;
+}
+
+GC__SEAM void gc__finalizers_free(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__lock_end(&all->lock);
 }
 /* Creating and destroying heaps. */
 
-
-/* Implemented by gc_handles.h. */
-GC__SEAM bool gc__finalizers_end(gc_heap *heap);
-GC__SEAM void gc__finalizers_free(gc_heap *heap);
-GC__SEAM void gc__handles_free_all(gc_heap *heap);
 
 #define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
 
@@ -5478,5 +5694,3 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
 
 GC_API void *gc_heap_host(const gc_heap *heap) { return heap->options.host; }
 #endif
-
-#include "gc_handles.h"

@@ -3,9 +3,11 @@
 
    handle.h: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. finalizer.h:
    what runs when an object has died. safe_handle.h: objects that own handles of the operating system. */
-#pragma once
-
 #include "gc.h"
+
+/* Not #pragma once: gc.h includes this file in its midst, also where this file has included gc.h. */
+#ifndef GC_HANDLES_H
+#define GC_HANDLES_H
 
 /* Finalizers: what is to be done once an object was found dead.
 
@@ -835,6 +837,44 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
         }
     gc__lock_release(&all->lock);
 }
+
+/* One that runs: on the stack of its thread. */
+struct gc__finalizing {
+    gc__finalizing *next;
+    const gc_thread *thread;
+    const char *type;
+    uint64_t started_ns;
+    bool critical, reported;
+};
+
+/* Reports those that have run for longer than the host's patience, each once. */
+GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    uint64_t now = gc__os_now_ns();
+    char message[256];
+    bool late = false;
+    gc__lock_take(&all->lock);
+    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
+        uint64_t ms = now > record->started_ns ? (now - record->started_ns) / GC__NS_PER_MS : 0;
+        if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
+        late = record->reported = true;
+        snprintf(message, sizeof message,
+                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
+                 record->type, (unsigned long long)ms, record->thread->name ? record->thread->name : "(unnamed)");
+    }
+    gc__lock_release(&all->lock);
+    if (late) gc__warn(&heap->options, message);
+}
+
+/* With the world still stopped: tells who runs finalizers that there are some. */
+GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    if (all->running) gc__finalizers_watch(heap);
+    if (!all->announce) return;
+    all->announce = false;
+    gc__finalizers_notify(all);
+    if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
+}
 /* What a collection does with handles. Strong, pinned and held ref-counted ones are roots. After the trace from the roots, in
    this order: dependents of what was reached, to a fixpoint; short weak handles are cleared; the finalizers of what was not
    reached are queued, and it is traced; dependents again; long weak handles and dead dependent ones are cleared.
@@ -1098,269 +1138,6 @@ GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
     return checker.any;
 }
-/* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
-
-
-#define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
-
-/* One that runs: on the stack of its thread. */
-struct gc__finalizing {
-    gc__finalizing *next;
-    const gc_thread *thread;
-    const char *type;
-    uint64_t started_ns;
-    bool critical, reported;
-};
-
-/* Takes the next pair: critical ones when there is no normal one, nor does any run. Lock held. */
-GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
-    gc__due *due = &all->due[GC__NORMAL];
-    if (!gc__due_count(due)) {
-        due = &all->due[GC__CRITICAL];
-        for (const gc__finalizing *record = all->running; record; record = record->next)
-            if (!record->critical) return NULL;
-    }
-    if (!gc__due_count(due)) return NULL;
-    const uintptr_t *pair = &due->pairs.words[due->head];
-    due->head += 2;
-    *object = pair[0];
-    return (const gc_finalizer *)pair[1];
-}
-
-GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
-    gc__lock_take(&all->lock);
-    gc__finalizing **link = &all->running;
-    while (*link != record) link = &(*link)->next;
-    *link = record->next;
-    bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
-    left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
-    gc__lock_release(&all->lock);
-    /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
-    if (left) gc__finalizers_notify(all);
-}
-
-/* Runs one, if one is due. */
-GC__FN bool gc__finalizer_run(gc_thread *thread) {
-    gc__finalizers *all = &thread->heap->finalizers;
-    uintptr_t object = 0;
-    gc__lock_take(&all->lock);
-    const gc_finalizer *finalizer = gc__due_take(all, &object);
-    gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
-    if (finalizer) {
-        record.type = gc__object_name(object);
-        all->running = &record;
-    }
-    gc__lock_release(&all->lock);
-    if (!finalizer) return false;
-    if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
-    gc__finalizing_end(all, &record);
-    return true;
-}
-
-GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
-    size_t count = 0;
-    while (count < most && gc__finalizer_run(thread)) count++;
-    return count;
-}
-
-GC_API size_t gc_finalizers_pending(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
-    gc__lock_take(&all->lock);
-    size_t count = gc__due_total(all);
-    for (const gc__finalizing *record = all->running; record; record = record->next) count++;
-    gc__lock_release(&all->lock);
-    return count;
-}
-
-/* Reports those that have run for longer than the host's patience, each once. */
-GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
-    uint64_t now = gc__os_now_ns();
-    char message[256];
-    bool late = false;
-    gc__lock_take(&all->lock);
-    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
-        uint64_t ms = now > record->started_ns ? (now - record->started_ns) / GC__NS_PER_MS : 0;
-        if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
-        late = record->reported = true;
-        snprintf(message, sizeof message,
-                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
-                 record->type, (unsigned long long)ms, record->thread->name ? record->thread->name : "(unnamed)");
-    }
-    gc__lock_release(&all->lock);
-    if (late) gc__warn(&heap->options, message);
-}
-
-/* With the world still stopped: tells who runs finalizers that there are some. */
-GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
-    if (all->running) gc__finalizers_watch(heap);
-    if (!all->announce) return;
-    all->announce = false;
-    gc__finalizers_notify(all);
-    if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
-}
-
-/* In preemptive mode, in all heaps of the thread, until something has happened, or until `deadline_ns`; then looks after the
-   watchdog. */
-GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
-    uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
-    uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
-    gc__save_registers(gc__my_registers);
-    gc__park(NULL);
-    gc__os_wait_for(&heap->finalizers.event, event, wait < patience ? wait : patience);
-    gc__unpark_all();
-    gc__finalizers_watch(heap);
-}
-
-GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread) {
-    gc__lock_take(&all->lock);
-    const gc__finalizing *record = all->running;
-    while (record && record->thread != thread) record = record->next;
-    gc__lock_release(&all->lock);
-    return record != NULL;
-}
-
-GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
-    uint64_t now = gc__os_now_ns();
-    return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
-}
-
-GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
-    gc_heap *heap = thread->heap;
-    gc__finalizers *all = &heap->finalizers;
-    uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__is_finalizing(all, thread)) return false;
-    for (;;) {
-        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
-        if (!gc_finalizers_pending(heap)) return true;
-        if (gc__os_now_ns() >= deadline) return false;
-        bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
-        if (others || !gc__finalizer_run(thread)) gc__finalizers_await(heap, event, deadline);
-    }
-}
-
-/* The heap's own thread. */
-
-GC__FN void gc__finalizer_thread(void *context) {
-    gc_heap *heap = (gc_heap *)context;
-    gc__finalizers *all = &heap->finalizers;
-    gc_thread *thread = gc_thread_attach(heap);
-    if (thread) gc_thread_set_name(thread, "finalizers");
-    __atomic_store_n(&all->state, (uint32_t)(thread ? GC__FINALIZERS_RUN : GC__FINALIZERS_ENDED), __ATOMIC_SEQ_CST);
-    gc__finalizers_notify(all);
-    while (thread) {
-        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
-        if (!gc__finalizer_run(thread)) gc__finalizers_await(heap, event, UINT64_MAX);
-    }
-    if (!thread) return;
-    gc_thread_detach(thread);
-    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_ENDED, __ATOMIC_SEQ_CST);
-    gc__finalizers_notify(all);
-}
-
-/* Waits while the thread's state is `state`. */
-GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
-    gc__finalizers *all = &heap->finalizers;
-    for (;;) {
-        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != state) return true;
-        if (gc__os_now_ns() >= deadline_ns) return false;
-        gc__finalizers_await(heap, event, deadline_ns);
-    }
-}
-
-GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
-    uint32_t none = GC__FINALIZERS_NONE;
-    if (heap->options.suspend)
-        return gc__fail(GC_ERROR_OPTION,
-                        "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
-                        "a thread of the host's call gc_run_finalizers");
-    if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
-                                     __ATOMIC_SEQ_CST))
-        return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
-    bool started = gc__os_thread_start(&all->thread, gc__finalizer_thread, heap);
-    if (started) gc__finalizer_thread_await(heap, GC__FINALIZERS_START, UINT64_MAX);
-    if (started && __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_RUN) return GC_OK;
-    if (started) gc__os_thread_join(&all->thread);
-    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
-    return gc__fail(GC_ERROR_MEMORY, "gc_finalizer_thread_start: the system gives no thread");
-}
-
-/* The end of the heap. */
-
-/* False: a finalizer does not return, so the heap's memory must stay. */
-GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
-    if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
-    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
-    gc__finalizers_notify(all);
-    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms))) {
-        gc__os_thread_abandon(&all->thread);
-        return false;
-    }
-    gc__os_thread_join(&all->thread);
-    __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
-    return true;
-}
-
-/* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
-GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
-    gc__finalizers *all = &heap->finalizers;
-    gc__lock_take(&all->lock);
-    for (size_t i = 0; i < all->registered.count; i += 2)
-        gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
-                      all->registered.words[i + 1]);
-    all->registered.count = 0;
-    memset(all->start, 0, sizeof all->start);
-    if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
-    size_t count = gc__due_total(all);
-    gc__lock_release(&all->lock);
-    return count;
-}
-
-/* Cooperative mode. Some rounds, each of what is queued when it begins: finalizers can register and queue others. */
-GC__FN void gc__finalizers_run_all(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
-    for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
-        size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
-        if (!count) return;
-        gc_run_finalizers(thread, count);
-    }
-    gc__warn(&heap->options,
-             "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
-    gc_run_finalizers(thread, gc__finalizers_queue_all(heap, true));
-}
-
-/* Runs what is left to run. False: the heap cannot be freed. */
-GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
-    gc_thread *self = gc__thread_self(heap);
-    GC_ASSERT(!self || !gc__is_finalizing(&heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
-    bool stopped = gc__finalizer_thread_stop(heap);
-    if (!stopped)
-        gc__warn(&heap->options,
-                 "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
-                 "finalizers of objects that are still there do not run");
-    if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
-    gc_thread *thread = self ? self : gc_thread_attach(heap);
-    if (!thread) {
-        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
-        return true;
-    }
-    gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
-    gc__finalizers_run_all(thread);
-    gc_set_mode(thread, former);
-    return true;
-}
-
-GC__SEAM void gc__finalizers_free(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
-    gc__lock_end(&all->lock);
-}
 /* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange of
    the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not closed. */
 
@@ -1498,5 +1275,6 @@ GC_API void gc__native_leave(gc__native_scope *scope) {
     gc__mode_leave(&scope->outer);
     errno = error;
 }
+#endif
 #endif
 #endif

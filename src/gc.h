@@ -46,33 +46,51 @@
 
 #ifdef GC_IMPLEMENTATION
 #include "platform/platform.h" /* the contract with the system and the CPU */
-#include "heap/entry.h"        /* signal handlers that must not call gc.h */
-#include "heap/report.h"       /* failures as sentences */
-#include "heap/region.h"       /* regions, rank and verdict tables, mark bits */
+#include "base/entry.h"        /* signal handlers that must not call gc.h */
+#include "base/report.h"       /* failures as sentences */
+#include "base/words.h"        /* growing arrays outside the heap */
+#include "base/map.h"          /* maps from objects to words */
+#include "heap/region.h"       /* regions, rank and verdict tables */
+#include "heap/bits.h"         /* mark bits */
 #include "heap/cards.h"        /* the card table */
-#include "heap/object.h"       /* sizes, forwarding, indexing: the object-model seam */
+#include "heap/object.h"       /* sizes, slots, forwarding: the object-model seam */
 #include "heap/arena.h"        /* address space for all heaps */
 #include "heap/heap.h"         /* one heap and its regions */
-#include "heap/stomp.h"        /* what barriers read, and telling compiled code of it */
-#include "heap/suspend.h"      /* the heap's lock, stopping threads */
+#include "heap/index.h"        /* the object that covers an address */
 #include "heap/holes.h"        /* free runs inside regions */
-#include "heap/allocate.h"     /* windows, large objects */
-#include "collect/barrier.h"   /* stores of ranges */
+#include "heap/window.h"       /* where threads and the collector allocate */
+#include "heap/stomp.h"        /* what barriers read, and telling compiled code of it */
+#include "threads/mode.h"      /* cooperative and preemptive */
+#include "threads/lock.h"      /* the heap's lock */
+#include "threads/stop.h"      /* stopping threads */
+#include "threads/stack.h"     /* stacks, fibers, frames */
 #include "collect/roots.h"     /* gathering roots */
 #include "collect/suspects.h"  /* what conservative words found */
-#include "collect/trace.h"     /* mark and copy */
-#include "collect/verdict.h"   /* which region is moved, marked, ignored */
+#include "collect/worker.h"    /* mark stack, FIFO */
+#include "collect/claim.h"     /* marks and forwarding words */
+#include "collect/copy.h"      /* copying survivors */
+#include "collect/scan.h"      /* the trace's loop */
+#include "collect/trace.h"     /* tracing from roots */
+#include "collect/cards.h"     /* tracing from dirty cards */
+#include "collect/plan.h"      /* which region is moved, marked, ignored */
 #include "collect/external.h"  /* off-heap memory of objects */
 #include "collect/sweep.h"     /* what becomes of condemned regions */
 #include "collect/pace.h"      /* when to collect what */
-#include "collect/cycle.h"     /* one collection from start to end */
-#include "diag/verify.h"       /* verify and checkmark */
-#include "diag/shadow.h"       /* stores without the barrier */
-#include "diag/stress.h"       /* collecting at every chance, and what to say at a fault */
-#include "diag/stats.h"        /* statistics */
-#include "diag/walk.h"         /* walks and questions */
-#include "runtime/thread.h"    /* mutators */
-#include "runtime/heap.h"      /* creating heaps */
 #endif
 
 #include "gc_handles.h"
+
+#ifdef GC_IMPLEMENTATION
+#include "diag/verify.h"    /* walks everything, checks every reference */
+#include "diag/checkmark.h" /* a second mark, to check the trace */
+#include "diag/shadow.h"    /* stores without the barrier */
+#include "diag/stress.h"    /* what to say at a fault */
+#include "diag/stats.h"     /* statistics */
+#include "diag/walk.h"      /* walks and questions */
+#include "run/store.h"      /* stores of ranges */
+#include "run/cycle.h"      /* one collection from start to end */
+#include "run/allocate.h"   /* allocation's slow paths */
+#include "run/attach.h"     /* mutators */
+#include "run/finalize.h"   /* running finalizers */
+#include "run/create.h"     /* creating heaps */
+#endif

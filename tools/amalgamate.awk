@@ -1,7 +1,8 @@
 # Makes a shipped header from its source:  awk -f tools/amalgamate.awk src/gc.h > gc.h
 #
 # Every quoted include is replaced by the file it names, the first time it occurs. A header in the same directory as the
-# source is shipped too, so it stays an #include, and what that one brings in is left out. Nothing else changes.
+# source is shipped too, so it stays an #include, and what that one brings in is left out; if that one includes the source in
+# its midst, what it brings in before. Nothing else changes.
 
 function fail(file, line, text) {
     printf "%s:%d: %s\n", file, line, text > "/dev/stderr"
@@ -24,7 +25,10 @@ function inline(file, conditional,    line, number, open, within, comment, name,
 
         if (line ~ /^[ \t]*#[ \t]*if/) open[++open[0]] = line
         if (line ~ /^[ \t]*#[ \t]*endif/) open[0]--
-        if (line ~ /^[ \t]*#[ \t]*pragma[ \t]+once/ && file != root) continue
+        if (line ~ /^[ \t]*#[ \t]*pragma[ \t]+once/) {
+            if (file != root) continue
+            once = 1
+        }
         if (line !~ /^[ \t]*#[ \t]*include[ \t]*"/) { emit(line); continue }
 
         implementation = conditional
@@ -36,6 +40,7 @@ function inline(file, conditional,    line, number, open, within, comment, name,
         split(line, name, "\"")
         path = directory(file) "/" name[2]
         while (sub(/[^\/.]+\/\.\.\//, "", path)) {}
+        if (path == root && silent && !once) { back_to_root = 1; close(file); return }
         if (path in done) { # perhaps still being read, by a caller of this function
             if (done[path] && !implementation)
                 fail(file, number, path " is first included under GC_IMPLEMENTATION, but needed without it")
@@ -49,6 +54,8 @@ function inline(file, conditional,    line, number, open, within, comment, name,
         silent += shipped
         inline(path, done[path])
         if (directory(path) == directory(root)) silent--
+        if (back_to_root && file != root) { close(file); return }
+        back_to_root = 0
     }
     if (open[0]) fail(file, number, "an #if without its #endif")
     close(file)

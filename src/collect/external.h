@@ -2,7 +2,7 @@
    generation, so that a young collection looks only at the young. */
 #pragma once
 
-#include "verdict.h"
+#include "plan.h"
 
 /* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
    to. On failure nothing has changed. */
@@ -50,44 +50,4 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     *held -= bytes;
     heap->external_bytes -= bytes;
     return GC_OK;
-}
-
-/* Collects if `bytes` more external ones call for it, following the object. */
-GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
-    bool fits = gc__external_fits(heap, bytes);
-    if (fits) gc__count(&heap->generation_bytes[0], bytes);
-    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
-    if (fits)
-        gc__collect_for_budget(heap);
-    else
-        gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    gc_remove_roots(heap, object);
-    return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
-}
-
-/* Lock held. */
-GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
-    if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
-    gc__map *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
-    if (bytes <= 0)
-        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
-    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
-    if (result != GC_OK) return result;
-    table = &heap->external[gc__region_of((uintptr_t)object)->generation];
-    if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
-    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    heap->external_bytes += (size_t)bytes;
-    return GC_OK;
-}
-
-GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
-    GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
-    gc__heap_lock(thread->heap);
-    gc_result result = gc__external_add(thread->heap, object, bytes);
-    gc__heap_unlock(thread->heap);
-    return result;
 }

@@ -119,17 +119,3 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
             gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
     gc__pace_release(heap, generation);
 }
-
-/* Unless another thread has spent the same budget and collected meanwhile. */
-GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
-    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
-    gc__heap_lock(heap);
-    if (heap->collection.number == before) {
-        int generation = gc__pace_generation(heap);
-        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->nursery_grows)
-            gc__count(&heap->budget_bytes, heap->nursery_bytes);
-        else
-            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
-    }
-    gc__heap_unlock(heap);
-}

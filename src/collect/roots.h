@@ -5,7 +5,8 @@
    pins: objects, bit 0 set if a conservative word found it. */
 #pragma once
 
-#include "../heap/allocate.h"
+#include "../threads/stop.h"
+#include "../heap/index.h"
 
 /* Implemented by gc_handles.h. */
 GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation);
@@ -18,30 +19,6 @@ typedef struct gc__root_visitor {
     gc_heap *heap;
     bool failed; /* no memory for the lists */
 } gc__root_visitor;
-
-/* The object's address in a slot's word, 0 if it holds none. */
-GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
-#if GC_HAS_VALUES
-    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
-#endif
-    (void)value;
-    return word;
-}
-
-GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
-#if GC_HAS_VALUES
-    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
-#endif
-    (void)value, (void)word;
-    return ref;
-}
-
-/* The heap's object that covers the address, 0 if there is none. Windows must be flushed. */
-GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
-    if (!gc__in_arena(address)) return 0;
-    gc__region *region = gc__region_of(address);
-    return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
-}
 
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;

@@ -16,17 +16,6 @@ GC__FN bool gc__stack_is_new(gc_heap *heap) {
     return is_new;
 }
 
-GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
-    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
-    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
-    if (heap->options.stress == GC_STRESS_NTH) {
-        now = thread->stress_countdown <= 1;
-        thread->stress_countdown = now ? heap->options.stress_interval : thread->stress_countdown - 1;
-    }
-    if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
-}
-
 /* The header word of an object that may have moved several times. The quarantine must be accessible. */
 GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
     while ((GC__WORD(object) & 3) == GC__FORWARD_TAG && gc__in_arena(GC__WORD(object))) {

@@ -16,8 +16,8 @@
    handles are done. */
 #pragma once
 
-#include "../collect/cycle.h"
-#include "safe_handle.h"
+#include "../collect/pace.h"
+#include "../api/safe_handle.h"
 
 #define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
 #define GC__HANDLE_BLOCKS 96

@@ -4,7 +4,7 @@
    Source: the order of the CLR's mark phase. */
 #pragma once
 
-#include "queue.h"
+#include "finalizers.h"
 
 /* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
 typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first);

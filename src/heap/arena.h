@@ -1,7 +1,7 @@
 /* The arena: reserving the address range, handing out and taking back runs of regions. */
 #pragma once
 
-#include "object.h"
+#include "region.h"
 
 #define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
 #define GC__TABLE_BYTES_SMALL ((size_t)2 << 20)

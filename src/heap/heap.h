@@ -2,7 +2,7 @@
 #pragma once
 
 #include "arena.h"
-#include "map.h"
+#include "../base/map.h"
 
 /* Where the collector copies survivors of a generation to. */
 typedef struct gc__window {
@@ -32,7 +32,7 @@ typedef struct gc__due {
 typedef struct gc__finalizing gc__finalizing;
 typedef struct gc__finalizers {
     gc__lock lock;        /* of the lists */
-    gc__words registered; /* see handles/queue.h */
+    gc__words registered; /* see handles/finalizers.h */
     size_t start[GC_GENERATIONS];
     size_t promised;
     gc__due due[2];
@@ -49,7 +49,7 @@ enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALI
 struct gc_heap {
     gc_options options;
     gc_heap *next_heap;     /* of the process: barrier lock */
-    gc__lock lock;          /* see heap/suspend.h */
+    gc__lock lock;          /* see threads/lock.h */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;
     gc__lock roots_lock;    /* global slots and stacks */

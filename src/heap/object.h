@@ -2,7 +2,24 @@
    implemented here; a host's own by its GC_MODEL_ macros. */
 #pragma once
 
-#include "cards.h"
+#include "bits.h"
+
+/* The object's address in a slot's word, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+#endif
+    (void)value;
+    return word;
+}
+
+GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
+#endif
+    (void)value, (void)word;
+    return ref;
+}
 
 /* The first word of a dead object that was copied is the copy's address + 1; of a filler, its size * 4 + 3. */
 #define GC__WORD(address) (*(gc_word *)(address))
@@ -68,47 +85,25 @@ GC_API const char *gc_type_check(const gc_type *type) {
     return NULL;
 }
 
-/* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
-GC__FN void gc__region_index(gc__region *region) {
-    if (!region->linear) return;
-    if (region->indexed_end == region->base) gc__marks_clear(region);
-    uintptr_t at = region->indexed_end;
-    while (at < region->top) {
-        if (gc__is_filler(at)) {
-            at += GC__WORD(at) >> 2;
-        } else {
-            gc__mark_set(at);
-            at += gc__object_bytes(at);
+/* Calls visitor->visit for every slot of the object. */
+GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+#if GC_HAS_MODEL
+    GC_MODEL_TRACE((void *)object, visitor);
+#else
+    const gc_type *type = gc__object_type(object);
+    for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
+        gc_word *slot = (gc_word *)(object + 8 * i);
+        if (type->refs >> i & 1) gc_visit(visitor, slot, 1, 0);
+        if (type->values >> i & 1) gc_visit(visitor, slot, 1, GC_ROOT_VALUE);
+    }
+    size_t length = type->element_refs | type->element_values ? gc__object_length(object) : 0;
+    for (size_t e = 0; e < length; e++) {
+        uintptr_t element = object + type->bytes + e * type->element_bytes;
+        for (unsigned i = 0; i < 64 && i * 8 < type->element_bytes; i++) {
+            if (type->element_refs >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, 0);
+            if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
         }
     }
-    region->indexed_end = at;
-}
-
-/* The object that covers the address, or 0. The region's allocation window must be flushed. */
-GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
-    region = gc__region_first(region);
-    if (region->kind != GC__SMALL && region->kind != GC__LARGE) return 0;
-    gc__region_index(region);
-    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, address);
-    if (!object || !gc__mark_get(object)) return 0;
-    return address < object + gc__object_bytes(object) ? object : 0;
-}
-
-/* Calls visit(context, object) for each object of the region, until it returns false. */
-GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
-    if (!region->linear) {
-        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
-        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
-            if (!visit(context, at)) return false;
-        return true;
-    }
-    for (uintptr_t at = region->base; at < region->top;) {
-        if (gc__is_filler(at)) {
-            at += GC__WORD(at) >> 2;
-            continue;
-        }
-        if (!visit(context, at)) return false;
-        at += gc__object_bytes(at);
-    }
-    return true;
+    if (type->trace) type->trace((void *)object, visitor);
+#endif
 }

@@ -120,24 +120,6 @@ GC__SEAM void gc__bounds_grow(uintptr_t highest) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* After a collection: low and high are those of the young regions. Where there are several heaps they only widen, since
-   the others' mutators may be running. */
-GC__FN void gc__bounds_tighten(gc_heap *heap) {
-    uintptr_t low = UINTPTR_MAX, high = 0;
-    for (int g = 0; g < 2; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-            if (region->base < low) low = region->base;
-            if (end > high) high = end;
-        }
-    gc__lock_take(&gc__barrier_lock);
-    if (gc__heaps == heap && !heap->next_heap && (low != gc__tables.low || high != gc__tables.high)) {
-        gc__bounds_set(low, high);
-        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
-    }
-    gc__lock_release(&gc__barrier_lock);
-}
-
 #define GC__LOG_DONE 1 /* an entry that is a dirty card; 0: a mutator of another heap is about to write it */
 
 /* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
@@ -199,19 +181,4 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
     }
     gc__lock_release(&gc__barrier_lock);
     return result;
-}
-
-GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
-    size_t count = 0;
-    if (!gc__barrier_watches()) return 0;
-    for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
-                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
-                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
-                pages[count++] = (void *)page;
-            }
-        }
-    return count;
 }

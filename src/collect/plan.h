@@ -1,6 +1,7 @@
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 #pragma once
 
+#include "cards.h"
 #include "trace.h"
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */

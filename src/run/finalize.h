@@ -1,18 +1,9 @@
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 #pragma once
 
-#include "weak.h"
+#include "attach.h"
 
 #define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
-
-/* One that runs: on the stack of its thread. */
-struct gc__finalizing {
-    gc__finalizing *next;
-    const gc_thread *thread;
-    const char *type;
-    uint64_t started_ns;
-    bool critical, reported;
-};
 
 /* Takes the next pair: critical ones when there is no normal one, nor does any run. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
@@ -72,35 +63,6 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);
     return count;
-}
-
-/* Reports those that have run for longer than the host's patience, each once. */
-GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
-    uint64_t now = gc__os_now_ns();
-    char message[256];
-    bool late = false;
-    gc__lock_take(&all->lock);
-    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
-        uint64_t ms = now > record->started_ns ? (now - record->started_ns) / GC__NS_PER_MS : 0;
-        if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
-        late = record->reported = true;
-        snprintf(message, sizeof message,
-                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
-                 record->type, (unsigned long long)ms, record->thread->name ? record->thread->name : "(unnamed)");
-    }
-    gc__lock_release(&all->lock);
-    if (late) gc__warn(&heap->options, message);
-}
-
-/* With the world still stopped: tells who runs finalizers that there are some. */
-GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
-    if (all->running) gc__finalizers_watch(heap);
-    if (!all->announce) return;
-    all->announce = false;
-    gc__finalizers_notify(all);
-    if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
 }
 
 /* In preemptive mode, in all heaps of the thread, until something has happened, or until `deadline_ns`; then looks after the

@@ -1,7 +1,7 @@
 /* Handles: references to objects that are held outside the heap and the stacks. */
 #pragma once
 
-#include "../api/collect.h"
+#include "collect.h"
 
 /* Kinds, with the CLR's names where it has one. */
 typedef enum gc_handle_kind {

@@ -195,3 +195,41 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
         }
     gc__lock_release(&all->lock);
 }
+
+/* One that runs: on the stack of its thread. */
+struct gc__finalizing {
+    gc__finalizing *next;
+    const gc_thread *thread;
+    const char *type;
+    uint64_t started_ns;
+    bool critical, reported;
+};
+
+/* Reports those that have run for longer than the host's patience, each once. */
+GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    uint64_t now = gc__os_now_ns();
+    char message[256];
+    bool late = false;
+    gc__lock_take(&all->lock);
+    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
+        uint64_t ms = now > record->started_ns ? (now - record->started_ns) / GC__NS_PER_MS : 0;
+        if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
+        late = record->reported = true;
+        snprintf(message, sizeof message,
+                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
+                 record->type, (unsigned long long)ms, record->thread->name ? record->thread->name : "(unnamed)");
+    }
+    gc__lock_release(&all->lock);
+    if (late) gc__warn(&heap->options, message);
+}
+
+/* With the world still stopped: tells who runs finalizers that there are some. */
+GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
+    gc__finalizers *all = &heap->finalizers;
+    if (all->running) gc__finalizers_watch(heap);
+    if (!all->announce) return;
+    all->announce = false;
+    gc__finalizers_notify(all);
+    if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
+}

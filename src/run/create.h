@@ -1,12 +1,8 @@
 /* Creating and destroying heaps. */
 #pragma once
 
-#include "thread.h"
-
-/* Implemented by gc_handles.h. */
-GC__SEAM bool gc__finalizers_end(gc_heap *heap);
-GC__SEAM void gc__finalizers_free(gc_heap *heap);
-GC__SEAM void gc__handles_free_all(gc_heap *heap);
+#include "finalize.h"
+#include "../handles/safe.h"
 
 #define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
 

@@ -1,7 +1,7 @@
 /* The range barriers. */
 #pragma once
 
-#include "../heap/stomp.h"
+#include "../diag/shadow.h"
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     if (value && !GC_VALUE_IS_REF(word)) return;
@@ -101,4 +101,19 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     if (!count) return;
     memmove(destination, source, count * 8);
     gc__stored(destination, count, true);
+}
+
+GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    size_t count = 0;
+    if (!gc__barrier_watches()) return 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
+                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
+                pages[count++] = (void *)page;
+            }
+        }
+    return count;
 }

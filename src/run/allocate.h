@@ -5,108 +5,7 @@
    window, in a span of its own, is not zeroed. */
 #pragma once
 
-#include "holes.h"
-
-#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
-
-/* Implemented by collect/cycle.h. */
-GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting);
-GC__SEAM void gc__collect_for_budget(gc_heap *heap);
-GC__SEAM void gc__stress_at_allocation(gc_thread *thread);
-GC__SEAM void gc__safepoint_run(gc_thread *thread); /* implemented by runtime/thread.h */
-
-/* One of a thread's two windows. */
-typedef struct gc__spot {
-    char **next, **limit, **span_end, **flushed;
-    gc__region **region;
-    bool zeroed;
-} gc__spot;
-
-GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
-    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end,
-                     &thread->flushed,    &thread->region,           true};
-    gc__spot raw = {&thread->raw,         &thread->raw_limit,  &thread->raw_span_end,
-                    &thread->raw_flushed, &thread->raw_region, false};
-    return zeroed ? spot : raw;
-}
-
-/* Gives the rest of the window back to its span: its first word is a filler now, not zero. */
-GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
-    size_t rest = (size_t)(*spot.limit - *spot.next);
-    *spot.limit = *spot.next;
-    gc__count(&heap->generation_bytes[0], 0 - rest);
-    gc__count(&heap->stats.allocated_bytes, 0 - rest);
-}
-
-/* Makes the window's region walkable. The window stays open. */
-GC__FN void gc__spot_flush(gc__spot spot) {
-    gc__region *region = *spot.region;
-    if (!region || *spot.flushed == *spot.next) return;
-    uintptr_t next = (uintptr_t)*spot.next;
-    *spot.flushed = *spot.next;
-    if (region->formatted) {
-        gc__filler_write(next, (uintptr_t)*spot.span_end - next);
-        region->indexed_end = region->base;
-        if (spot.zeroed) gc__spot_shrink(region->heap, spot);
-    } else {
-        region->top = next;
-    }
-}
-
-GC__FN void gc__spot_close(gc__spot spot) {
-    gc__spot_flush(spot);
-    *spot.next = *spot.limit = *spot.span_end = *spot.flushed = NULL;
-    *spot.region = NULL;
-}
-
-GC__FN void gc__thread_flush_windows(gc_thread *thread) {
-    gc__spot_flush(gc__thread_spot(thread, true));
-    gc__spot_flush(gc__thread_spot(thread, false));
-}
-
-GC__FN void gc__thread_close_windows(gc_thread *thread) {
-    gc__spot_close(gc__thread_spot(thread, true));
-    gc__spot_close(gc__thread_spot(thread, false));
-}
-
-/* Opens a span with room for `bytes`. */
-GC__FN bool gc__spot_open(gc_heap *heap, gc__spot spot, size_t bytes) {
-    uintptr_t from = 0, limit = 0;
-    gc__spot_close(spot);
-    gc__region *region = gc__hole_recycled(heap, bytes, &from, &limit);
-    if (!region) {
-        region = gc__heap_take(heap, 0, 1);
-        if (!region) return false;
-        region->linear = true;
-        gc__heap_push(heap, region);
-        from = region->base;
-        limit = gc__region_end(region);
-    }
-    *spot.region = region;
-    *spot.next = *spot.limit = (char *)from;
-    *spot.span_end = (char *)limit;
-    return true;
-}
-
-/* Extends the window so that it holds `bytes`, which the span has room for. Spends budget. */
-GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
-    size_t extra = bytes - (size_t)(*spot.limit - *spot.next);
-    if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
-    if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
-    gc__region *region = *spot.region;
-    uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
-    /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
-    uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
-              dirty = to < dirty_end ? to : dirty_end;
-    if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
-    if (dirty_end < to) {
-        gc__region_populate(dirty_end, to);
-        __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
-    }
-    *spot.limit = (char *)to;
-    gc__count(&heap->generation_bytes[0], extra);
-    gc__count(&heap->stats.allocated_bytes, extra);
-}
+#include "cycle.h"
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
     if (region->dirty_end <= region->base) return;
@@ -151,6 +50,17 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     char *object = *spot.next;
     *spot.next = object + bytes;
     return object;
+}
+
+GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
+    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (heap->options.stress == GC_STRESS_NTH) {
+        now = thread->stress_countdown <= 1;
+        thread->stress_countdown = now ? heap->options.stress_interval : thread->stress_countdown - 1;
+    }
+    if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
 /* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
@@ -217,10 +127,6 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
 
-/* Implemented by gc_handles.h. */
-GC__SEAM bool gc__finalizer_promise(gc_heap *heap);
-GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer);
-
 #if !GC_HAS_MODEL
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     const char *fault = gc_type_check(type);
@@ -248,3 +154,43 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
     return object;
 }
 #endif
+
+/* Collects if `bytes` more external ones call for it, following the object. */
+GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
+    bool fits = gc__external_fits(heap, bytes);
+    if (fits) gc__count(&heap->generation_bytes[0], bytes);
+    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
+    if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
+    if (fits)
+        gc__collect_for_budget(heap);
+    else
+        gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc_remove_roots(heap, object);
+    return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
+}
+
+/* Lock held. */
+GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
+    if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
+        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
+    gc__map *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    if (bytes <= 0)
+        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
+    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
+    if (result != GC_OK) return result;
+    table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    if (!gc__map_reserve(table, table->count + 1))
+        return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
+    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
+    heap->external_bytes += (size_t)bytes;
+    return GC_OK;
+}
+
+GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
+    GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
+    gc__heap_lock(thread->heap);
+    gc_result result = gc__external_add(thread->heap, object, bytes);
+    gc__heap_unlock(thread->heap);
+    return result;
+}

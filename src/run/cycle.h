@@ -1,21 +1,9 @@
 /* One collection, start to end. */
 #pragma once
 
-#include "barrier.h"
-#include "pace.h"
-
-/* Implemented by diag/. */
-GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when);
-GC__SEAM void gc__checkmark(gc_heap *heap, int generation);
-GC__SEAM void gc__stress_index(gc_heap *heap);
-GC__SEAM void gc__shadow_check(gc_heap *heap);
-GC__SEAM void gc__shadow_sync(gc_heap *heap);
-
-/* Implemented by gc_handles.h. Between open and close nobody else creates or destroys handles. */
-GC__SEAM void gc__handles_open(gc_heap *heap);
-GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation);
-GC__SEAM void gc__handles_close(gc_heap *heap);
-GC__SEAM void gc__finalizers_announce(gc_heap *heap);
+#include "store.h"
+#include "../diag/checkmark.h"
+#include "../diag/walk.h"
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
@@ -131,6 +119,20 @@ GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool 
     gc__world_resume(heap);
 }
 
+/* Unless another thread has spent the same budget and collected meanwhile. */
+GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    if (heap->collection.number == before) {
+        int generation = gc__pace_generation(heap);
+        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->nursery_grows)
+            gc__count(&heap->budget_bytes, heap->nursery_bytes);
+        else
+            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+    }
+    gc__heap_unlock(heap);
+}
+
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->full_threshold / 4 * 3;
@@ -154,4 +156,20 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
         gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
     gc__world_resume(heap);
+}
+
+GC__SEAM void gc__safepoint_run(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (gc__heap_is_locked(heap)) return;
+    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
+        gc__heap_lock(heap); /* the collector has it until it is done */
+        gc__heap_unlock(heap);
+    }
+    if (heap->options.stress == GC_STRESS_SAFEPOINT)
+        gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+GC_API void gc__safepoint_slow(gc_thread *thread) {
+    GC__ENTER("gc_safepoint");
+    gc__safepoint_run(thread);
 }

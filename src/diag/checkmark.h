@@ -1,0 +1,82 @@
+/* Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
+#pragma once
+
+#include "verify.h"
+
+GC__FN size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
+
+GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
+    if (!ref || !gc__in_arena(ref)) return;
+    size_t index = gc__checkmark_index(ref);
+    uint8_t bit = (uint8_t)(1u << (index & 7));
+    if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
+    const char *fault = gc__reference_fault(verifier->heap, ref);
+    if (fault) {
+        verifier->when = "checkmark after";
+        gc__verify_fault(verifier, slot, ref, fault);
+    }
+    verifier->reached[index >> 3] |= bit;
+    verifier->reached_count++;
+    if (!gc__words_push(&verifier->stack, ref))
+        gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
+}
+
+GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__verifier *verifier = (gc__verifier *)visitor;
+    for (size_t i = 0; i < count; i++)
+        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)),
+                            (gc_word *)slot + i);
+}
+
+GC__FN size_t gc__count_marks(const gc_heap *heap) {
+    size_t count = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+            for (size_t i = 0; i < GC_REGION_BYTES / 512; i++) count += (size_t)__builtin_popcountll(marks[i]);
+        }
+    return count;
+}
+
+GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
+    const gc__verifier *verifier = (const gc__verifier *)visitor;
+    size_t index = gc__checkmark_index(object);
+    return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
+}
+
+/* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
+GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
+    size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
+    gc__verifier verifier;
+    memset(&verifier, 0, sizeof verifier);
+    verifier.visitor.visit = gc__checkmark_visit;
+    verifier.heap = heap;
+    verifier.reached = (uint8_t *)gc__os_map(bytes);
+    if (!verifier.reached) {
+        gc__warn(&heap->options, "checkmark was left out: the system gives no memory for its bits");
+        return;
+    }
+    for (size_t i = 0; i < heap->roots.count; i++) {
+        gc_word *slot = (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1);
+        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
+    }
+    for (size_t i = 0; i < heap->pins.count; i++)
+        gc__checkmark_reach(&verifier, heap->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
+    for (size_t i = 0; i < heap->interior.count; i += 3)
+        gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
+    gc__finalizers_visit_queued(heap, &verifier.visitor);
+    do {
+        while (verifier.stack.count) {
+            verifier.holder = verifier.stack.words[--verifier.stack.count];
+            gc__object_visit(verifier.holder, &verifier.visitor);
+        }
+    } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
+    size_t survivors = gc__count_marks(heap);
+    if (generation == 2 && survivors != verifier.reached_count)
+        gc__fatal(&heap->options,
+                  "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the "
+                  "collector, please report it",
+                  (unsigned long long)heap->collection.number, survivors, verifier.reached_count);
+    gc__words_free(&verifier.stack);
+    gc__os_unmap(verifier.reached, bytes);
+}

@@ -1,0 +1,51 @@
+/* Mark bits: one per 8 bytes. */
+#pragma once
+
+#include "region.h"
+
+GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
+
+GC__FN bool gc__mark_get(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    return gc__the_arena.marks[index >> 6] >> (index & 63) & 1;
+}
+
+/* Sets the bit; returns whether it was clear. */
+GC__FN bool gc__mark_set(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    bool clear = !(*word & bit);
+    *word |= bit;
+    return clear;
+}
+
+GC__FN void gc__marks_clear(const gc__region *region) {
+    memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, GC_REGION_BYTES / 64);
+}
+
+/* The first marked address in [from, end), or end. */
+GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+    if (from >= end) return end;
+    const uint64_t *marks = gc__the_arena.marks;
+    size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
+    uint64_t bits = marks[word] & (~(uint64_t)0 << (index & 63));
+    while (!bits) {
+        if (++word > last) return end;
+        bits = marks[word];
+    }
+    uintptr_t found = ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
+    return found < end ? found : end;
+}
+
+/* The last marked address in [start, at], or 0. */
+GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
+    const uint64_t *marks = gc__the_arena.marks;
+    size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
+    uint64_t bits = marks[word] & (~(uint64_t)0 >> (63 - (index & 63)));
+    while (!bits) {
+        if (word == first) return 0;
+        bits = marks[--word];
+    }
+    uintptr_t found = ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
+    return found >= start ? found : 0;
+}

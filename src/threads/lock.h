@@ -1,0 +1,86 @@
+/* The heap's lock. */
+#pragma once
+
+#include "mode.h"
+
+#define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
+
+/* Sleeping and being woken take longer than many a collection, so it polls first, unless a thread that the lock's owner
+   waits for may need the processor. */
+GC__FN void gc__lock_take_soon(gc_heap *heap) {
+    unsigned spins = __atomic_load_n(&heap->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
+    for (; spins < GC__LOCK_SPINS; spins++) {
+        if (!__atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) && gc__lock_try(&heap->lock)) return;
+        gc__cpu_pause();
+    }
+    gc__lock_take(&heap->lock);
+}
+
+/* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
+GC__FN void gc__heap_wait(gc_heap *heap) {
+    gc__park(NULL);
+    gc__lock_take_soon(heap);
+    gc_thread *self = gc__thread_self(heap);
+    if (!self || !self->parked) return;
+    gc__unpark(self);
+    __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+}
+
+GC__FN void gc__heap_acquire(gc_heap *heap) {
+    if (!gc__lock_try(&heap->lock)) gc__heap_wait(heap);
+    __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+}
+
+/* May be taken again by its owner. Not from a signal handler. */
+GC__INLINED void gc__heap_lock(gc_heap *heap) {
+    if (!gc__heap_is_locked(heap)) {
+        gc__save_registers(gc__my_registers);
+        gc__heap_acquire(heap);
+    }
+    heap->lock_depth++;
+}
+
+GC__FN void gc__thread_resume(gc_thread *thread);
+
+/* Returns to what was parked, one after the other; waiting for one parks those that are back. */
+GC__FN void gc__unpark_all(void) {
+    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = thread->next_mine) {
+        if (!thread->parked) continue;
+        gc__unpark(thread);
+        gc__thread_resume(thread);
+    }
+}
+
+GC__FN void gc__heap_release(gc_heap *heap) {
+    if (--heap->lock_depth) return;
+    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->lock);
+    gc__unpark_all();
+}
+
+GC__INLINED void gc__heap_unlock(gc_heap *heap) {
+    gc__heap_release(heap);
+    gc__cpu_keep_frame();
+}
+
+/* The same as gc__heap_lock, for callers who have a new reference when they unlock, which is in no root yet: nothing is parked
+   then, so returning to it does not wait, which a collection could use. */
+GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
+    for (;;) {
+        gc__heap_lock(heap);
+        if (!gc__mine_parked) return;
+        gc__heap_unlock(heap);
+    }
+}
+
+/* Back to cooperative mode, after a collection that runs. */
+GC__FN void gc__thread_resume(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
+    gc__thread_stop(thread);
+    thread->parked = true;
+    gc__mine_parked++;
+    gc__heap_lock(heap);
+    gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
+}

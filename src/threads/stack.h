@@ -1,0 +1,63 @@
+/* Stacks that threads run on: their own, fibers, coroutines. */
+#pragma once
+
+#include "stop.h"
+
+GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
+    gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
+    if (!stack) {
+        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        return NULL;
+    }
+    stack->heap = heap;
+    stack->base = (char *)base;
+    gc__lock_take(&heap->roots_lock);
+    stack->next = heap->stacks;
+    heap->stacks = stack;
+    gc__lock_release(&heap->roots_lock);
+    return stack;
+}
+
+GC_API void gc_stack_destroy(gc_stack *stack) {
+    if (!stack) return;
+    GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
+    gc__frames_assign(stack->heap, stack->frames, NULL);
+    gc__lock_take(&stack->heap->roots_lock);
+    gc_stack **link = &stack->heap->stacks;
+    while (*link != stack) link = &(*link)->next;
+    *link = stack->next;
+    gc__lock_release(&stack->heap->roots_lock);
+    free(stack);
+}
+
+GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
+    GC__ENTER("gc_stack_switch");
+    gc_stack *left = thread->stack;
+    if (!stack) stack = &thread->own_stack;
+    GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
+    GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
+    left->frames = thread->frames;
+    left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
+    left->thread = left == &thread->own_stack ? thread : NULL;
+    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
+    stack->thread = stack->last = thread;
+    thread->stack = stack;
+    thread->frames = stack->frames;
+    stack->frames = NULL; /* they are the thread's while it runs there */
+    thread->stack_base = stack->base;
+}
+
+GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
+    GC__ENTER("gc_set_mode");
+    gc_mode former = gc_get_mode(thread);
+    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
+    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
+    if (mode == former) return former;
+    if (mode == GC_PREEMPTIVE) {
+        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__thread_stop(thread);
+    } else {
+        gc__thread_resume(thread);
+    }
+    return former;
+}

@@ -1,0 +1,97 @@
+/* Stopping the heap's threads. */
+#pragma once
+
+#include "lock.h"
+
+#define GC__STOP_SPINS \
+    200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
+
+/* Names a thread that does not stop; nothing else would tell why the program stands still. */
+GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
+    char message[320];
+    snprintf(
+        message, sizeof message,
+        "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
+        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_PREEMPTIVE)",
+        (unsigned long long)waited_ms, thread->name ? thread->name : "(unnamed)");
+    gc__warn(&heap->options, message);
+}
+
+GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
+    const uint64_t patience_ms = heap->options.stop_patience_ms;
+    bool complained = false;
+    for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
+        uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
+        if (spins < GC__STOP_SPINS)
+            gc__cpu_pause();
+        else if (gc__is_cooperative(thread))
+            gc__os_wait_for(&heap->stopped_count, count, patience_ms * GC__NS_PER_MS);
+        if (spins < GC__STOP_SPINS || complained) continue;
+        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / GC__NS_PER_MS;
+        complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
+        if (complained) gc__world_complain(heap, thread, waited_ms);
+    }
+    uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
+             waited = stopped > heap->stop_started_ns ? stopped - heap->stop_started_ns : 0;
+    thread->stops++;
+    thread->stop_total_ns += waited;
+    if (waited > thread->stop_max_ns) thread->stop_max_ns = waited;
+    if (waited <= heap->stats.stop_max_ns) return;
+    heap->stats.stop_max_ns = waited;
+    snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s",
+             thread->name ? thread->name : "(unnamed)");
+}
+
+GC__FN void gc__world_stop_others(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    gc__park(heap);
+    heap->stop_started_ns = gc__os_now_ns();
+    __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
+    if (heap->options.suspend) {
+        GC__LEAVE;
+        heap->options.suspend(heap->options.host);
+        return;
+    }
+    unsigned running = 1;
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+        if (thread == self) continue;
+        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+        running += gc__is_cooperative(thread);
+    }
+    __atomic_store_n(&heap->crowded, running > heap->processors, __ATOMIC_RELAXED);
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        if (thread != self) gc__world_await(heap, thread);
+    uint64_t waited = gc__os_now_ns() - heap->stop_started_ns;
+    heap->stats.stops++;
+    heap->stats.stop_total_ns += waited;
+}
+
+GC__FN void gc__world_stop_locked(gc_heap *heap) {
+    if (heap->stop_depth++) return;
+    bool alone = !heap->threads || (heap->threads == gc__thread_self(heap) && !heap->threads->next);
+    if (heap->options.suspend || !alone) gc__world_stop_others(heap);
+}
+
+/* Stops the heap's threads, but for the calling one; takes the lock. Nests. */
+GC__INLINED void gc__world_stop(gc_heap *heap) {
+    gc__heap_lock(heap);
+    gc__world_stop_locked(heap);
+}
+
+GC__FN void gc__world_restart(gc_heap *heap) {
+    GC__LEAVE;
+    if (heap->options.restart) heap->options.restart(heap->options.host);
+}
+
+GC__FN void gc__world_resume_locked(gc_heap *heap) {
+    if (--heap->stop_depth) return;
+    gc__world_restart(heap);
+    __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
+    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+        __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
+}
+
+GC__INLINED void gc__world_resume(gc_heap *heap) {
+    gc__world_resume_locked(heap);
+    gc__heap_unlock(heap);
+}
