@@ -2880,110 +2880,10 @@ GC__INLINED void gc__world_resume(gc_heap *heap) {
     gc__world_resume_locked(heap);
     gc__heap_unlock(heap);
 }
-/* Stacks that threads run on: their own, fibers, coroutines. */
+/* Frames of GC_ROOTS: walking them, and noticing those that were left without their end. */
 
 
-GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
-    gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
-    if (!stack) {
-        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
-        return NULL;
-    }
-    stack->heap = heap;
-    stack->base = (char *)base;
-    gc__lock_take(&heap->roots_lock);
-    stack->next = heap->stacks;
-    heap->stacks = stack;
-    gc__lock_release(&heap->roots_lock);
-    return stack;
-}
-
-GC_API void gc_stack_destroy(gc_stack *stack) {
-    if (!stack) return;
-    GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
-    gc__frames_assign(stack->heap, stack->frames, NULL);
-    gc__lock_take(&stack->heap->roots_lock);
-    gc_stack **link = &stack->heap->stacks;
-    while (*link != stack) link = &(*link)->next;
-    *link = stack->next;
-    gc__lock_release(&stack->heap->roots_lock);
-    free(stack);
-}
-
-GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
-    GC__ENTER("gc_stack_switch");
-    gc_stack *left = thread->stack;
-    if (!stack) stack = &thread->own_stack;
-    GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
-    GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
-    left->frames = thread->frames;
-    left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
-    left->thread = left == &thread->own_stack ? thread : NULL;
-    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
-    stack->thread = stack->last = thread;
-    thread->stack = stack;
-    thread->frames = stack->frames;
-    stack->frames = NULL; /* they are the thread's while it runs there */
-    thread->stack_base = stack->base;
-}
-
-GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
-    GC__ENTER("gc_set_mode");
-    gc_mode former = gc_get_mode(thread);
-    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
-    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
-    if (mode == former) return former;
-    if (mode == GC_PREEMPTIVE) {
-        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
-        gc__thread_stop(thread);
-    } else {
-        gc__thread_resume(thread);
-    }
-    return former;
-}
-/* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
-   verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
-
-   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
-   pins: objects, bit 0 set if a conservative word found it. */
-
-
-/* Implemented by gc_handles.h. */
-GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation);
-
-#define GC__PIN_CONSERVATIVE 1
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
-
-typedef struct gc__root_visitor {
-    gc_visitor visitor;
-    gc_heap *heap;
-    bool failed; /* no memory for the lists */
-} gc__root_visitor;
-
-GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__root_visitor *roots = (gc__root_visitor *)visitor;
-    gc_heap *heap = roots->heap;
-    bool value = GC_HAS_VALUES && (flags & GC_ROOT_VALUE), ok = true;
-    gc_word *slots = (gc_word *)slot;
-    for (size_t i = 0; i < count; i++) {
-        bool boxed = GC_HAS_VALUES && (flags & GC_ROOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
-        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_ROOT_CONSERVATIVE)));
-        if (!ref || !gc__in_arena(ref)) continue;
-        uintptr_t object = ref;
-        if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
-        if (!object) continue; /* an address between objects */
-        if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
-            ok &= gc__words_push(&heap->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
-        } else if (flags & GC_ROOT_INTERIOR) {
-            ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
-            ok &= gc__words_push(&heap->interior, ref - object);
-            ok &= gc__words_push(&heap->interior, object);
-        } else {
-            ok &= gc__words_push(&heap->roots, (uintptr_t)&slots[i] | value);
-        }
-    }
-    if (!ok) roots->failed = true;
-}
 
 /* Frames form a list, innermost first. A scope that was left without its end, and then entered again, makes it a cycle, which
    is searched for by Brent's method: a compare for each frame. Addresses would not do: compilers place the frames of one
@@ -3063,6 +2963,109 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
         }
     }
     heap->root_site = NULL;
+}
+/* Stacks that threads run on: their own, fibers, coroutines. */
+
+
+GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
+    gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
+    if (!stack) {
+        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        return NULL;
+    }
+    stack->heap = heap;
+    stack->base = (char *)base;
+    gc__lock_take(&heap->roots_lock);
+    stack->next = heap->stacks;
+    heap->stacks = stack;
+    gc__lock_release(&heap->roots_lock);
+    return stack;
+}
+
+GC_API void gc_stack_destroy(gc_stack *stack) {
+    if (!stack) return;
+    GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
+    gc__frames_assign(stack->heap, stack->frames, NULL);
+    gc__lock_take(&stack->heap->roots_lock);
+    gc_stack **link = &stack->heap->stacks;
+    while (*link != stack) link = &(*link)->next;
+    *link = stack->next;
+    gc__lock_release(&stack->heap->roots_lock);
+    free(stack);
+}
+
+GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
+    GC__ENTER("gc_stack_switch");
+    gc_stack *left = thread->stack;
+    if (!stack) stack = &thread->own_stack;
+    GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
+    GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
+    left->frames = thread->frames;
+    left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
+    left->thread = left == &thread->own_stack ? thread : NULL;
+    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
+    stack->thread = stack->last = thread;
+    thread->stack = stack;
+    thread->frames = stack->frames;
+    stack->frames = NULL; /* they are the thread's while it runs there */
+    thread->stack_base = stack->base;
+}
+
+GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
+    GC__ENTER("gc_set_mode");
+    gc_mode former = gc_get_mode(thread);
+    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
+    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
+    if (mode == former) return former;
+    if (mode == GC_PREEMPTIVE) {
+        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__thread_stop(thread);
+    } else {
+        gc__thread_resume(thread);
+    }
+    return former;
+}
+/* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
+   verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
+
+   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
+   pins: objects, bit 0 set if a conservative word found it. */
+
+
+/* Implemented by gc_handles.h. */
+GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation);
+
+#define GC__PIN_CONSERVATIVE 1
+
+typedef struct gc__root_visitor {
+    gc_visitor visitor;
+    gc_heap *heap;
+    bool failed; /* no memory for the lists */
+} gc__root_visitor;
+
+GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    gc_heap *heap = roots->heap;
+    bool value = GC_HAS_VALUES && (flags & GC_ROOT_VALUE), ok = true;
+    gc_word *slots = (gc_word *)slot;
+    for (size_t i = 0; i < count; i++) {
+        bool boxed = GC_HAS_VALUES && (flags & GC_ROOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
+        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_ROOT_CONSERVATIVE)));
+        if (!ref || !gc__in_arena(ref)) continue;
+        uintptr_t object = ref;
+        if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
+        if (!object) continue; /* an address between objects */
+        if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
+            ok &= gc__words_push(&heap->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
+        } else if (flags & GC_ROOT_INTERIOR) {
+            ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&heap->interior, ref - object);
+            ok &= gc__words_push(&heap->interior, object);
+        } else {
+            ok &= gc__words_push(&heap->roots, (uintptr_t)&slots[i] | value);
+        }
+    }
+    if (!ok) roots->failed = true;
 }
 
 /* A native stack to be scanned conservatively, from the stack pointer to `base`. */

@@ -63,7 +63,8 @@
 #include "threads/mode.h"      /* cooperative and preemptive */
 #include "threads/lock.h"      /* the heap's lock */
 #include "threads/stop.h"      /* stopping threads */
-#include "threads/stack.h"     /* stacks, fibers, frames */
+#include "threads/frames.h"    /* frames of GC_ROOTS */
+#include "threads/stack.h"     /* stacks, fibers */
 #include "collect/roots.h"     /* gathering roots */
 #include "collect/suspects.h"  /* what conservative words found */
 #include "collect/worker.h"    /* mark stack, FIFO */

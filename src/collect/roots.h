@@ -5,14 +5,13 @@
    pins: objects, bit 0 set if a conservative word found it. */
 #pragma once
 
-#include "../threads/stop.h"
 #include "../heap/index.h"
+#include "../threads/stack.h"
 
 /* Implemented by gc_handles.h. */
 GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation);
 
 #define GC__PIN_CONSERVATIVE 1
-#define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
 typedef struct gc__root_visitor {
     gc_visitor visitor;
@@ -43,86 +42,6 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
         }
     }
     if (!ok) roots->failed = true;
-}
-
-/* Frames form a list, innermost first. A scope that was left without its end, and then entered again, makes it a cycle, which
-   is searched for by Brent's method: a compare for each frame. Addresses would not do: compilers place the frames of one
-   function as they like. */
-typedef struct gc__frame_search {
-    const gc_heap *heap;
-    const gc_frame *first, *kept;
-    size_t count, until; /* after so many another frame is kept */
-} gc__frame_search;
-
-/* Reports the cycle that the frame is in. The innermost of its frames is the one that was entered again. */
-GC__OUT_OF_LINE void gc__frames_report_cycle(const gc__frame_search *search, const gc_frame *within) {
-    const gc_frame *again = search->first, *ahead = again, *each = within;
-    do {
-        ahead = ahead->previous;
-        each = each->previous;
-    } while (each != within);
-    while (again != ahead) {
-        again = again->previous;
-        ahead = ahead->previous;
-    }
-    gc__fatal(&search->heap->options, GC__FRAME_AGAIN, again->site->names, again->site->file, again->site->line);
-}
-
-GC__FN gc__frame_search gc__frames_begin(const gc_heap *heap, const gc_frame *frames) {
-    gc__frame_search search = {heap, frames, NULL, 0, 0};
-    return search;
-}
-
-/* The next frame of the walk. */
-GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
-    if (GC__UNLIKELY(frame == search->kept)) gc__frames_report_cycle(search, frame);
-    if (search->count++ != search->until) return;
-    search->kept = frame;
-    search->until = 2 * search->count;
-}
-
-/* Makes the frames those of a thread; NULL: nobody's, since their heap goes. */
-GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *thread) {
-    gc__frame_search search = gc__frames_begin(heap, frames);
-    for (gc_frame *frame = frames; frame; frame = frame->previous) {
-        gc__frames_seen(&search, frame);
-        frame->thread = thread;
-    }
-}
-
-/* A frame that other calls have overwritten, or one below the stack pointer, was left without its end. The second is asked
-   with GC_DEBUG only. */
-GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
-                            const char *stack_pointer) {
-    static const char left[] =
-        "was left without its end, by longjmp, by a computed goto (goto *label), by an exception "
-        "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "
-        "the scope before the goto, or call gc_stack_switch";
-    if (frame->thread != stack->last)
-        gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
-    bool below = GC_DEBUG >= 1 && (const char *)frame < stack_pointer &&
-                 (size_t)(stack->base - (const char *)frame) < GC__STACK_BYTES_MAX;
-    if (below)
-        gc__fatal(&heap->options, "the frame of GC_ROOTS(%s) at %s:%u %s", frame->site->names, frame->site->file,
-                  frame->site->line, left);
-}
-
-GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
-                             const char *stack_pointer) {
-    gc__frame_search search = gc__frames_begin(heap, frames);
-    heap->root_kind = "frame";
-    for (gc_frame *frame = frames; frame; frame = frame->previous) {
-        gc__frames_seen(&search, frame);
-        gc__frame_check(heap, frame, stack, stack_pointer);
-        unsigned flags = frame->site->flags;
-        heap->root_site = frame->site;
-        if (flags & GC__ROOT_CONTIGUOUS) {
-            gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__ROOT_CONTIGUOUS);
-        } else {
-            for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
-        }
-    }
-    heap->root_site = NULL;
 }
 
 /* A native stack to be scanned conservatively, from the stack pointer to `base`. */

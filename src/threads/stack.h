@@ -1,6 +1,7 @@
 /* Stacks that threads run on: their own, fibers, coroutines. */
 #pragma once
 
+#include "frames.h"
 #include "stop.h"
 
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
