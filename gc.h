@@ -1484,6 +1484,212 @@ GC__FN void gc__map_take(gc__map *map, gc__words *list) {
     }
     gc__map_clear(map);
 }
+/* What barriers read beside ranks and cards - bounds, write watch, log - and telling hosts when it changes.
+
+   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use in
+   [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
+
+
+#define GC__LOG_ENTRIES ((size_t)1 << 16)
+
+/* One that is told of changes: a heap. */
+typedef struct gc__barrier_observer {
+    struct gc__barrier_observer *next;
+    void (*changed)(void *host, const gc_barrier_change *change); /* NULL: need not be told */
+    void *host;
+    bool needs_barrier; /* its heap has generations */
+} gc__barrier_observer;
+
+GC__EXTERN gc_barrier_tables gc__tables;
+gc_barrier_tables gc__tables;
+
+/* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
+static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
+static gc__barrier_observer *gc__barrier_observers;
+static uintptr_t gc__covered_start; /* the addresses that the tables of barriers cover: set once, before there are heaps */
+static size_t gc__covered_bytes;
+static gc_barrier gc__barrier_in_force =
+    GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
+static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
+static gc_barrier_log gc__the_log;
+
+GC__EXTERN gc_barrier_functions gc__barrier_calls;
+gc_barrier_functions gc__barrier_calls;
+
+/* Lock held. */
+GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
+    gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
+    for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
+        if (each->changed) each->changed(each->host, &change);
+}
+
+/* Lock held. Mutators of other heaps may be reading them. */
+GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
+    __atomic_store_n(&gc__tables.low, low, __ATOMIC_RELEASE);
+    __atomic_store_n(&gc__tables.high, high, __ATOMIC_RELEASE);
+}
+
+GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
+    return gc__fail(
+        GC_ERROR_RESERVE,
+        "the system gives no address space for the tables of barrier %s: raise `ulimit -v`, or compile with "
+        "a smaller GC_ARENA_BYTES",
+        gc_barrier_name(barrier));
+}
+
+/* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
+GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    if (parts.watch && !gc__tables.watch) {
+        void *watch = gc__os_map(gc__covered_bytes >> GC_WATCH_SHIFT);
+        if (!watch) return gc__barrier_no_tables(barrier);
+        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (gc__covered_start >> GC_WATCH_SHIFT));
+    }
+    if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
+        size_t bits = gc__covered_bytes >> 6, log = GC__LOG_ENTRIES * 8;
+        char *mapped = (char *)gc__os_map(log + bits);
+        if (!mapped) return gc__barrier_no_tables(barrier);
+        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)mapped;
+        gc__the_log.limit = gc__log_start + log;
+        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (gc__covered_start >> 6));
+        gc__tables.log = &gc__the_log;
+    }
+    return GC_OK;
+}
+
+GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
+
+/* From now on gc_store calls this barrier. Pages are clean where watching begins. */
+GC__FN void gc__barrier_use(gc_barrier barrier) {
+    if (gc__tables.watch && !gc__barrier_watches())
+        gc__os_discard(gc__tables.watch + (gc__covered_start >> GC_WATCH_SHIFT), gc__covered_bytes >> GC_WATCH_SHIFT);
+    gc__barrier_calls = *gc_barrier_functions_of(barrier);
+    gc__barrier_in_force = barrier;
+}
+
+GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
+    if (gc__barrier_in_force != GC_BARRIER_NONE || !observer->needs_barrier) return GC_OK;
+    return gc__fail(GC_ERROR_OPTION,
+                    "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
+                    "options.non_generational, or choose another barrier by GC_BARRIER or gc_switch_barrier");
+}
+
+/* Has the observer told from now on. */
+GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
+    gc__lock_take(&gc__barrier_lock);
+    gc_result result = gc__barrier_refuses(observer);
+    if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_in_force);
+    if (result == GC_OK) {
+        gc_barrier_change change = {GC_BARRIER_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
+        gc__barrier_use(gc__barrier_in_force);
+        if (!gc__barrier_observers) gc__bounds_set(UINTPTR_MAX, 0);
+        observer->next = gc__barrier_observers;
+        gc__barrier_observers = observer;
+        if (observer->changed) observer->changed(observer->host, &change);
+    }
+    gc__lock_release(&gc__barrier_lock);
+    return result;
+}
+
+GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
+    gc__lock_take(&gc__barrier_lock);
+    gc__barrier_observer **link = &gc__barrier_observers;
+    while (*link != observer) link = &(*link)->next;
+    *link = observer->next;
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* Addresses of young objects are in [from, end), too. */
+GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
+    gc__lock_take(&gc__barrier_lock);
+    gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
+    gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, false);
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* Regions below `highest` are or have been in use. */
+GC__FN void gc__bounds_grow(uintptr_t highest) {
+    gc__lock_take(&gc__barrier_lock);
+    if (highest > gc__tables.highest) {
+        __atomic_store_n(&gc__tables.highest, highest, __ATOMIC_RELEASE);
+        gc__barrier_tell(GC_BARRIER_STOMP_RESIZE, false);
+    }
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* After a collection: these are the bounds of young objects. Where there are several heaps they only widen, since the
+   others' mutators may be running. */
+GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t low, uintptr_t high) {
+    gc__lock_take(&gc__barrier_lock);
+    if (gc__barrier_observers == observer && !observer->next && (low != gc__tables.low || high != gc__tables.high)) {
+        gc__bounds_set(low, high);
+        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
+    }
+    gc__lock_release(&gc__barrier_lock);
+}
+
+#define GC__LOG_DONE 1 /* an entry that is a dirty card; 0: a mutator of another heap is about to write it */
+
+/* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
+GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
+    memset((void *)gc__log_start, 0, end - gc__log_start);
+    gc__log_flushed = end;
+    if (__atomic_compare_exchange_n(&gc__the_log.next, &next, gc__log_start, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        gc__log_flushed = gc__log_start;
+}
+
+/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. */
+GC__FN void gc__log_flush(void) {
+    if (!gc__tables.log) return;
+    gc__lock_take(&gc__barrier_lock);
+    uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE), gap = 0;
+    uintptr_t end = next < gc__the_log.limit ? next : gc__the_log.limit;
+    for (uintptr_t entry = gc__log_flushed; entry < end; entry += 8) {
+        uintptr_t slot = __atomic_load_n((gc_word *)entry, __ATOMIC_ACQUIRE);
+        if (!slot && !gap) gap = entry;
+        if (slot <= GC__LOG_DONE) continue;
+        uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
+        __atomic_store_n((gc_word *)entry, (uintptr_t)GC__LOG_DONE, __ATOMIC_RELAXED);
+        __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
+        gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+    }
+    /* What found the log full has its bit set and its card dirty, but no entry. */
+    if (next > gc__the_log.limit)
+        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__covered_bytes >> 6);
+    if (gap)
+        gc__log_flushed = gap;
+    else
+        gc__log_reset(next, end);
+    gc__lock_release(&gc__barrier_lock);
+}
+
+GC_API gc_barrier gc_current_barrier(void) { return gc__barrier_in_force; }
+
+GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
+    if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
+        return gc__fail(GC_ERROR_OPTION,
+                        "gc_switch_barrier: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
+                        gc_barrier_name(gc__barrier_in_force));
+    if ((unsigned)barrier >= GC_BARRIER_COUNT)
+        return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
+    for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE; each = each->next)
+        if (each->needs_barrier)
+            return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
+                                             "write barrier: \"none\" is for heaps with "
+                                             "options.non_generational only");
+    return gc__barrier_observers ? gc__barrier_reserve(barrier) : GC_OK;
+}
+
+GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
+    gc__lock_take(&gc__barrier_lock);
+    gc_result result = gc__barrier_check(barrier);
+    if (result == GC_OK) {
+        gc__barrier_use(barrier);
+        gc__barrier_tell(GC_BARRIER_SWITCH, true);
+    }
+    gc__lock_release(&gc__barrier_lock);
+    return result;
+}
 /* Regions, the arena that they come from, and the tables beside them.
 
    The arena is one reserved address range for all heaps of the process. A region is in exactly one of these places:
@@ -1544,8 +1750,6 @@ typedef struct gc__arena {
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
-GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables;
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
 
@@ -1569,8 +1773,6 @@ GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.use
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
-
-GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end); /* of the addresses of young objects */
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
@@ -1847,6 +2049,8 @@ GC__FN bool gc__arena_try(size_t bytes) {
     }
     arena->base = (uintptr_t)base;
     arena->bytes = bytes;
+    gc__covered_start = arena->base;
+    gc__covered_bytes = bytes;
     arena->count = bytes >> GC_REGION_SHIFT;
     arena->regions = (gc__region *)(void *)tables;
     arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
@@ -1902,8 +2106,6 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     }
     return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
 }
-
-GC__SEAM void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
 /* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
    them were). Returns the first, or NULL with gc__fail. */
@@ -2000,7 +2202,7 @@ enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALI
 /* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. */
 struct gc_heap {
     gc_options options;
-    gc_heap *next_heap;     /* of the process: barrier lock */
+    gc__barrier_observer observer;
     gc__lock lock;          /* see threads/lock.h */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;
@@ -2447,188 +2649,6 @@ GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
     if (to < written) to = written;
     window->limit = to < window->end ? to : window->end;
     return true;
-}
-/* What barriers read beside ranks and cards - bounds, write watch, log - and telling hosts when it changes.
-
-   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use in
-   [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
-
-
-#define GC__LOG_ENTRIES ((size_t)1 << 16)
-
-/* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
-static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
-static gc_heap *gc__heaps; /* linked by next_heap */
-static gc_barrier gc__barrier_in_force =
-    GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
-static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
-static gc_barrier_log gc__the_log;
-
-GC__EXTERN gc_barrier_functions gc__barrier_calls;
-gc_barrier_functions gc__barrier_calls;
-
-/* Lock held. */
-GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
-    gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
-    for (gc_heap *heap = gc__heaps; heap; heap = heap->next_heap)
-        if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
-}
-
-/* Lock held. Mutators of other heaps may be reading them. */
-GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
-    __atomic_store_n(&gc__tables.low, low, __ATOMIC_RELEASE);
-    __atomic_store_n(&gc__tables.high, high, __ATOMIC_RELEASE);
-}
-
-GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
-    return gc__fail(
-        GC_ERROR_RESERVE,
-        "the system gives no address space for the tables of barrier %s: raise `ulimit -v`, or compile with "
-        "a smaller GC_ARENA_BYTES",
-        gc_barrier_name(barrier));
-}
-
-/* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
-GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
-    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    const gc__arena *arena = &gc__the_arena;
-    if (parts.watch && !gc__tables.watch) {
-        void *watch = gc__os_map(arena->bytes >> GC_WATCH_SHIFT);
-        if (!watch) return gc__barrier_no_tables(barrier);
-        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (arena->base >> GC_WATCH_SHIFT));
-    }
-    if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
-        size_t bits = arena->bytes >> 6, log = GC__LOG_ENTRIES * 8;
-        char *mapped = (char *)gc__os_map(log + bits);
-        if (!mapped) return gc__barrier_no_tables(barrier);
-        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)mapped;
-        gc__the_log.limit = gc__log_start + log;
-        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (arena->base >> 6));
-        gc__tables.log = &gc__the_log;
-    }
-    return GC_OK;
-}
-
-GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
-
-/* From now on gc_store calls this barrier. Pages are clean where watching begins. */
-GC__FN void gc__barrier_use(gc_barrier barrier) {
-    const gc__arena *arena = &gc__the_arena;
-    if (gc__tables.watch && !gc__barrier_watches())
-        gc__os_discard(gc__tables.watch + (arena->base >> GC_WATCH_SHIFT), arena->bytes >> GC_WATCH_SHIFT);
-    gc__barrier_calls = *gc_barrier_functions_of(barrier);
-    gc__barrier_in_force = barrier;
-}
-
-GC__FN gc_result gc__barrier_refuses(const gc_heap *heap) {
-    if (gc__barrier_in_force != GC_BARRIER_NONE || heap->options.non_generational) return GC_OK;
-    return gc__fail(GC_ERROR_OPTION,
-                    "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
-                    "options.non_generational, or choose another barrier by GC_BARRIER or gc_switch_barrier");
-}
-
-/* Makes the heap one of those that are told. */
-GC__FN gc_result gc__barrier_attach(gc_heap *heap) {
-    gc__lock_take(&gc__barrier_lock);
-    gc_result result = gc__barrier_refuses(heap);
-    if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_in_force);
-    if (result == GC_OK) {
-        gc_barrier_change change = {GC_BARRIER_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
-        gc__barrier_use(gc__barrier_in_force);
-        if (!gc__heaps) gc__bounds_set(UINTPTR_MAX, 0);
-        heap->next_heap = gc__heaps;
-        gc__heaps = heap;
-        if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
-    }
-    gc__lock_release(&gc__barrier_lock);
-    return result;
-}
-
-GC__FN void gc__barrier_detach(gc_heap *heap) {
-    gc__lock_take(&gc__barrier_lock);
-    gc_heap **link = &gc__heaps;
-    while (*link != heap) link = &(*link)->next_heap;
-    *link = heap->next_heap;
-    gc__lock_release(&gc__barrier_lock);
-}
-
-GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end) {
-    gc__lock_take(&gc__barrier_lock);
-    gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
-    gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, false);
-    gc__lock_release(&gc__barrier_lock);
-}
-
-GC__SEAM void gc__bounds_grow(uintptr_t highest) {
-    gc__lock_take(&gc__barrier_lock);
-    if (highest > gc__tables.highest) {
-        __atomic_store_n(&gc__tables.highest, highest, __ATOMIC_RELEASE);
-        gc__barrier_tell(GC_BARRIER_STOMP_RESIZE, false);
-    }
-    gc__lock_release(&gc__barrier_lock);
-}
-
-#define GC__LOG_DONE 1 /* an entry that is a dirty card; 0: a mutator of another heap is about to write it */
-
-/* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
-GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
-    memset((void *)gc__log_start, 0, end - gc__log_start);
-    gc__log_flushed = end;
-    if (__atomic_compare_exchange_n(&gc__the_log.next, &next, gc__log_start, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        gc__log_flushed = gc__log_start;
-}
-
-/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. */
-GC__FN void gc__log_flush(void) {
-    if (!gc__tables.log) return;
-    gc__lock_take(&gc__barrier_lock);
-    uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE), gap = 0;
-    uintptr_t end = next < gc__the_log.limit ? next : gc__the_log.limit;
-    for (uintptr_t entry = gc__log_flushed; entry < end; entry += 8) {
-        uintptr_t slot = __atomic_load_n((gc_word *)entry, __ATOMIC_ACQUIRE);
-        if (!slot && !gap) gap = entry;
-        if (slot <= GC__LOG_DONE) continue;
-        uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
-        __atomic_store_n((gc_word *)entry, (uintptr_t)GC__LOG_DONE, __ATOMIC_RELAXED);
-        __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
-        gc_barrier_dirty_card(&gc__tables, (const void *)slot);
-    }
-    /* What found the log full has its bit set and its card dirty, but no entry. */
-    if (next > gc__the_log.limit)
-        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__the_arena.bytes >> 6);
-    if (gap)
-        gc__log_flushed = gap;
-    else
-        gc__log_reset(next, end);
-    gc__lock_release(&gc__barrier_lock);
-}
-
-GC_API gc_barrier gc_current_barrier(void) { return gc__barrier_in_force; }
-
-GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
-    if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
-        return gc__fail(GC_ERROR_OPTION,
-                        "gc_switch_barrier: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
-                        gc_barrier_name(gc__barrier_in_force));
-    if ((unsigned)barrier >= GC_BARRIER_COUNT)
-        return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
-    for (gc_heap *heap = gc__heaps; heap && barrier == GC_BARRIER_NONE; heap = heap->next_heap)
-        if (!heap->options.non_generational)
-            return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
-                                             "write barrier: \"none\" is for heaps with "
-                                             "options.non_generational only");
-    return gc__heaps ? gc__barrier_reserve(barrier) : GC_OK;
-}
-
-GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
-    gc__lock_take(&gc__barrier_lock);
-    gc_result result = gc__barrier_check(barrier);
-    if (result == GC_OK) {
-        gc__barrier_use(barrier);
-        gc__barrier_tell(GC_BARRIER_SWITCH, true);
-    }
-    gc__lock_release(&gc__barrier_lock);
-    return result;
 }
 /* The heap's lock, and stopping the heap's threads.
 
@@ -3991,9 +4011,8 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     heap->hole_missed_bytes = SIZE_MAX;
 }
 
-/* After a collection: low and high are those of the young regions. Where there are several heaps they only widen, since
-   the others' mutators may be running. */
-GC__FN void gc__bounds_tighten(gc_heap *heap) {
+/* Tells barriers where young regions are now. */
+GC__FN void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
     for (int g = 0; g < 2; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -4001,12 +4020,7 @@ GC__FN void gc__bounds_tighten(gc_heap *heap) {
             if (region->base < low) low = region->base;
             if (end > high) high = end;
         }
-    gc__lock_take(&gc__barrier_lock);
-    if (gc__heaps == heap && !heap->next_heap && (low != gc__tables.low || high != gc__tables.high)) {
-        gc__bounds_set(low, high);
-        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
-    }
-    gc__lock_release(&gc__barrier_lock);
+    gc__bounds_tighten(&heap->observer, low, high);
 }
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
 
@@ -4905,7 +4919,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__roots_update_interior(heap);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
-    gc__bounds_tighten(heap);
+    gc__sweep_bounds(heap);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
@@ -5616,7 +5630,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_init(&heap->roots_lock);
     gc__lock_init(&heap->handles.lock);
     gc__lock_init(&heap->finalizers.lock);
-    if (gc__barrier_attach(heap) != GC_OK) {
+    heap->observer.changed = options.barrier_changed;
+    heap->observer.host = options.host;
+    heap->observer.needs_barrier = !options.non_generational;
+    if (gc__barrier_attach(&heap->observer) != GC_OK) {
         free(heap);
         return NULL;
     }
@@ -5682,7 +5699,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     }
     gc__log_flush();
     gc__heap_free_regions(heap);
-    gc__barrier_detach(heap);
+    gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->external[g]);

@@ -50,6 +50,7 @@
 #include "base/report.h"       /* failures as sentences */
 #include "base/words.h"        /* growing arrays outside the heap */
 #include "base/map.h"          /* maps from objects to words */
+#include "barrier/state.h"     /* what barriers read, and telling compiled code of it */
 #include "heap/region.h"       /* regions, rank and verdict tables */
 #include "heap/bits.h"         /* mark bits */
 #include "heap/cards.h"        /* the card table */
@@ -59,7 +60,6 @@
 #include "heap/index.h"        /* the object that covers an address */
 #include "heap/holes.h"        /* free runs inside regions */
 #include "heap/window.h"       /* where threads and the collector allocate */
-#include "heap/stomp.h"        /* what barriers read, and telling compiled code of it */
 #include "threads/mode.h"      /* cooperative and preemptive */
 #include "threads/lock.h"      /* the heap's lock */
 #include "threads/stop.h"      /* stopping threads */

@@ -64,9 +64,8 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     heap->hole_missed_bytes = SIZE_MAX;
 }
 
-/* After a collection: low and high are those of the young regions. Where there are several heaps they only widen, since
-   the others' mutators may be running. */
-GC__FN void gc__bounds_tighten(gc_heap *heap) {
+/* Tells barriers where young regions are now. */
+GC__FN void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
     for (int g = 0; g < 2; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -74,10 +73,5 @@ GC__FN void gc__bounds_tighten(gc_heap *heap) {
             if (region->base < low) low = region->base;
             if (end > high) high = end;
         }
-    gc__lock_take(&gc__barrier_lock);
-    if (gc__heaps == heap && !heap->next_heap && (low != gc__tables.low || high != gc__tables.high)) {
-        gc__bounds_set(low, high);
-        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
-    }
-    gc__lock_release(&gc__barrier_lock);
+    gc__bounds_tighten(&heap->observer, low, high);
 }

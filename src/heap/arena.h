@@ -30,6 +30,8 @@ GC__FN bool gc__arena_try(size_t bytes) {
     }
     arena->base = (uintptr_t)base;
     arena->bytes = bytes;
+    gc__covered_start = arena->base;
+    gc__covered_bytes = bytes;
     arena->count = bytes >> GC_REGION_SHIFT;
     arena->regions = (gc__region *)(void *)tables;
     arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
@@ -85,8 +87,6 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     }
     return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
 }
-
-GC__SEAM void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
 /* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
    them were). Returns the first, or NULL with gc__fail. */

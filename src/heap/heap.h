@@ -48,7 +48,7 @@ enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALI
 /* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. */
 struct gc_heap {
     gc_options options;
-    gc_heap *next_heap;     /* of the process: barrier lock */
+    gc__barrier_observer observer;
     gc__lock lock;          /* see threads/lock.h */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;

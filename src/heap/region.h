@@ -6,7 +6,7 @@
    the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
 #pragma once
 
-#include "../base/report.h"
+#include "../barrier/state.h"
 
 #define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
 
@@ -60,8 +60,6 @@ typedef struct gc__arena {
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
-GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables;
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
 
@@ -85,8 +83,6 @@ GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.use
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
-
-GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end); /* of the addresses of young objects */
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {

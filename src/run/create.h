@@ -76,7 +76,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_init(&heap->roots_lock);
     gc__lock_init(&heap->handles.lock);
     gc__lock_init(&heap->finalizers.lock);
-    if (gc__barrier_attach(heap) != GC_OK) {
+    heap->observer.changed = options.barrier_changed;
+    heap->observer.host = options.host;
+    heap->observer.needs_barrier = !options.non_generational;
+    if (gc__barrier_attach(&heap->observer) != GC_OK) {
         free(heap);
         return NULL;
     }
@@ -142,7 +145,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     }
     gc__log_flush();
     gc__heap_free_regions(heap);
-    gc__barrier_detach(heap);
+    gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->external[g]);

@@ -70,7 +70,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__roots_update_interior(heap);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
-    gc__bounds_tighten(heap);
+    gc__sweep_bounds(heap);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 

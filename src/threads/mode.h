@@ -20,7 +20,7 @@
    it holds another heap's. */
 #pragma once
 
-#include "../heap/stomp.h"
+#include "../heap/heap.h"
 
 static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
 static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */

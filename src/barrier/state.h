@@ -4,13 +4,26 @@
    [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
 #pragma once
 
-#include "heap.h"
+#include "../base/report.h"
 
 #define GC__LOG_ENTRIES ((size_t)1 << 16)
 
+/* One that is told of changes: a heap. */
+typedef struct gc__barrier_observer {
+    struct gc__barrier_observer *next;
+    void (*changed)(void *host, const gc_barrier_change *change); /* NULL: need not be told */
+    void *host;
+    bool needs_barrier; /* its heap has generations */
+} gc__barrier_observer;
+
+GC__EXTERN gc_barrier_tables gc__tables;
+gc_barrier_tables gc__tables;
+
 /* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
-static gc_heap *gc__heaps; /* linked by next_heap */
+static gc__barrier_observer *gc__barrier_observers;
+static uintptr_t gc__covered_start; /* the addresses that the tables of barriers cover: set once, before there are heaps */
+static size_t gc__covered_bytes;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
@@ -22,8 +35,8 @@ gc_barrier_functions gc__barrier_calls;
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
     gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
-    for (gc_heap *heap = gc__heaps; heap; heap = heap->next_heap)
-        if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
+    for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
+        if (each->changed) each->changed(each->host, &change);
 }
 
 /* Lock held. Mutators of other heaps may be reading them. */
@@ -43,19 +56,18 @@ GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
 /* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
 GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    const gc__arena *arena = &gc__the_arena;
     if (parts.watch && !gc__tables.watch) {
-        void *watch = gc__os_map(arena->bytes >> GC_WATCH_SHIFT);
+        void *watch = gc__os_map(gc__covered_bytes >> GC_WATCH_SHIFT);
         if (!watch) return gc__barrier_no_tables(barrier);
-        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (arena->base >> GC_WATCH_SHIFT));
+        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (gc__covered_start >> GC_WATCH_SHIFT));
     }
     if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
-        size_t bits = arena->bytes >> 6, log = GC__LOG_ENTRIES * 8;
+        size_t bits = gc__covered_bytes >> 6, log = GC__LOG_ENTRIES * 8;
         char *mapped = (char *)gc__os_map(log + bits);
         if (!mapped) return gc__barrier_no_tables(barrier);
         gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)mapped;
         gc__the_log.limit = gc__log_start + log;
-        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (arena->base >> 6));
+        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (gc__covered_start >> 6));
         gc__tables.log = &gc__the_log;
     }
     return GC_OK;
@@ -65,57 +77,69 @@ GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_
 
 /* From now on gc_store calls this barrier. Pages are clean where watching begins. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
-    const gc__arena *arena = &gc__the_arena;
     if (gc__tables.watch && !gc__barrier_watches())
-        gc__os_discard(gc__tables.watch + (arena->base >> GC_WATCH_SHIFT), arena->bytes >> GC_WATCH_SHIFT);
+        gc__os_discard(gc__tables.watch + (gc__covered_start >> GC_WATCH_SHIFT), gc__covered_bytes >> GC_WATCH_SHIFT);
     gc__barrier_calls = *gc_barrier_functions_of(barrier);
     gc__barrier_in_force = barrier;
 }
 
-GC__FN gc_result gc__barrier_refuses(const gc_heap *heap) {
-    if (gc__barrier_in_force != GC_BARRIER_NONE || heap->options.non_generational) return GC_OK;
+GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
+    if (gc__barrier_in_force != GC_BARRIER_NONE || !observer->needs_barrier) return GC_OK;
     return gc__fail(GC_ERROR_OPTION,
                     "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
                     "options.non_generational, or choose another barrier by GC_BARRIER or gc_switch_barrier");
 }
 
-/* Makes the heap one of those that are told. */
-GC__FN gc_result gc__barrier_attach(gc_heap *heap) {
+/* Has the observer told from now on. */
+GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc__lock_take(&gc__barrier_lock);
-    gc_result result = gc__barrier_refuses(heap);
+    gc_result result = gc__barrier_refuses(observer);
     if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_in_force);
     if (result == GC_OK) {
         gc_barrier_change change = {GC_BARRIER_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
         gc__barrier_use(gc__barrier_in_force);
-        if (!gc__heaps) gc__bounds_set(UINTPTR_MAX, 0);
-        heap->next_heap = gc__heaps;
-        gc__heaps = heap;
-        if (heap->options.barrier_changed) heap->options.barrier_changed(heap->options.host, &change);
+        if (!gc__barrier_observers) gc__bounds_set(UINTPTR_MAX, 0);
+        observer->next = gc__barrier_observers;
+        gc__barrier_observers = observer;
+        if (observer->changed) observer->changed(observer->host, &change);
     }
     gc__lock_release(&gc__barrier_lock);
     return result;
 }
 
-GC__FN void gc__barrier_detach(gc_heap *heap) {
+GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
     gc__lock_take(&gc__barrier_lock);
-    gc_heap **link = &gc__heaps;
-    while (*link != heap) link = &(*link)->next_heap;
-    *link = heap->next_heap;
+    gc__barrier_observer **link = &gc__barrier_observers;
+    while (*link != observer) link = &(*link)->next;
+    *link = observer->next;
     gc__lock_release(&gc__barrier_lock);
 }
 
-GC__SEAM void gc__bounds_widen(uintptr_t from, uintptr_t end) {
+/* Addresses of young objects are in [from, end), too. */
+GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_take(&gc__barrier_lock);
     gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
     gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, false);
     gc__lock_release(&gc__barrier_lock);
 }
 
-GC__SEAM void gc__bounds_grow(uintptr_t highest) {
+/* Regions below `highest` are or have been in use. */
+GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_take(&gc__barrier_lock);
     if (highest > gc__tables.highest) {
         __atomic_store_n(&gc__tables.highest, highest, __ATOMIC_RELEASE);
         gc__barrier_tell(GC_BARRIER_STOMP_RESIZE, false);
+    }
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* After a collection: these are the bounds of young objects. Where there are several heaps they only widen, since the
+   others' mutators may be running. */
+GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t low, uintptr_t high) {
+    gc__lock_take(&gc__barrier_lock);
+    if (gc__barrier_observers == observer && !observer->next && (low != gc__tables.low || high != gc__tables.high)) {
+        gc__bounds_set(low, high);
+        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
     }
     gc__lock_release(&gc__barrier_lock);
 }
@@ -147,7 +171,7 @@ GC__FN void gc__log_flush(void) {
     }
     /* What found the log full has its bit set and its card dirty, but no entry. */
     if (next > gc__the_log.limit)
-        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__the_arena.bytes >> 6);
+        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__covered_bytes >> 6);
     if (gap)
         gc__log_flushed = gap;
     else
@@ -164,12 +188,12 @@ GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
                         gc_barrier_name(gc__barrier_in_force));
     if ((unsigned)barrier >= GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
-    for (gc_heap *heap = gc__heaps; heap && barrier == GC_BARRIER_NONE; heap = heap->next_heap)
-        if (!heap->options.non_generational)
+    for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE; each = each->next)
+        if (each->needs_barrier)
             return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
                                              "write barrier: \"none\" is for heaps with "
                                              "options.non_generational only");
-    return gc__heaps ? gc__barrier_reserve(barrier) : GC_OK;
+    return gc__barrier_observers ? gc__barrier_reserve(barrier) : GC_OK;
 }
 
 GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
