@@ -929,7 +929,6 @@ GC_API size_t gc_verify(gc_heap *heap);
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* What hot code hardly ever does, and would be larger with. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
-#define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
@@ -1317,6 +1316,16 @@ GC__FN gc_result gc__fail(gc_result result, const char *format, ...) {
     vsnprintf(gc__last_message, sizeof gc__last_message, format, arguments);
     va_end(arguments);
     return result;
+}
+
+/* Adds to the sentence of the last gc__fail. */
+GC__FN void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__FN void gc__fail_more(const char *format, ...) {
+    size_t length = strlen(gc__last_message);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(gc__last_message + length, sizeof gc__last_message - length, format, arguments);
+    va_end(arguments);
 }
 
 /* Hands the sentence to the host's fatal hook, or stderr, and aborts. */
@@ -2329,23 +2338,13 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
 }
 
-/* Implemented by gc_handles.h. The number of finalizers that are queued while nobody runs any. Not during a collection. */
-GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap);
-
-GC__OUT_OF_LINE void gc__heap_fail_full(gc_heap *heap, size_t span) {
-    char more[200] = "";
-    size_t finalizers = heap->collecting ? 0 : gc__finalizers_neglected(heap);
-    if (finalizers)
-        snprintf(more, sizeof more,
-                 "; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: call "
-                 "gc_run_finalizers or gc_finalizer_thread_start",
-                 finalizers);
+GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t span) {
     gc__fail(
         GC_ERROR_HEAP_FULL,
         "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
-        "more: raise heap_bytes_max, or drop references%s",
+        "more: raise heap_bytes_max, or drop references",
         gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10), heap->options.heap_bytes_max >> 10,
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10), more);
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10));
 }
 
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
@@ -3052,9 +3051,6 @@ GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
    pins: objects, bit 0 set if a conservative word found it. */
 
 
-/* Implemented by gc_handles.h. */
-GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation);
-
 #define GC__PIN_CONSERVATIVE 1
 
 typedef struct gc__root_visitor {
@@ -3150,16 +3146,6 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
     gc__lock_release(&heap->roots_lock);
     heap->root_kind = NULL;
-}
-
-/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
-   and the collection cannot run. */
-GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
-    gc__root_visitor roots = {{gc__root_gather}, heap, false};
-    heap->roots.count = heap->interior.count = heap->pins.count = 0;
-    gc__roots_visit(heap, &roots.visitor);
-    gc__handles_visit(heap, &roots.visitor, generation);
-    return !roots.failed;
 }
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
@@ -4294,7 +4280,7 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
 }
 
 /* Windows must be closed or flushed. */
-GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
+GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__verify_visit;
@@ -4357,7 +4343,7 @@ GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
 }
 
 /* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
-GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
+GC__FN void gc__checkmark(gc_heap *heap, int generation) {
     size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
@@ -4455,9 +4441,9 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
 }
 
 /* Before a collection: reports the first old slot that was stored to without the barrier. */
-GC__SEAM void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
+GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
-GC__SEAM void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
+GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
 /* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
    that a reference that no root reported faults at its first use. The fault handler then says what it was. */
 
@@ -4568,7 +4554,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
 }
 
 /* Before a stress collection: makes every object findable, for the fault handler. */
-GC__SEAM void gc__stress_index(gc_heap *heap) {
+GC__FN void gc__stress_index(gc_heap *heap) {
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }
 /* Statistics. */
@@ -4900,6 +4886,16 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
     stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
 }
 
+/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
+   and the collection cannot run. */
+GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
+    gc__root_visitor roots = {{gc__root_gather}, heap, false};
+    heap->roots.count = heap->interior.count = heap->pins.count = 0;
+    gc__roots_visit(heap, &roots.visitor);
+    gc__handles_visit(heap, &roots.visitor, generation);
+    return !roots.failed;
+}
+
 /* Everything between gathering the roots and the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__tracer tracer;
@@ -4962,14 +4958,14 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
-GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc__world_stop(heap);
     gc__collect_stopped(heap, generation, reason, compacting);
     gc__world_resume(heap);
 }
 
 /* Unless another thread has spent the same budget and collected meanwhile. */
-GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
+GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
@@ -5007,7 +5003,7 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     gc__world_resume(heap);
 }
 
-GC__SEAM void gc__safepoint_run(gc_thread *thread) {
+GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
@@ -5074,7 +5070,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     return object;
 }
 
-GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
+GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
@@ -5101,6 +5097,15 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     }
 }
 
+/* A heap whose finalizers nobody runs fills up: the sentence should say so. */
+GC__FN void gc__explain_full(gc_heap *heap) {
+    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
+    if (finalizers)
+        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: "
+                      "call gc_run_finalizers or gc_finalizer_thread_start",
+                      finalizers);
+}
+
 GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
     GC__LEAVE;
     return options->out_of_memory && options->out_of_memory(options->host, bytes, gc__last_message);
@@ -5109,8 +5114,12 @@ GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
     void *object = gc__allocate_collecting(thread, bytes, zeroed);
-    if (object || !gc__ask_host(&thread->heap->options, bytes)) return object;
-    return gc__allocate_collecting(thread, bytes, zeroed);
+    if (object) return object;
+    gc__explain_full(thread->heap);
+    if (!gc__ask_host(&thread->heap->options, bytes)) return NULL;
+    object = gc__allocate_collecting(thread, bytes, zeroed);
+    if (!object) gc__explain_full(thread->heap);
+    return object;
 }
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
@@ -5529,7 +5538,7 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
-GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
+GC__FN bool gc__finalizers_end(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     GC_ASSERT(!self || !gc__is_finalizing(&heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
     bool stopped = gc__finalizer_thread_stop(heap);
@@ -5549,7 +5558,7 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
     return true;
 }
 
-GC__SEAM void gc__finalizers_free(gc_heap *heap) {
+GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);

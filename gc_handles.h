@@ -525,7 +525,7 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
 }
 
 /* A thread detaches: its free places become everybody's. */
-GC__SEAM void gc__handles_return_cached(gc_thread *thread) {
+GC__FN void gc__handles_return_cached(gc_thread *thread) {
     gc__handles *handles = &thread->heap->handles;
     gc__lock_take(&handles->lock);
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
@@ -630,7 +630,7 @@ GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     return count;
 }
 
-GC__SEAM void gc__handles_free_all(gc_heap *heap) {
+GC__FN void gc__handles_free_all(gc_heap *heap) {
     while (heap->handles.segments) {
         gc__handle_segment *segment = heap->handles.segments;
         heap->handles.segments = segment->next;
@@ -696,7 +696,7 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
     return ok;
 }
 
-GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap) {
+GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     bool attended = all->running || __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
@@ -706,7 +706,7 @@ GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap) {
 }
 
 /* Promises room for one more pair. */
-GC__SEAM bool gc__finalizer_promise(gc_heap *heap) {
+GC__FN bool gc__finalizer_promise(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     bool ok = gc__finalizers_reserve(all, 1);
@@ -717,7 +717,7 @@ GC__SEAM bool gc__finalizer_promise(gc_heap *heap) {
 }
 
 /* Keeps the promise; with object 0, withdraws it. */
-GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
+GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     all->promised--;
@@ -779,7 +779,7 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
 
 /* Collecting. */
 
-GC__SEAM void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
+GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->finalizers.lock);
     for (int i = 0; i < 2; i++) {
         const gc__due *due = &heap->finalizers.due[i];
@@ -848,7 +848,7 @@ struct gc__finalizing {
 };
 
 /* Reports those that have run for longer than the host's patience, each once. */
-GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
+GC__FN void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     uint64_t now = gc__os_now_ns();
     char message[256];
@@ -867,7 +867,7 @@ GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
 }
 
 /* With the world still stopped: tells who runs finalizers that there are some. */
-GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
+GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);
     if (!all->announce) return;
@@ -929,7 +929,7 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
     gc_visit(((gc__handle_visitor *)context)->visitor, gc__handle_extra(segment, first), GC__HANDLE_CLUMP, 0);
 }
 
-GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
+GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all);
@@ -1067,10 +1067,10 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
 
-GC__SEAM void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles.lock); }
-GC__SEAM void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles.lock); }
+GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles.lock); }
+GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles.lock); }
 
-GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
+GC__FN void gc__handles_trace(gc__tracer *tracer, int generation) {
     gc_heap *heap = tracer->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     heap->handles.waiting.count = heap->handles.ready.count = 0;
@@ -1106,7 +1106,7 @@ GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, 
     if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT) gc__handles_visit_dependents(context, segment, first);
 }
 
-GC__SEAM void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
+GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
     gc__handle_visitor all = {heap, visitor};
     gc__lock_take(&heap->handles.lock);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all);
@@ -1132,7 +1132,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
     }
 }
 
-GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
+GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                     bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);

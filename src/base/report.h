@@ -27,6 +27,16 @@ GC__FN gc_result gc__fail(gc_result result, const char *format, ...) {
     return result;
 }
 
+/* Adds to the sentence of the last gc__fail. */
+GC__FN void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__FN void gc__fail_more(const char *format, ...) {
+    size_t length = strlen(gc__last_message);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(gc__last_message + length, sizeof gc__last_message - length, format, arguments);
+    va_end(arguments);
+}
+
 /* Hands the sentence to the host's fatal hook, or stderr, and aborts. */
 GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
     char message[4 * GC__MESSAGE_BYTES];

@@ -8,9 +8,6 @@
 #include "../heap/index.h"
 #include "../threads/stack.h"
 
-/* Implemented by gc_handles.h. */
-GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation);
-
 #define GC__PIN_CONSERVATIVE 1
 
 typedef struct gc__root_visitor {
@@ -106,16 +103,6 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
     gc__lock_release(&heap->roots_lock);
     heap->root_kind = NULL;
-}
-
-/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
-   and the collection cannot run. */
-GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
-    gc__root_visitor roots = {{gc__root_gather}, heap, false};
-    heap->roots.count = heap->interior.count = heap->pins.count = 0;
-    gc__roots_visit(heap, &roots.visitor);
-    gc__handles_visit(heap, &roots.visitor, generation);
-    return !roots.failed;
 }
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {

@@ -45,7 +45,7 @@ GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
 }
 
 /* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
-GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
+GC__FN void gc__checkmark(gc_heap *heap, int generation) {
     size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);

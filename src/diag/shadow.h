@@ -63,6 +63,6 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
 }
 
 /* Before a collection: reports the first old slot that was stored to without the barrier. */
-GC__SEAM void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
+GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
-GC__SEAM void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
+GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }

@@ -110,6 +110,6 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
 }
 
 /* Before a stress collection: makes every object findable, for the fault handler. */
-GC__SEAM void gc__stress_index(gc_heap *heap) {
+GC__FN void gc__stress_index(gc_heap *heap) {
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }

@@ -148,7 +148,7 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
 }
 
 /* Windows must be closed or flushed. */
-GC__SEAM size_t gc__verify_heap(gc_heap *heap, const char *when) {
+GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__verify_visit;

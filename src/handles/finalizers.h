@@ -54,7 +54,7 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
     return ok;
 }
 
-GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap) {
+GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     bool attended = all->running || __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
@@ -64,7 +64,7 @@ GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap) {
 }
 
 /* Promises room for one more pair. */
-GC__SEAM bool gc__finalizer_promise(gc_heap *heap) {
+GC__FN bool gc__finalizer_promise(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     bool ok = gc__finalizers_reserve(all, 1);
@@ -75,7 +75,7 @@ GC__SEAM bool gc__finalizer_promise(gc_heap *heap) {
 }
 
 /* Keeps the promise; with object 0, withdraws it. */
-GC__SEAM void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
+GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     all->promised--;
@@ -137,7 +137,7 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
 
 /* Collecting. */
 
-GC__SEAM void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
+GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->finalizers.lock);
     for (int i = 0; i < 2; i++) {
         const gc__due *due = &heap->finalizers.due[i];
@@ -206,7 +206,7 @@ struct gc__finalizing {
 };
 
 /* Reports those that have run for longer than the host's patience, each once. */
-GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
+GC__FN void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     uint64_t now = gc__os_now_ns();
     char message[256];
@@ -225,7 +225,7 @@ GC__SEAM void gc__finalizers_watch(gc_heap *heap) {
 }
 
 /* With the world still stopped: tells who runs finalizers that there are some. */
-GC__SEAM void gc__finalizers_announce(gc_heap *heap) {
+GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);
     if (!all->announce) return;

@@ -255,7 +255,7 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
 }
 
 /* A thread detaches: its free places become everybody's. */
-GC__SEAM void gc__handles_return_cached(gc_thread *thread) {
+GC__FN void gc__handles_return_cached(gc_thread *thread) {
     gc__handles *handles = &thread->heap->handles;
     gc__lock_take(&handles->lock);
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
@@ -360,7 +360,7 @@ GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     return count;
 }
 
-GC__SEAM void gc__handles_free_all(gc_heap *heap) {
+GC__FN void gc__handles_free_all(gc_heap *heap) {
     while (heap->handles.segments) {
         gc__handle_segment *segment = heap->handles.segments;
         heap->handles.segments = segment->next;

@@ -54,7 +54,7 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
     gc_visit(((gc__handle_visitor *)context)->visitor, gc__handle_extra(segment, first), GC__HANDLE_CLUMP, 0);
 }
 
-GC__SEAM void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
+GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all);
@@ -192,10 +192,10 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
 
-GC__SEAM void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles.lock); }
-GC__SEAM void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles.lock); }
+GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles.lock); }
+GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles.lock); }
 
-GC__SEAM void gc__handles_trace(gc__tracer *tracer, int generation) {
+GC__FN void gc__handles_trace(gc__tracer *tracer, int generation) {
     gc_heap *heap = tracer->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     heap->handles.waiting.count = heap->handles.ready.count = 0;
@@ -231,7 +231,7 @@ GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, 
     if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT) gc__handles_visit_dependents(context, segment, first);
 }
 
-GC__SEAM void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
+GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
     gc__handle_visitor all = {heap, visitor};
     gc__lock_take(&heap->handles.lock);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all);
@@ -257,7 +257,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
     }
 }
 
-GC__SEAM bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
+GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                     bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);

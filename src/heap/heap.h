@@ -175,23 +175,13 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
 }
 
-/* Implemented by gc_handles.h. The number of finalizers that are queued while nobody runs any. Not during a collection. */
-GC__SEAM size_t gc__finalizers_neglected(gc_heap *heap);
-
-GC__OUT_OF_LINE void gc__heap_fail_full(gc_heap *heap, size_t span) {
-    char more[200] = "";
-    size_t finalizers = heap->collecting ? 0 : gc__finalizers_neglected(heap);
-    if (finalizers)
-        snprintf(more, sizeof more,
-                 "; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: call "
-                 "gc_run_finalizers or gc_finalizer_thread_start",
-                 finalizers);
+GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t span) {
     gc__fail(
         GC_ERROR_HEAP_FULL,
         "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
-        "more: raise heap_bytes_max, or drop references%s",
+        "more: raise heap_bytes_max, or drop references",
         gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10), heap->options.heap_bytes_max >> 10,
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10), more);
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10));
 }
 
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {

@@ -8,7 +8,6 @@
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* What hot code hardly ever does, and would be larger with. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
-#define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 

@@ -52,7 +52,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     return object;
 }
 
-GC__SEAM void gc__stress_at_allocation(gc_thread *thread) {
+GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
@@ -79,6 +79,15 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     }
 }
 
+/* A heap whose finalizers nobody runs fills up: the sentence should say so. */
+GC__FN void gc__explain_full(gc_heap *heap) {
+    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
+    if (finalizers)
+        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: "
+                      "call gc_run_finalizers or gc_finalizer_thread_start",
+                      finalizers);
+}
+
 GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
     GC__LEAVE;
     return options->out_of_memory && options->out_of_memory(options->host, bytes, gc__last_message);
@@ -87,8 +96,12 @@ GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
     void *object = gc__allocate_collecting(thread, bytes, zeroed);
-    if (object || !gc__ask_host(&thread->heap->options, bytes)) return object;
-    return gc__allocate_collecting(thread, bytes, zeroed);
+    if (object) return object;
+    gc__explain_full(thread->heap);
+    if (!gc__ask_host(&thread->heap->options, bytes)) return NULL;
+    object = gc__allocate_collecting(thread, bytes, zeroed);
+    if (!object) gc__explain_full(thread->heap);
+    return object;
 }
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {

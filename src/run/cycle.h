@@ -51,6 +51,16 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
     stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
 }
 
+/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
+   and the collection cannot run. */
+GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
+    gc__root_visitor roots = {{gc__root_gather}, heap, false};
+    heap->roots.count = heap->interior.count = heap->pins.count = 0;
+    gc__roots_visit(heap, &roots.visitor);
+    gc__handles_visit(heap, &roots.visitor, generation);
+    return !roots.failed;
+}
+
 /* Everything between gathering the roots and the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__tracer tracer;
@@ -113,14 +123,14 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
 }
 
-GC__SEAM void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc__world_stop(heap);
     gc__collect_stopped(heap, generation, reason, compacting);
     gc__world_resume(heap);
 }
 
 /* Unless another thread has spent the same budget and collected meanwhile. */
-GC__SEAM void gc__collect_for_budget(gc_heap *heap) {
+GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
@@ -158,7 +168,7 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     gc__world_resume(heap);
 }
 
-GC__SEAM void gc__safepoint_run(gc_thread *thread) {
+GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {

@@ -199,7 +199,7 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
-GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
+GC__FN bool gc__finalizers_end(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     GC_ASSERT(!self || !gc__is_finalizing(&heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
     bool stopped = gc__finalizer_thread_stop(heap);
@@ -219,7 +219,7 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
     return true;
 }
 
-GC__SEAM void gc__finalizers_free(gc_heap *heap) {
+GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = &heap->finalizers;
     gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
