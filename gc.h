@@ -21,7 +21,7 @@
        list = c;
 
    Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) version.h types.h (object layout) result.h (errors)
-   heap.h (options, statistics) thread.h (threads, GC_ROOTS) roots.h (root callback, globals) barrier.h (stores)
+   heap.h (options, statistics) roots.h (root callback, globals) thread.h (threads, GC_ROOTS) barrier.h (stores)
    allocate.h (gc_new) collect.h (gc_collect, walks).
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
@@ -214,10 +214,9 @@ struct gc_type {
     uint64_t element_values;
     void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
                                                          Must not allocate, nor read other heap objects. */
-    const gc_finalizer
-        *finalizer;             /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
-    const char *fields;         /* the names behind the masks, "next, value"; for reports only; may be NULL */
-    uint16_t field_offsets[16]; /* their offsets in the order of `fields` */
+    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
+    const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    uint16_t field_offsets[16];    /* their offsets in the order of `fields` */
 };
 
 /* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
@@ -444,6 +443,30 @@ GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
 /* A readable page of gc_get_stats. */
 GC_API void gc_print_stats(gc_heap *heap, FILE *file);
+/* Root slots: flags, visiting, globals. */
+
+
+/* Flags of a slot. The first three have the CLR's values. */
+enum {
+    GC_ROOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
+    GC_ROOT_PINNED = 2,       /* the object stays where it is for this collection */
+    GC_ROOT_CONSERVATIVE = 4, /* the word may not be a reference at all: implies both of the above, never written */
+    GC_ROOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
+    GC__ROOT_CONTIGUOUS = 16  /* of a frame: slots is the first of `count` variables */
+};
+
+/* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
+   which flags may only be 0 or GC_ROOT_VALUE. The collector may rewrite the slots. */
+static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    visitor->visit(visitor, slot, count, flags);
+}
+
+/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
+   A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
+   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned, GC_ERROR_ARGUMENT if the heap is NULL. */
+GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
+/* Fails with GC_ERROR_MISUSE if `slots` was not added, GC_ERROR_ARGUMENT if the heap is NULL. Never collects. */
+GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 /* Mutator threads, their modes, and shadow-stack frames.
 
    A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
@@ -495,13 +518,21 @@ typedef struct gc_stack {
     uintptr_t registers[GC__SAVED_REGISTERS];
 } gc_stack;
 
+/* A piece of memory in which objects are allocated by moving a pointer. Inline code, and compiled code of a host's, uses the
+   first two fields only: bytes fit if they are at most limit - next, and then next moves by them. */
+typedef struct gc_window {
+    char *next;                /* next free byte */
+    char *limit;               /* next <= limit */
+    char *end;                 /* to which the collector can move the limit */
+    char *start;               /* what was allocated from here on is not accounted for yet */
+    struct gc__region *region; /* NULL: none is open, and next == limit */
+} gc_window;
+
 /* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
    while that thread is stopped, unless they say otherwise. */
 struct gc_thread {
-    char *allocation;       /* next free byte of the zeroed window */
-    char *allocation_limit; /* its end; allocation <= allocation_limit */
-    char *raw;              /* the window for contents that are not zeroed */
-    char *raw_limit;
+    gc_window window; /* zeroed memory */
+    gc_window raw;    /* for contents that are not zeroed */
     gc_frame *frames; /* innermost first */
     uint32_t
         poll; /* nonzero: the next safe point must call gc__safepoint_slow; atomic, written under the heap's lock */
@@ -521,12 +552,6 @@ struct gc_thread {
     char *stack_base; /* the highest address of the native stack in use, for conservative scanning */
     gc__handle_cache handle_caches[GC__HANDLE_CACHES]; /* of free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    char *span_end; /* the zeroed window can be extended to here */
-    char *raw_span_end;
-    char *flushed; /* allocation and raw when the windows were last made walkable */
-    char *raw_flushed;
-    struct gc__region *region; /* of the zeroed window; NULL: none */
-    struct gc__region *raw_region;
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
@@ -670,30 +695,6 @@ static inline void gc__frame_leave(gc_frame *frame) {
    functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }
-/* Root slots: flags, visiting, globals. */
-
-
-/* Flags of a slot. The first three have the CLR's values. */
-enum {
-    GC_ROOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
-    GC_ROOT_PINNED = 2,       /* the object stays where it is for this collection */
-    GC_ROOT_CONSERVATIVE = 4, /* the word may not be a reference at all: implies both of the above, never written */
-    GC_ROOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
-    GC__ROOT_CONTIGUOUS = 16  /* of a frame: slots is the first of `count` variables */
-};
-
-/* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
-   which flags may only be 0 or GC_ROOT_VALUE. The collector may rewrite the slots. */
-static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    visitor->visit(visitor, slot, count, flags);
-}
-
-/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
-   A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
-   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned, GC_ERROR_ARGUMENT if the heap is NULL. */
-GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
-/* Fails with GC_ERROR_MISUSE if `slots` was not added, GC_ERROR_ARGUMENT if the heap is NULL. Never collects. */
-GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 /* Stores of references: every store into a heap object after its first safe point goes through one of these.
    A new object's own initializing stores need none until the next call that may collect. Owners that are not on the
    heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects.
@@ -829,10 +830,10 @@ static inline size_t gc__align(size_t bytes) {
    header before the next call that may collect. */
 static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
     size_t size = gc__align(bytes);
-    char *object = thread->allocation;
-    if (GC__UNLIKELY(size > (size_t)(thread->allocation_limit - object) || size < bytes))
+    char *object = thread->window.next;
+    if (GC__UNLIKELY(size > (size_t)(thread->window.limit - object) || size < bytes))
         return gc__allocate_slow(thread, bytes, true);
-    thread->allocation = object + size;
+    thread->window.next = object + size;
     return object;
 }
 
@@ -840,10 +841,10 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 /* A new object of a type without elements, zeroed but for its header. */
 static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
-    char *object = thread->allocation;
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->allocation_limit - object)))
+    char *object = thread->window.next;
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->window.limit - object)))
         return gc__new_slow(thread, type, 0, true);
-    thread->allocation = object + size;
+    thread->window.next = object + size;
     ((gc_object *)object)->type = type;
     return object;
 }
@@ -851,13 +852,13 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
 /* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
    Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
-    char *object = thread->allocation;
-    size_t room = (size_t)(thread->allocation_limit - object);
+    char *object = thread->window.next;
+    size_t room = (size_t)(thread->window.limit - object);
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
         return gc__new_slow(thread, type, length, true);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
-    thread->allocation = object + size;
+    thread->window.next = object + size;
     ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
     return object;
@@ -865,13 +866,13 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
 
 /* The same with undefined contents behind header and length, for a type without references: the caller fills it. */
 static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
-    char *object = thread->raw;
-    size_t room = (size_t)(thread->raw_limit - object);
+    char *object = thread->raw.next;
+    size_t room = (size_t)(thread->raw.limit - object);
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
         return gc__new_slow(thread, type, length, false);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
-    thread->raw = object + size;
+    thread->raw.next = object + size;
     ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
     return object;
@@ -1515,7 +1516,8 @@ gc_barrier_tables gc__tables;
 /* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
-static uintptr_t gc__covered_start; /* the addresses that the tables of barriers cover: set once, before there are heaps */
+static uintptr_t
+    gc__covered_start; /* the addresses that the tables of barriers cover: set once, before there are heaps */
 static size_t gc__covered_bytes;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
@@ -1663,8 +1665,7 @@ GC__FN void gc__log_flush(void) {
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
     /* What found the log full has its bit set and its card dirty, but no entry. */
-    if (next > gc__the_log.limit)
-        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__covered_bytes >> 6);
+    if (next > gc__the_log.limit) gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__covered_bytes >> 6);
     if (gap)
         gc__log_flushed = gap;
     else
@@ -1681,7 +1682,8 @@ GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
                         gc_barrier_name(gc__barrier_in_force));
     if ((unsigned)barrier >= GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
-    for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE; each = each->next)
+    for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE;
+         each = each->next)
         if (each->needs_barrier)
             return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
                                              "write barrier: \"none\" is for heaps with "
@@ -2167,61 +2169,11 @@ GC__FN void gc__arena_release(gc__region *region) {
 /* The heap: one instance of everything that is not shared by the process. */
 
 
-/* Where the collector copies survivors of a generation to. */
-typedef struct gc__window {
-    uintptr_t start, next, limit; /* what lies between start and next is not counted yet */
-    uintptr_t end;                /* to which the limit can be moved */
-    gc__region *region;
-    gc__region *cursor; /* the region of the generation where the search for holes goes on */
-} gc__window;
-
-/* The handle table, of gc_handles.h. */
-typedef struct gc__handle_segment gc__handle_segment;
-typedef struct gc__handles {
-    gc__lock lock; /* of all of this */
-    gc__handle_segment *segments;
-    gc__handle_cache free[GC__HANDLE_CACHES]; /* places, by kind */
-    gc__handle_cache free_blocks;             /* their first places */
-    gc__words waiting, ready;                 /* during a collection: dependent handles */
-    gc__map keys;
-} gc__handles;
-
-/* Finalizers, of gc_handles.h. */
-typedef struct gc__due {
-    gc__words pairs;
-    size_t head; /* words that were taken */
-} gc__due;
-
-typedef struct gc__finalizing gc__finalizing;
-typedef struct gc__finalizers {
-    gc__lock lock;        /* of the lists */
-    gc__words registered; /* see handles/finalizers.h */
-    size_t start[GC_GENERATIONS];
-    size_t promised;
-    gc__due due[2];
-    gc__words moving;        /* during a collection */
-    bool announce;           /* a collection has queued some: written with the world stopped */
-    gc__finalizing *running; /* lock */
-    uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
-    uint32_t state;          /* of the finalizer thread; atomic */
-    gc__os_thread thread;    /* written by who starts and who ends it */
-} gc__finalizers;
-enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
-
-/* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. */
+/* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. What the rooms above keep of a heap
+   they define themselves. */
 struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
-    gc__lock lock;          /* see threads/lock.h */
-    const void *lock_owner; /* atomic; the native thread that holds the lock */
-    unsigned lock_depth;
-    gc__lock roots_lock;    /* global slots and stacks */
-    uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
-    uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
-    bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
-    unsigned stop_depth;
-    uint64_t stop_started_ns;
-    gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
     gc__region *free; /* last freed first, so that a small nursery stays in cache */
     size_t free_count;
@@ -2229,53 +2181,25 @@ struct gc_heap {
     size_t quarantine_count;
     gc__region *recycled;     /* where mutators search for holes; in regions[0] */
     size_t hole_missed_bytes; /* no hole of this size or more was found there */
-    gc__window windows[GC_GENERATIONS];
-    size_t held_regions; /* in the lists, the free list included; not the quarantine */
+    size_t held_regions;      /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
-    size_t large_bytes, external_bytes;
-    size_t generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0: allocated since the last collection */
-    size_t kept_bytes;                       /* survivors in generation 0: recycled and pinned regions */
-    gc__map external[GC_GENERATIONS];        /* off-heap bytes of objects */
-    gc__words external_moving;               /* during a collection: object, bytes */
-
-    /* Pacing. */
-    size_t nursery_bytes; /* of generation 0 */
-    size_t budget_bytes;  /* that generation 0 may reach before a collection; atomic */
-    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
-    unsigned processors;  /* asked for once */
-    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
-    size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
-    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
-    uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    const void *resumed_by;            /* the native thread that ran it, whose clock that is */
-
-    /* The collection that runs. */
+    size_t large_bytes, external_bytes;
+    size_t
+        generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
+    size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
+    size_t budget_bytes;                  /* that generation 0 may reach before a collection; atomic */
     bool collecting;
-    bool recycles;                    /* some regions will be in generation 0 again */
-    int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
-    int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
-    size_t evacuate_partly_bytes; /* fit into this */
-    gc_collection collection;     /* its number is atomic */
-    uint64_t finished[GC_GENERATIONS],
-        finished_compacting; /* number of the last collection of that generation or an older */
-    gc__words roots;         /* slot | flag bits 1: value */
-    gc__words interior;      /* triples: slot | value, offset, object */
-    gc__words pins;          /* objects | conservative bit 0 */
-    gc__map suspects;        /* see collect/suspects.h */
-    gc__words mark_stack;
-    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    const char *root_kind; /* while roots are visited: what reports them */
-    const gc_frame_site *root_site;
+    gc_collection collection; /* the last one, or the one that runs; its number is atomic */
+    gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
 
-    gc_stack *stacks;  /* of gc_stack_create: roots lock */
-    gc__words globals; /* triples: first slot, count, flags */
-    gc__handles handles;
-    gc__finalizers finalizers;
-    gc_stats stats;
-    gc__words stacks_seen; /* GC_STRESS_STACK: hashes */
+    struct gc__threads *threads;
+    struct gc__collector *collector;
+    struct gc__pace *pace;
+    struct gc__cycle *cycle;
+    struct gc__handles *handles;
+    struct gc__finalizers *finalizers;
+    struct gc__stress *stress;
 };
 
 /* Regions of the heap. */
@@ -2524,129 +2448,132 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *
     }
     return 0;
 }
-/* Windows: pieces of regions that a thread or the collector allocates in. */
+/* Windows: pieces of a region in which objects are allocated by moving a pointer; a thread has two of them, a worker of the
+   collector one for each generation that it copies to.
 
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span: a thread's window is zeroed
+   a piece at a time just ahead of the pointer, while that memory is in cache (but the raw one is not); a worker's stops where
+   memory was never written, since only what is needed should take any.
+
+   What lies between start and next is not accounted for in the region yet, which cannot be walked before its windows are
+   flushed. */
+
+
+#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
 
 /* Adds to a counter that threads add to without the lock. */
 GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
 GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
 
-#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
+GC__FN size_t gc__window_room(const gc_window *window) { return (size_t)(window->limit - window->next); }
+GC__FN size_t gc__span_room(const gc_window *window) { return (size_t)(window->end - window->next); }
 
-/* One of a thread's two windows. */
-typedef struct gc__spot {
-    char **next, **limit, **span_end, **flushed;
-    gc__region **region;
-    bool zeroed;
-} gc__spot;
-
-GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
-    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end,
-                     &thread->flushed,    &thread->region,           true};
-    gc__spot raw = {&thread->raw,         &thread->raw_limit,  &thread->raw_span_end,
-                    &thread->raw_flushed, &thread->raw_region, false};
-    return zeroed ? spot : raw;
+GC__FN void gc__window_set(gc_window *window, gc__region *region, uintptr_t from, uintptr_t end) {
+    window->region = region;
+    window->start = window->next = window->limit = (char *)from;
+    window->end = (char *)end;
 }
 
-/* Gives the rest of the window back to its span: its first word is a filler now, not zero. */
-GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
-    size_t rest = (size_t)(*spot.limit - *spot.next);
-    *spot.limit = *spot.next;
+/* Gives the rest of a thread's window back to its span: its first word is a filler now, not zero. */
+GC__FN void gc__allocation_shrink(gc_window *window) {
+    gc_heap *heap = window->region->heap;
+    size_t rest = gc__window_room(window);
+    window->limit = window->next;
     gc__count(&heap->generation_bytes[0], 0 - rest);
     gc__count(&heap->stats.allocated_bytes, 0 - rest);
 }
 
-/* Makes the window's region walkable. The window stays open. */
-GC__FN void gc__spot_flush(gc__spot spot) {
-    gc__region *region = *spot.region;
-    if (!region || *spot.flushed == *spot.next) return;
-    uintptr_t next = (uintptr_t)*spot.next;
-    *spot.flushed = *spot.next;
+/* Makes the region of a thread's window walkable. The window stays open. */
+GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
+    gc__region *region = window->region;
+    if (!region || window->start == window->next) return;
+    uintptr_t next = (uintptr_t)window->next;
+    window->start = window->next;
     if (region->formatted) {
-        gc__filler_write(next, (uintptr_t)*spot.span_end - next);
+        gc__filler_write(next, (uintptr_t)window->end - next);
         region->indexed_end = region->base;
-        if (spot.zeroed) gc__spot_shrink(region->heap, spot);
+        if (zeroed) gc__allocation_shrink(window);
     } else {
         region->top = next;
     }
 }
 
-GC__FN void gc__spot_close(gc__spot spot) {
-    gc__spot_flush(spot);
-    *spot.next = *spot.limit = *spot.span_end = *spot.flushed = NULL;
-    *spot.region = NULL;
+GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
+    gc__allocation_flush(window, zeroed);
+    gc__window_set(window, NULL, 0, 0);
 }
 
+GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
+
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
-    gc__spot_flush(gc__thread_spot(thread, true));
-    gc__spot_flush(gc__thread_spot(thread, false));
+    gc__allocation_flush(&thread->window, true);
+    gc__allocation_flush(&thread->raw, false);
 }
 
 GC__FN void gc__thread_close_windows(gc_thread *thread) {
-    gc__spot_close(gc__thread_spot(thread, true));
-    gc__spot_close(gc__thread_spot(thread, false));
+    gc__allocation_close(&thread->window, true);
+    gc__allocation_close(&thread->raw, false);
 }
 
-/* Opens a span with room for `bytes`. */
-GC__FN bool gc__spot_open(gc_heap *heap, gc__spot spot, size_t bytes) {
-    uintptr_t from = 0, limit = 0;
-    gc__spot_close(spot);
-    gc__region *region = gc__hole_recycled(heap, bytes, &from, &limit);
+/* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
+GC__FN bool gc__allocation_open(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t from = 0, end = 0;
+    gc__allocation_close(window, zeroed);
+    gc__region *region = gc__hole_recycled(heap, bytes, &from, &end);
     if (!region) {
         region = gc__heap_take(heap, 0, 1);
         if (!region) return false;
         region->linear = true;
         gc__heap_push(heap, region);
         from = region->base;
-        limit = gc__region_end(region);
+        end = gc__region_end(region);
     }
-    *spot.region = region;
-    *spot.next = *spot.limit = (char *)from;
-    *spot.span_end = (char *)limit;
+    gc__window_set(window, region, from, end);
+    window->start = NULL; /* flushing makes even an empty span walkable */
     return true;
 }
 
-/* Extends the window so that it holds `bytes`, which the span has room for. Spends budget. */
-GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
-    size_t extra = bytes - (size_t)(*spot.limit - *spot.next);
+/* Extends a thread's window so that it holds `bytes`, which the span has room for. Spends budget. */
+GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
+    size_t extra = bytes - gc__window_room(window);
     if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
-    if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
-    gc__region *region = *spot.region;
-    uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
+    if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
+    gc__region *region = window->region;
+    uintptr_t from = (uintptr_t)window->limit, to = from + extra;
     /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
     uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
               dirty = to < dirty_end ? to : dirty_end;
-    if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
+    if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
     if (dirty_end < to) {
         gc__region_populate(dirty_end, to);
         __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     }
-    *spot.limit = (char *)to;
+    window->limit = (char *)to;
     gc__count(&heap->generation_bytes[0], extra);
     gc__count(&heap->stats.allocated_bytes, extra);
 }
 
-GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
-    if (!window->region) return;
-    size_t bytes = window->next - window->start;
-    window->region->live_bytes += bytes;
-    heap->copied_bytes[window->region->generation] += bytes;
-    window->region->hole = window->next;
-    if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
-    window->region = NULL;
-    window->start = window->next = window->limit = window->end = 0;
+/* Ends a worker's window; returns the bytes of the copies in it. */
+GC__FN size_t gc__copies_close(gc_window *window) {
+    gc__region *region = window->region;
+    if (!region) return 0;
+    size_t bytes = (size_t)(window->next - window->start);
+    region->live_bytes += bytes;
+    region->hole = (uintptr_t)window->next;
+    if (region->dirty_end < region->hole) region->dirty_end = region->hole;
+    gc__window_set(window, NULL, 0, 0);
+    return bytes;
 }
 
-/* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
-   was never written, only what is needed takes memory. */
-GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
-    if (bytes > window->end - window->next) return false;
-    uintptr_t written = window->region->dirty_end, to = window->next + bytes;
-    if (written < window->limit) written = window->limit;
+/* Moves a worker's limit so that `bytes` fit, and to where memory was written before, but not to the end at once. */
+GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
+    if (bytes > gc__span_room(window)) return false;
+    uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;
+    if (written < (uintptr_t)window->limit) written = (uintptr_t)window->limit;
     gc__region_populate(written, to);
     to = gc__populate_end(to);
     if (to < written) to = written;
-    window->limit = to < window->end ? to : window->end;
+    window->limit = (char *)(to < end ? to : end);
     return true;
 }
 /* The heap's lock, and stopping the heap's threads.
@@ -2671,6 +2598,24 @@ GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
    it holds another heap's. */
 
 
+/* The threads of a heap. */
+typedef struct gc__threads {
+    gc__lock lock;          /* see lock.h */
+    const void *lock_owner; /* atomic; the native thread that holds the lock */
+    unsigned lock_depth;
+    gc__lock roots_lock;    /* global slots and stacks */
+    uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
+    uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
+    bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
+    unsigned stop_depth;
+    uint64_t stop_started_ns;
+    unsigned processors; /* asked for once */
+    gc_thread *first;
+    gc_stack *stacks;      /* of gc_stack_create: roots lock */
+    const char *root_kind; /* while roots are visited: what reports them */
+    const gc_frame_site *root_site;
+} gc__threads;
+
 static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
 static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */
 static __thread char gc__me;              /* its address stands for the calling thread */
@@ -2678,7 +2623,7 @@ static __thread char gc__me;              /* its address stands for the calling 
 static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
-    return __atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) == &gc__me;
+    return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__me;
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
@@ -2695,12 +2640,12 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
    thread preemptive, or this thread sees that it is waited for. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST))
+    if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
         __atomic_store_n(&thread->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
     __atomic_store_n(&thread->mode, (uint32_t)GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) return;
-    __atomic_fetch_add(&heap->stopped_count, 1, __ATOMIC_SEQ_CST);
-    gc__os_wake(&heap->stopped_count);
+    if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) return;
+    __atomic_fetch_add(&heap->threads->stopped_count, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&heap->threads->stopped_count);
 }
 
 /* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
@@ -2728,12 +2673,13 @@ GC__FN void gc__unpark(gc_thread *thread) {
 /* Sleeping and being woken take longer than many a collection, so it polls first, unless a thread that the lock's owner
    waits for may need the processor. */
 GC__FN void gc__lock_take_soon(gc_heap *heap) {
-    unsigned spins = __atomic_load_n(&heap->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
+    unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
     for (; spins < GC__LOCK_SPINS; spins++) {
-        if (!__atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) && gc__lock_try(&heap->lock)) return;
+        if (!__atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) && gc__lock_try(&heap->threads->lock))
+            return;
         gc__cpu_pause();
     }
-    gc__lock_take(&heap->lock);
+    gc__lock_take(&heap->threads->lock);
 }
 
 /* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
@@ -2747,8 +2693,8 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
 }
 
 GC__FN void gc__heap_acquire(gc_heap *heap) {
-    if (!gc__lock_try(&heap->lock)) gc__heap_wait(heap);
-    __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+    if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+    __atomic_store_n(&heap->threads->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
 }
 
 /* May be taken again by its owner. Not from a signal handler. */
@@ -2757,7 +2703,7 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
         gc__save_registers(gc__my_registers);
         gc__heap_acquire(heap);
     }
-    heap->lock_depth++;
+    heap->threads->lock_depth++;
 }
 
 GC__FN void gc__thread_resume(gc_thread *thread);
@@ -2772,9 +2718,9 @@ GC__FN void gc__unpark_all(void) {
 }
 
 GC__FN void gc__heap_release(gc_heap *heap) {
-    if (--heap->lock_depth) return;
-    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
-    gc__lock_release(&heap->lock);
+    if (--heap->threads->lock_depth) return;
+    __atomic_store_n(&heap->threads->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->threads->lock);
     gc__unpark_all();
 }
 
@@ -2797,7 +2743,7 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
+    if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
     gc__thread_stop(thread);
     thread->parked = true;
     gc__mine_parked++;
@@ -2825,18 +2771,18 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     const uint64_t patience_ms = heap->options.stop_patience_ms;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
-        uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
+        uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_for(&heap->stopped_count, count, patience_ms * GC__NS_PER_MS);
+            gc__os_wait_for(&heap->threads->stopped_count, count, patience_ms * GC__NS_PER_MS);
         if (spins < GC__STOP_SPINS || complained) continue;
-        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / GC__NS_PER_MS;
+        uint64_t waited_ms = (gc__os_now_ns() - heap->threads->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }
     uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
-             waited = stopped > heap->stop_started_ns ? stopped - heap->stop_started_ns : 0;
+             waited = stopped > heap->threads->stop_started_ns ? stopped - heap->threads->stop_started_ns : 0;
     thread->stops++;
     thread->stop_total_ns += waited;
     if (waited > thread->stop_max_ns) thread->stop_max_ns = waited;
@@ -2849,30 +2795,31 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
 GC__FN void gc__world_stop_others(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc__park(heap);
-    heap->stop_started_ns = gc__os_now_ns();
-    __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
+    heap->threads->stop_started_ns = gc__os_now_ns();
+    __atomic_store_n(&heap->threads->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
         GC__LEAVE;
         heap->options.suspend(heap->options.host);
         return;
     }
     unsigned running = 1;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
         if (thread == self) continue;
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
         running += gc__is_cooperative(thread);
     }
-    __atomic_store_n(&heap->crowded, running > heap->processors, __ATOMIC_RELAXED);
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+    __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
         if (thread != self) gc__world_await(heap, thread);
-    uint64_t waited = gc__os_now_ns() - heap->stop_started_ns;
+    uint64_t waited = gc__os_now_ns() - heap->threads->stop_started_ns;
     heap->stats.stops++;
     heap->stats.stop_total_ns += waited;
 }
 
 GC__FN void gc__world_stop_locked(gc_heap *heap) {
-    if (heap->stop_depth++) return;
-    bool alone = !heap->threads || (heap->threads == gc__thread_self(heap) && !heap->threads->next);
+    if (heap->threads->stop_depth++) return;
+    bool alone =
+        !heap->threads->first || (heap->threads->first == gc__thread_self(heap) && !heap->threads->first->next);
     if (heap->options.suspend || !alone) gc__world_stop_others(heap);
 }
 
@@ -2888,10 +2835,10 @@ GC__FN void gc__world_restart(gc_heap *heap) {
 }
 
 GC__FN void gc__world_resume_locked(gc_heap *heap) {
-    if (--heap->stop_depth) return;
+    if (--heap->threads->stop_depth) return;
     gc__world_restart(heap);
-    __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+    __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
         __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
 }
 
@@ -2969,19 +2916,19 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
 GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer) {
     gc__frame_search search = gc__frames_begin(heap, frames);
-    heap->root_kind = "frame";
+    heap->threads->root_kind = "frame";
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
-        heap->root_site = frame->site;
+        heap->threads->root_site = frame->site;
         if (flags & GC__ROOT_CONTIGUOUS) {
             gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__ROOT_CONTIGUOUS);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }
     }
-    heap->root_site = NULL;
+    heap->threads->root_site = NULL;
 }
 /* Stacks that threads run on: their own, fibers, coroutines. */
 
@@ -2994,10 +2941,10 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     }
     stack->heap = heap;
     stack->base = (char *)base;
-    gc__lock_take(&heap->roots_lock);
-    stack->next = heap->stacks;
-    heap->stacks = stack;
-    gc__lock_release(&heap->roots_lock);
+    gc__lock_take(&heap->threads->roots_lock);
+    stack->next = heap->threads->stacks;
+    heap->threads->stacks = stack;
+    gc__lock_release(&heap->threads->roots_lock);
     return stack;
 }
 
@@ -3005,11 +2952,11 @@ GC_API void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
     gc__frames_assign(stack->heap, stack->frames, NULL);
-    gc__lock_take(&stack->heap->roots_lock);
-    gc_stack **link = &stack->heap->stacks;
+    gc__lock_take(&stack->heap->threads->roots_lock);
+    gc_stack **link = &stack->heap->threads->stacks;
     while (*link != stack) link = &(*link)->next;
     *link = stack->next;
-    gc__lock_release(&stack->heap->roots_lock);
+    gc__lock_release(&stack->heap->threads->roots_lock);
     free(stack);
 }
 
@@ -3044,6 +2991,44 @@ GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
     }
     return former;
 }
+/* What the collector keeps of a heap: for good, and of the collection that runs. */
+
+
+/* When to collect, as of the last collection. */
+typedef struct gc__pace {
+    size_t nursery_bytes; /* of generation 0 */
+    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
+    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
+    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
+    size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
+    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
+    uint64_t resumed_cpu_ns;           /* and when the last one ended */
+    const void *resumed_by;            /* the native thread that ran it, whose clock that is */
+} gc__pace;
+
+/* One collection. The lists keep their memory for the next one. */
+typedef struct gc__cycle {
+    gc__words roots;                  /* slot | flag bits 1: value */
+    gc__words interior;               /* triples: slot | value, offset, object */
+    gc__words pins;                   /* objects | conservative bit 0 */
+    gc__map suspects;                 /* see collect/suspects.h */
+    gc__words external_moving;        /* object, bytes */
+    bool recycles;                    /* some regions will be in generation 0 again */
+    int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
+    int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
+    size_t evacuate_partly_bytes; /* fit into this */
+    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
+    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on, in the list of the generation */
+    bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
+} gc__cycle;
+
+typedef struct gc__collector {
+    gc__words mark_stack;                                   /* memory */
+    gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
+    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
+    uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
+} gc__collector;
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
@@ -3072,13 +3057,14 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
         if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
         if (!object) continue; /* an address between objects */
         if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
-            ok &= gc__words_push(&heap->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
+            ok &=
+                gc__words_push(&heap->cycle->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
         } else if (flags & GC_ROOT_INTERIOR) {
-            ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
-            ok &= gc__words_push(&heap->interior, ref - object);
-            ok &= gc__words_push(&heap->interior, object);
+            ok &= gc__words_push(&heap->cycle->interior, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&heap->cycle->interior, ref - object);
+            ok &= gc__words_push(&heap->cycle->interior, object);
         } else {
-            ok &= gc__words_push(&heap->roots, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&heap->cycle->roots, (uintptr_t)&slots[i] | value);
         }
     }
     if (!ok) roots->failed = true;
@@ -3111,7 +3097,7 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
     gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer);
-    heap->root_kind = "native stack";
+    heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
@@ -3122,30 +3108,31 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
-    heap->root_kind = "native stack";
+    heap->threads->root_kind = "native stack";
     if (thread->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
-    heap->root_kind = "scan_roots callback";
+    heap->threads->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
 
 /* Calls the visitor for every root of the heap but handles and queued finalizers.
-   heap->root_kind and root_site tell it what reports the root. */
+   heap->threads->root_kind and root_site tell it what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_visit(heap, thread, visitor);
-    gc__lock_take(&heap->roots_lock);
-    for (const gc_stack *stack = heap->stacks; stack; stack = stack->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+        gc__thread_visit(heap, thread, visitor);
+    gc__lock_take(&heap->threads->roots_lock);
+    for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, heap->options.conservative_stack, visitor);
-    gc__lock_release(&heap->roots_lock);
-    heap->root_kind = "scan_roots callback";
-    if (!heap->threads && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
-    heap->root_kind = "global slot";
-    const gc__words *globals = &heap->globals;
-    gc__lock_take(&heap->roots_lock);
+    gc__lock_release(&heap->threads->roots_lock);
+    heap->threads->root_kind = "scan_roots callback";
+    if (!heap->threads->first && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
+    heap->threads->root_kind = "global slot";
+    const gc__words *globals = &heap->collector->globals;
+    gc__lock_take(&heap->threads->roots_lock);
     for (size_t i = 0; i < globals->count; i += 3)
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
-    gc__lock_release(&heap->roots_lock);
-    heap->root_kind = NULL;
+    gc__lock_release(&heap->threads->roots_lock);
+    heap->threads->root_kind = NULL;
 }
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
@@ -3156,14 +3143,14 @@ GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned
     if (!slots && count)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: NULL is not the address of %zu slots: allocate them first",
                         count);
-    gc__lock_take(&heap->roots_lock);
-    bool reserved = gc__words_reserve(&heap->globals, heap->globals.count + 3);
+    gc__lock_take(&heap->threads->roots_lock);
+    bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
     if (reserved) {
-        gc__words_push(&heap->globals, (uintptr_t)slots);
-        gc__words_push(&heap->globals, count);
-        gc__words_push(&heap->globals, flags);
+        gc__words_push(&heap->collector->globals, (uintptr_t)slots);
+        gc__words_push(&heap->collector->globals, count);
+        gc__words_push(&heap->collector->globals, flags);
     }
-    gc__lock_release(&heap->roots_lock);
+    gc__lock_release(&heap->threads->roots_lock);
     if (reserved) return GC_OK;
     return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
 }
@@ -3182,9 +3169,9 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
     GC__ENTER("gc_remove_roots");
     if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_remove_roots: the heap is NULL");
-    gc__lock_take(&heap->roots_lock);
-    bool found = gc__roots_remove(&heap->globals, (uintptr_t)slots);
-    gc__lock_release(&heap->roots_lock);
+    gc__lock_take(&heap->threads->roots_lock);
+    bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
+    gc__lock_release(&heap->threads->roots_lock);
     if (found) return GC_OK;
     return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
 }
@@ -3192,15 +3179,15 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
    but they are scanned only when a reference reaches them, or when everything else has been traced. What is then still
    unreached is kept by conservative words alone, and so is what only it leads to: statistics count both.
 
-   heap->suspects maps each to whether it was reached. */
+   heap->cycle->suspects maps each to whether it was reached. */
 
 
 /* Empty, with room for every conservative pin; false: no memory. */
 GC__FN bool gc__suspects_reserve(gc_heap *heap) {
     size_t found = 0;
-    for (size_t i = 0; i < heap->pins.count; i++) found += heap->pins.words[i] & GC__PIN_CONSERVATIVE;
-    gc__map_reset(&heap->suspects);
-    return !found || gc__map_reserve(&heap->suspects, found);
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
+    gc__map_reset(&heap->cycle->suspects);
+    return !found || gc__map_reserve(&heap->cycle->suspects, found);
 }
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
@@ -3216,22 +3203,28 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 #define GC__SMALL_MARK_STACK 64
 #define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
 
-typedef struct gc__tracer {
+/* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
+typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
     gc_heap *heap;
+    gc__cycle *cycle;
     const uint8_t *verdicts;
-    uintptr_t fifo[GC__FIFO];       /* slot | 1 if a tagged value; a ring */
-    unsigned fifo_next;             /* counts up */
-    uintptr_t *stack, *top, *limit; /* the mark stack, where it ends, and where its memory does */
+    gc_window windows[GC_GENERATIONS]; /* where it copies survivors to */
+    uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
+    unsigned fifo_next;                /* counts up */
+    uintptr_t *stack, *top, *limit;    /* the mark stack, where it ends, and where its memory does */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
     const gc__map *suspects; /* see suspects.h; NULL: there are none */
-    const gc__map *keys;     /* objects that are waited for: numbers to put on heap->handles.ready; NULL: none */
-    bool no_room[GC_GENERATIONS];
-} gc__tracer;
+    const gc__map
+        *awaited;     /* objects that somebody waits for: when one is reached, its number goes to `found`; NULL: none */
+    gc__words *found; /* has room for all of them */
+    size_t copied_bytes[GC_GENERATIONS];
+    uint64_t mark_stack_overflows, evacuation_failures;
+} gc__worker;
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
 
@@ -3240,74 +3233,86 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
-GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
-    gc__region_of(object)->overflowed = tracer->overflowed = true;
-    tracer->heap->stats.mark_stack_overflows++;
+GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
+    gc__region_of(object)->overflowed = worker->overflowed = true;
+    worker->mark_stack_overflows++;
 }
 
 /* Makes room for some more words on the mark stack, if there is memory. */
-GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__tracer *tracer) {
-    gc__words *memory = &tracer->heap->mark_stack;
-    bool small = tracer->heap->options.test_small_mark_stack;
-    size_t count = (size_t)(tracer->top - tracer->stack);
-    size_t capacity = tracer->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
-    if ((small && tracer->stack) || !gc__words_reserve(memory, capacity)) return false;
-    tracer->stack = memory->words;
-    tracer->top = tracer->stack + count;
-    tracer->limit = tracer->stack + (small ? GC__SMALL_MARK_STACK : memory->capacity);
+GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
+    gc__words *memory = &worker->heap->collector->mark_stack;
+    bool small = worker->heap->options.test_small_mark_stack;
+    size_t count = (size_t)(worker->top - worker->stack);
+    size_t capacity = worker->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
+    if ((small && worker->stack) || !gc__words_reserve(memory, capacity)) return false;
+    worker->stack = memory->words;
+    worker->top = worker->stack + count;
+    worker->limit = worker->stack + (small ? GC__SMALL_MARK_STACK : memory->capacity);
     return true;
 }
 
-GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
-    return GC__LIKELY((size_t)(tracer->limit - tracer->top) >= words) || gc__trace_stack_grow(tracer);
+GC__FN bool gc__trace_stack_room(gc__worker *worker, size_t words) {
+    return GC__LIKELY((size_t)(worker->limit - worker->top) >= words) || gc__trace_stack_grow(worker);
 }
 
-GC__OUT_OF_LINE void gc__trace_push_slow(gc__tracer *tracer, uintptr_t object) {
-    if (gc__trace_stack_grow(tracer))
-        *tracer->top++ = object;
+GC__OUT_OF_LINE void gc__trace_push_slow(gc__worker *worker, uintptr_t object) {
+    if (gc__trace_stack_grow(worker))
+        *worker->top++ = object;
     else
-        gc__trace_overflow(tracer, object);
+        gc__trace_overflow(worker, object);
 }
 
-GC__INLINED void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
-    if (GC__LIKELY(tracer->top != tracer->limit))
-        *tracer->top++ = object;
+GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
+    if (GC__LIKELY(worker->top != worker->limit))
+        *worker->top++ = object;
     else
-        gc__trace_push_slow(tracer, object);
+        gc__trace_push_slow(worker, object);
 }
-
-/* Copying. */
-/* Marks and forwarding words: the state of a condemned object. */
+/* The state of a condemned object. Invariant: from condemning to sweeping nothing else writes mark bits and forwarding words of
+   condemned regions, nor mark bits of copies. */
 
 
 /* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
-GC__OUT_OF_LINE void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
-    uintptr_t *reached = gc__map_find(tracer->suspects, object);
+GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
+    uintptr_t *reached = gc__map_find(worker->suspects, object);
     if (!reached || *reached) return;
     *reached = true;
-    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
 /* An object was reached, whose address was this one. */
-GC__OUT_OF_LINE void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
-    const uintptr_t *number = gc__map_find(tracer->keys, object);
-    if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
+GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
+    const uintptr_t *number = gc__map_find(worker->awaited, object);
+    if (number) gc__words_push(worker->found, *number);
 }
 
 /* Marks the object; returns whether it had no mark yet. */
-GC__INLINED bool gc__mark_counted(uintptr_t object) {
+GC__INLINED bool gc__claim_mark(uintptr_t object) {
     bool fresh = gc__mark_set(object);
     if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
 
-GC__INLINED void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
-    if (gc__mark_counted(object)) {
-        if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
-        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
-    } else if (GC__UNLIKELY(tracer->suspects != NULL)) {
-        gc__suspect_reached(tracer, object);
+GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object) {
+    if (gc__claim_mark(object)) {
+        if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+        if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+    } else if (GC__UNLIKELY(worker->suspects != NULL)) {
+        gc__suspect_reached(worker, object);
     }
+}
+
+/* The object is where the copy is, from now on. */
+GC__INLINED void gc__claim_copied(uintptr_t object, uintptr_t copy) {
+    gc__mark_set(copy);
+    GC__WORD(object) = copy | GC__FORWARD_TAG;
+}
+
+/* The region's objects may stay from now on: those that have no forwarding word yet are marked as they are reached. */
+GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
+    if (region->verdict != GC__MOVE) return;
+    gc__marks_clear(region);
+    gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
 /* Where a condemned object is now; 0 if it has not been reached. */
@@ -3326,34 +3331,53 @@ GC__FN uintptr_t gc__survivor(uintptr_t object) {
 /* Copying survivors. */
 
 
-/* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
-GC__OUT_OF_LINE bool gc__window_room(gc__tracer *tracer, unsigned generation, size_t bytes) {
-    gc_heap *heap = tracer->heap;
-    gc__window *window = &heap->windows[generation];
-    if (window->region && gc__window_extend(window, bytes)) return true;
-    gc__window_close(heap, window);
-    for (; window->cursor; window->cursor = window->cursor->next) {
-        gc__region *region = window->cursor;
+GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
+    worker->copied_bytes[generation] += gc__copies_close(&worker->windows[generation]);
+}
+
+/* Opens the window in a hole of the generation's regions. */
+GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
+    gc__region **cursor = &worker->cycle->cursors[generation];
+    for (; *cursor; *cursor = (*cursor)->next) {
+        gc__region *region = *cursor;
+        uintptr_t end = 0;
         if (region->kind != GC__SMALL || region->linear) continue;
         if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) continue;
-        uintptr_t from = gc__hole_by_marks(region, bytes, &window->limit);
+        uintptr_t from = gc__hole_by_marks(region, bytes, &end);
         if (!from) continue;
-        window->region = region;
-        window->start = window->next = from;
-        window->end = window->limit;
+        gc__window_set(&worker->windows[generation], region, from, end);
+        worker->windows[generation].limit = (char *)end;
         return true;
     }
-    if (tracer->no_room[generation]) return false;
-    gc__region *region = gc__heap_take(heap, (int)generation, 1);
-    tracer->no_room[generation] = !region;
+    return false;
+}
+
+/* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
+GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
+    gc_window *window = &worker->windows[generation];
+    if (window->region && gc__copies_extend(window, bytes)) return true;
+    gc__worker_close_window(worker, generation);
+    if (gc__worker_open_hole(worker, generation, bytes)) return true;
+    if (worker->cycle->no_room[generation]) return false;
+    gc__region *region = gc__heap_take(worker->heap, (int)generation, 1);
+    worker->cycle->no_room[generation] = !region;
     if (!region) return false;
     gc__marks_clear(region);
-    gc__heap_push(heap, region);
-    window->cursor = region;
-    window->region = region;
-    window->start = window->next = window->limit = region->base;
-    window->end = region->hole = gc__region_end(region);
-    return gc__window_extend(window, bytes);
+    gc__heap_push(worker->heap, region);
+    worker->cycle->cursors[generation] = region;
+    gc__window_set(window, region, region->base, gc__region_end(region));
+    region->hole = gc__region_end(region);
+    return gc__copies_extend(window, bytes);
+}
+
+/* Hands in what the worker has counted. */
+GC__FN void gc__worker_end(gc__worker *worker) {
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+        gc__worker_close_window(worker, g);
+        worker->cycle->copied_bytes[g] += worker->copied_bytes[g];
+    }
+    worker->heap->stats.mark_stack_overflows += worker->mark_stack_overflows;
+    worker->heap->stats.evacuation_failures += worker->evacuation_failures;
 }
 
 /* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
@@ -3368,150 +3392,145 @@ GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
 }
 
 /* There was no room for a copy: from now on the region's objects may stay. */
-GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__tracer *tracer, uintptr_t object, unsigned target) {
-    gc__region *region = gc__region_of(object);
-    if (region->verdict == GC__MOVE) {
-        gc__marks_clear(region);
-        gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
-    }
-    tracer->heap->stats.evacuation_failures++;
-    gc__mark_object(tracer, object);
+GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
+    gc__claim_in_place(gc__region_of(object), target);
+    worker->evacuation_failures++;
+    gc__mark_object(worker, object);
     return object;
 }
 
 /* Copies the object to the target generation; returns the copy, or the object itself if there is no room. */
-GC__INLINED uintptr_t gc__evacuate(gc__tracer *tracer, uintptr_t object, unsigned target) {
-    gc__window *window = &tracer->heap->windows[target];
+GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, unsigned target) {
+    gc_window *window = &worker->windows[target];
     size_t bytes = gc__object_bytes(object);
     bool leaf = gc__object_is_leaf(object);
-    if (GC__UNLIKELY(bytes > window->limit - window->next) && !gc__window_room(tracer, target, bytes))
-        return gc__evacuation_failed(tracer, object, target);
-    uintptr_t copy = window->next;
-    window->next = copy + bytes;
+    if (GC__UNLIKELY(bytes > gc__window_room(window)) && !gc__worker_window(worker, target, bytes))
+        return gc__evacuation_failed(worker, object, target);
+    uintptr_t copy = (uintptr_t)window->next;
+    window->next += bytes;
     gc__copy_words(copy, object, bytes);
-    gc__mark_set(copy);
-    GC__WORD(object) = copy | GC__FORWARD_TAG;
-    if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
-    if (!leaf) gc__trace_push(tracer, copy);
+    gc__claim_copied(object, copy);
+    if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+    if (!leaf) gc__trace_push(worker, copy);
     return copy;
 }
 
 /* The same for an object of a region that is moved out of, which is reached now. */
-GC__INLINED uintptr_t gc__move_object(gc__tracer *tracer, uintptr_t object, uint8_t verdict) {
+GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict) {
     if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
-        if (GC__UNLIKELY(tracer->suspects != NULL)) gc__suspect_reached(tracer, object);
+        if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
         return object;
     }
     uintptr_t header = GC__WORD(object);
     if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
-    return gc__evacuate(tracer, object, verdict >> GC__VERDICT_BITS);
+    return gc__evacuate(worker, object, verdict >> GC__VERDICT_BITS);
 }
 /* Scanning objects for slots. */
 
 
 /* Handles one slot whose referent was prefetched. */
-GC__INLINED void gc__process(gc__tracer *tracer, uintptr_t entry) {
+GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry) {
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
     uintptr_t word = *slot, ref = gc__slot_decode(word, value);
-    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict == GC__MARK) {
-        gc__mark_object(tracer, ref);
+        gc__mark_object(worker, ref);
     } else if (verdict) {
-        ref = gc__move_object(tracer, ref, verdict);
+        ref = gc__move_object(worker, ref, verdict);
         *slot = gc__slot_encode(ref, word, value);
     }
-    if (tracer->remember_all) gc__slot_remember(slot, ref);
+    if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
 /* Has the slot wait for its referent, which is condemned; handles the one that has waited longest. */
-GC__INLINED void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
+GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
-    uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
+    uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
-    if (oldest) gc__process(tracer, oldest);
+    if (oldest) gc__process(worker, oldest);
 }
 
-GC__INLINED void gc__enqueue_inline(gc__tracer *tracer, gc_word *slot, bool value) {
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
-    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
-        gc__prefetch(tracer, slot, ref, verdict, value);
-    else if (tracer->remember)
+        gc__prefetch(worker, slot, ref, verdict, value);
+    else if (worker->remember)
         gc__slot_remember(slot, ref);
 }
 
 /* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) { gc__enqueue_inline(tracer, slot, value); }
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_inline(worker, slot, value); }
 
-GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
-    for (; mask; mask &= mask - 1) gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+GC__FN void gc__enqueue_mask(gc__worker *worker, uintptr_t words, uint64_t mask, bool value) {
+    for (; mask; mask &= mask - 1) gc__enqueue(worker, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc_word *slots = (gc_word *)slot;
     for (size_t i = 0; i < count; i++)
-        gc__enqueue((gc__tracer *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        gc__enqueue((gc__worker *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { GC_MODEL_TRACE((void *)object, &tracer->visitor); }
-GC__FN void gc__scan_inline(gc__tracer *tracer, uintptr_t object) { gc__scan(tracer, object); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { GC_MODEL_TRACE((void *)object, &worker->visitor); }
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
-GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
+GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     (void)from, (void)to;
-    gc__scan(tracer, object);
+    gc__scan(worker, object);
 }
 #else
-GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t first, size_t count) {
+GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
         for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-            gc__enqueue_inline(tracer, slot, value);
+            gc__enqueue_inline(worker, slot, value);
         return;
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
-        gc__enqueue_mask(tracer, first, type->element_refs, false);
-        gc__enqueue_mask(tracer, first, type->element_values, GC_HAS_VALUES);
+        gc__enqueue_mask(worker, first, type->element_refs, false);
+        gc__enqueue_mask(worker, first, type->element_values, GC_HAS_VALUES);
     }
 }
 
 /* Scans some elements from `index` on, and pushes what is left of a long array, so that what it refers to is scanned
    while it is in cache, and the mark stack stays short. */
-GC__FN void gc__scan_chunk(gc__tracer *tracer, uintptr_t object, size_t index) {
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
     const gc_type *type = gc__object_type(object);
     size_t count = gc__object_length(object) - index;
     if (count > GC__CHUNK) {
-        if (gc__trace_stack_room(tracer, 2)) {
+        if (gc__trace_stack_room(worker, 2)) {
             count = GC__CHUNK;
-            *tracer->top++ = index + count;
-            *tracer->top++ = object | GC__CONTINUED;
+            *worker->top++ = index + count;
+            *worker->top++ = object | GC__CONTINUED;
         }
     }
-    gc__scan_elements(tracer, type, object + type->bytes + index * type->element_bytes, count);
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count);
 }
 
 /* Enqueues what is not in the mask of references. */
-GC__FN void gc__scan_rest(gc__tracer *tracer, uintptr_t object) {
+GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
-    if (type->element_refs | type->element_values) gc__scan_chunk(tracer, object, 0);
-    if (type->trace) type->trace((void *)object, &tracer->visitor);
+    if (type->values) gc__enqueue_mask(worker, object, type->values, GC_HAS_VALUES);
+    if (type->element_refs | type->element_values) gc__scan_chunk(worker, object, 0);
+    if (type->trace) type->trace((void *)object, &worker->visitor);
 }
 
-GC__INLINED void gc__scan_inline(gc__tracer *tracer, uintptr_t object) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(tracer, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
+        gc__enqueue_inline(worker, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
-        gc__scan_rest(tracer, object);
+        gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { gc__scan_inline(tracer, object); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object); }
 
 GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
     if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
@@ -3520,138 +3539,139 @@ GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, u
 }
 
 /* Enqueues the object's slots in [from, to), whole elements and what a trace function visits at the least. */
-GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
+GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     const gc_type *type = gc__object_type(object);
-    gc__enqueue_mask(tracer, object, gc__mask_clip(type->refs, object, from, to), false);
-    gc__enqueue_mask(tracer, object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES);
+    gc__enqueue_mask(worker, object, gc__mask_clip(type->refs, object, from, to), false);
+    gc__enqueue_mask(worker, object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES);
     if (type->element_refs | type->element_values) {
         uintptr_t first = object + type->bytes;
         size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
         size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
         if (end > length) end = length;
-        if (begin < end) gc__scan_elements(tracer, type, first + begin * type->element_bytes, end - begin);
+        if (begin < end) gc__scan_elements(worker, type, first + begin * type->element_bytes, end - begin);
     }
-    if (type->trace) type->trace((void *)object, &tracer->visitor);
+    if (type->trace) type->trace((void *)object, &worker->visitor);
 }
 #endif
 
-GC__FN void gc__fifo_drain(gc__tracer *tracer) {
+GC__FN void gc__fifo_drain(gc__worker *worker) {
     for (unsigned i = 0; i < GC__FIFO; i++) {
-        uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
+        uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
-        if (oldest) gc__process(tracer, oldest);
+        if (oldest) gc__process(worker, oldest);
     }
 }
 
 /* Until the mark stack is empty; the FIFO may still hold slots. */
-GC__FN void gc__stack_drain(gc__tracer *tracer) {
-    while (tracer->top != tracer->stack) {
-        uintptr_t object = *--tracer->top;
+GC__FN void gc__stack_drain(gc__worker *worker) {
+    while (worker->top != worker->stack) {
+        uintptr_t object = *--worker->top;
 #if !GC_HAS_MODEL
         if (object & GC__CONTINUED) {
-            gc__scan_chunk(tracer, object - GC__CONTINUED, *--tracer->top);
+            gc__scan_chunk(worker, object - GC__CONTINUED, *--worker->top);
             continue;
         }
 #endif
-        gc__scan_inline(tracer, object);
+        gc__scan_inline(worker, object);
     }
 }
 
 /* Scans again every marked object of one overflowed region. */
-GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
-    tracer->overflowed = false;
+GC__FN void gc__rescan_overflowed(gc__worker *worker) {
+    worker->overflowed = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, tracer->heap) || !region->overflowed) continue;
+        if (!gc__region_is_of(region, worker->heap) || !region->overflowed) continue;
         region->overflowed = false;
         uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
-            gc__scan(tracer, at);
-            gc__stack_drain(tracer);
+            gc__scan(worker, at);
+            gc__stack_drain(worker);
         }
     }
 }
 
 /* Until mark stack and FIFO are empty and nothing overflowed. */
-GC__FN void gc__trace_drain(gc__tracer *tracer) {
+GC__FN void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
-            gc__stack_drain(tracer);
-            gc__fifo_drain(tracer);
-        } while (tracer->top != tracer->stack);
-        if (!tracer->overflowed) return;
-        gc__rescan_overflowed(tracer);
+            gc__stack_drain(worker);
+            gc__fifo_drain(worker);
+        } while (worker->top != worker->stack);
+        if (!worker->overflowed) return;
+        gc__rescan_overflowed(worker);
     }
 }
 /* Tracing from roots, and last from what only conservative words have found. */
 
 
 /* Sets the mark bits of the suspects. */
-GC__FN void gc__suspects_mark(gc__tracer *tracer) {
-    gc_heap *heap = tracer->heap;
-    for (size_t i = 0; i < heap->pins.count; i++) {
-        uintptr_t object = heap->pins.words[i] - GC__PIN_CONSERVATIVE;
-        if (!(heap->pins.words[i] & GC__PIN_CONSERVATIVE) || !tracer->verdicts[object >> GC_REGION_SHIFT]) continue;
-        if (!gc__mark_counted(object)) continue; /* by another word */
-        gc__map_put(&heap->suspects, object);
-        tracer->suspects = &heap->suspects;
+GC__FN void gc__suspects_mark(gc__worker *worker) {
+    gc__cycle *cycle = worker->cycle;
+    for (size_t i = 0; i < cycle->pins.count; i++) {
+        uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
+        if (!(pin & GC__PIN_CONSERVATIVE) || !worker->verdicts[object >> GC_REGION_SHIFT]) continue;
+        if (!gc__claim_mark(object)) continue; /* by another word */
+        gc__map_put(&cycle->suspects, object);
+        worker->suspects = &cycle->suspects;
     }
 }
 
 /* Traces from the gathered roots. Pinned objects first, so that they are marked before anything could copy them. */
-GC__FN void gc__trace_roots(gc__tracer *tracer) {
-    gc_heap *heap = tracer->heap;
-    gc__suspects_mark(tracer);
-    for (size_t i = 0; i < heap->pins.count; i++) {
-        uintptr_t object = heap->pins.words[i];
-        if (!(object & GC__PIN_CONSERVATIVE) && tracer->verdicts[object >> GC_REGION_SHIFT])
-            gc__mark_object(tracer, object);
+GC__FN void gc__trace_roots(gc__worker *worker) {
+    gc__cycle *cycle = worker->cycle;
+    gc__suspects_mark(worker);
+    for (size_t i = 0; i < cycle->pins.count; i++) {
+        uintptr_t object = cycle->pins.words[i];
+        if (!(object & GC__PIN_CONSERVATIVE) && worker->verdicts[object >> GC_REGION_SHIFT])
+            gc__mark_object(worker, object);
     }
-    for (size_t i = 0; i < heap->roots.count; i++) {
-        gc__enqueue(tracer, (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1), heap->roots.words[i] & 1);
-        gc__stack_drain(tracer);
+    for (size_t i = 0; i < cycle->roots.count; i++) {
+        uintptr_t root = cycle->roots.words[i];
+        gc__enqueue(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1);
+        gc__stack_drain(worker);
     }
-    for (size_t i = 0; i < heap->interior.count; i += 3)
-        gc__enqueue(tracer, (gc_word *)&heap->interior.words[i + 2], false);
-    gc__trace_drain(tracer);
+    for (size_t i = 0; i < cycle->interior.count; i += 3)
+        gc__enqueue(worker, (gc_word *)&cycle->interior.words[i + 2], false);
+    gc__trace_drain(worker);
 }
 
 /* Points interior slots into where their objects are now. After the trace. */
-GC__FN void gc__roots_update_interior(gc_heap *heap) {
-    for (size_t i = 0; i < heap->interior.count; i += 3) {
-        bool value = heap->interior.words[i] & 1;
-        gc_word *slot = (gc_word *)(heap->interior.words[i] & ~(uintptr_t)1);
-        *slot = gc__slot_encode(heap->interior.words[i + 2] + heap->interior.words[i + 1], *slot, value);
+GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
+    for (size_t i = 0; i < cycle->interior.count; i += 3) {
+        const uintptr_t *triple = &cycle->interior.words[i];
+        gc_word *slot = (gc_word *)(triple[0] & ~(uintptr_t)1);
+        *slot = gc__slot_encode(triple[2] + triple[1], *slot, triple[0] & 1);
     }
 }
 
-GC__FN size_t gc__traced_bytes(const gc_heap *heap, const gc__region *condemned) {
+GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += heap->copied_bytes[g] + (heap->windows[g].next - heap->windows[g].start);
+        bytes += worker->copied_bytes[g] + (size_t)(worker->windows[g].next - worker->windows[g].start);
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
 }
 
 /* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
    that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
-GC__FN void gc__trace_suspects(gc__tracer *tracer, const gc__region *condemned) {
-    gc_heap *heap = tracer->heap;
-    gc__map *suspects = &heap->suspects;
+GC__FN void gc__trace_suspects(gc__worker *worker, const gc__region *condemned) {
+    gc_heap *heap = worker->heap;
+    gc__map *suspects = &worker->cycle->suspects;
     size_t objects = 0, bytes = 0;
-    if (tracer->suspects) {
-        size_t before = gc__traced_bytes(heap, condemned);
+    if (worker->suspects) {
+        size_t before = gc__traced_bytes(worker, condemned);
         for (size_t i = 0; i < suspects->capacity; i++) {
             uintptr_t object = suspects->keys[i];
             if (!object || suspects->values[i]) continue;
             suspects->values[i] = true;
             objects++;
             bytes += gc__object_bytes(object);
-            if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+            if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
         }
-        gc__trace_drain(tracer);
-        bytes += gc__traced_bytes(heap, condemned) - before;
+        gc__trace_drain(worker);
+        bytes += gc__traced_bytes(worker, condemned) - before;
     }
     heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
     heap->stats.conservative_objects = objects;
@@ -3661,55 +3681,55 @@ GC__FN void gc__trace_suspects(gc__tracer *tracer, const gc__region *condemned) 
 
 
 /* Scans the objects of an older region that overlap the card [from, to). */
-GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t from, uintptr_t to) {
+GC__FN void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to) {
     bool large = region->kind == GC__LARGE;
     uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
     if (!object) object = gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         if (object >= from && end <= to)
-            gc__scan(tracer, object);
+            gc__scan(worker, object);
         else if (end > from)
-            gc__scan_range(tracer, object, from, to < end ? to : end);
+            gc__scan_range(worker, object, from, to < end ? to : end);
         object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
     }
 }
 
 /* Has the card wait for its memory; scans the one that has waited longest. */
-GC__FN void gc__card_prefetch(gc__tracer *tracer, uintptr_t card) {
-    uintptr_t *place = &tracer->cards[tracer->cards_next++ % GC__CARD_FIFO], oldest = *place;
+GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) {
+    uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
     if (card) {
         __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(card) >> 6]);
         for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
     }
     if (!oldest) return;
-    gc__trace_card(tracer, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
-    gc__stack_drain(tracer);
+    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
+    gc__stack_drain(worker);
 }
 
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them. */
-GC__FN void gc__trace_cards_of(gc__tracer *tracer, uintptr_t from, uintptr_t end) {
+GC__FN void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end) {
     for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
         gc__card_clear(card);
-        gc__card_prefetch(tracer, card);
+        gc__card_prefetch(worker, card);
     }
 }
 
 #if GC_BUNDLE_SHIFT
 /* Has the bundle wait for its part of the card table; goes through the one that has waited longest. */
-GC__FN void gc__bundle_prefetch(gc__tracer *tracer, uintptr_t bundle) {
+GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
-    uintptr_t *place = &tracer->bundles[tracer->bundles_next++ % GC__CARD_FIFO], oldest = *place;
+    uintptr_t *place = &worker->bundles[worker->bundles_next++ % GC__CARD_FIFO], oldest = *place;
     *place = bundle;
     if (bundle)
         for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
             __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_BARRIER_CARD_BYTE_SHIFT), 1);
-    if (oldest) gc__trace_cards_of(tracer, oldest, oldest + bytes);
+    if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes);
 }
 
 /* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
-GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
+GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
@@ -3717,31 +3737,31 @@ GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
         for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
             uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
             gc__region *region = gc__region_of(bundle);
-            if (!gc__region_is_of(region, tracer->heap)) continue;
+            if (!gc__region_is_of(region, worker->heap)) continue;
             region = gc__region_first(region);
             if (region->generation <= condemned) continue;
             if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
             gc__bundle_clear(bundle);
-            gc__bundle_prefetch(tracer, bundle);
+            gc__bundle_prefetch(worker, bundle);
         }
     }
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(tracer, 0);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0);
 }
 #else
-GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
+GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
     for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
-        for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
-            gc__trace_cards_of(tracer, region->base, region->base + region->span * GC_REGION_BYTES);
+        for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
+            gc__trace_cards_of(worker, region->base, region->base + region->span * GC_REGION_BYTES);
 }
 #endif
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
-GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
-    tracer->remember = tracer->remember_all = true;
-    gc__trace_bundles(tracer, condemned);
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(tracer, 0);
-    gc__trace_drain(tracer);
-    tracer->remember = false;
+GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
+    worker->remember = worker->remember_all = true;
+    gc__trace_bundles(worker, condemned);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__trace_drain(worker);
+    worker->remember = false;
 }
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 
@@ -3759,13 +3779,13 @@ GC__FN unsigned gc__density(const gc__region *region) {
 /* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
     return heap->options.heap_bytes_max &&
-           gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
+           gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
 /* The share of the region's memory that is expected to survive. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted) return heap->survival[0];
-    return gc__density(region) * heap->survival[region->generation] / 100;
+    if (region->linear && !region->formatted) return heap->pace->survival[0];
+    return gc__density(region) * heap->pace->survival[region->generation] / 100;
 }
 
 /* Whether the region's objects have survived a collection, so that its density is known. */
@@ -3789,10 +3809,10 @@ GC__FN void gc__fit_evacuation(gc_heap *heap) {
                 live[gc__predicted_percent(heap, region)] += gc__predicted_bytes(heap, region);
     int percent = 0;
     for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
-    heap->evacuate_partly = percent;
-    heap->evacuate_partly_bytes = room;
-    if (heap->evacuate_old >= percent) heap->evacuate_old = percent - 1;
-    if (heap->evacuate_young >= percent) heap->evacuate_young = percent - 1;
+    heap->cycle->evacuate_partly = percent;
+    heap->cycle->evacuate_partly_bytes = room;
+    if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
+    if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
 
 /* Whether more than half of the old generation is holes. */
@@ -3808,11 +3828,11 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 
 /* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
-    heap->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
-    heap->evacuate_partly_bytes = 0;
+    heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
+    heap->cycle->evacuate_partly_bytes = 0;
     if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
     bool more = gc__is_tight(heap) || gc__is_fragmented(heap);
-    heap->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
 }
 
@@ -3821,11 +3841,13 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     int percent = (int)gc__predicted_percent(heap, region);
-    if (percent <= (gc__is_survivor(heap, region) ? heap->evacuate_old : heap->evacuate_young)) return move;
+    if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
+        return move;
     size_t bytes = gc__predicted_bytes(heap, region);
-    if (percent != heap->evacuate_partly || percent > GC__DENSITY_TIGHT || bytes > heap->evacuate_partly_bytes)
+    if (percent != heap->cycle->evacuate_partly || percent > GC__DENSITY_TIGHT ||
+        bytes > heap->cycle->evacuate_partly_bytes)
         return GC__MARK;
-    heap->evacuate_partly_bytes -= bytes;
+    heap->cycle->evacuate_partly_bytes -= bytes;
     return move;
 }
 
@@ -3848,7 +3870,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__older(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
-    heap->recycles |= region->target == 0;
+    heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
@@ -3863,13 +3885,13 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
     gc__plan_evacuation(heap, generation, compacting);
-    heap->recycles = false;
-    for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = true;
+    heap->cycle->recycles = false;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
         heap->regions[g] = NULL;
-        heap->windows[g].cursor = NULL;
-        heap->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
+        heap->cycle->cursors[g] = NULL;
+        heap->cycle->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
         while (region) {
             gc__region *next = region->next;
             gc__region_condemn(heap, region);
@@ -3878,7 +3900,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
             region = next;
         }
     }
-    for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = false;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = NULL;
     return condemned;
 }
@@ -3889,25 +3911,25 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
 /* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
    to. On failure nothing has changed. */
 GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
-    gc__words *moving = &heap->external_moving;
+    gc__words *moving = &heap->cycle->external_moving;
     size_t count = 0;
     moving->count = 0;
-    for (int g = 0; g <= generation; g++) count += heap->external[g].count;
+    for (int g = 0; g <= generation; g++) count += heap->collector->external[g].count;
     if (!count) return true;
     if (!gc__words_reserve(moving, 2 * count)) return false;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        if (!gc__map_reserve(&heap->external[g], heap->external[g].count + count)) return false;
-    for (int g = 0; g <= generation; g++) gc__map_take(&heap->external[g], moving);
+        if (!gc__map_reserve(&heap->collector->external[g], heap->collector->external[g].count + count)) return false;
+    for (int g = 0; g <= generation; g++) gc__map_take(&heap->collector->external[g], moving);
     return true;
 }
 
 /* After the trace, before regions are freed: forgets what dead objects held, follows the others. */
 GC__FN void gc__external_update(gc_heap *heap) {
-    const gc__words *moving = &heap->external_moving;
+    const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
         uintptr_t object = gc__survivor(moving->words[i]);
         if (object)
-            *gc__map_put(&heap->external[gc__region_of(object)->target], object) = moving->words[i + 1];
+            *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
             heap->external_bytes -= moving->words[i + 1];
     }
@@ -3982,17 +4004,14 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     while (condemned) {
         gc__region *next = condemned->next;
-        heap->marked_bytes[condemned->target] += condemned->live_bytes;
+        heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);
         else
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
-    for (int g = 0; g < GC_GENERATIONS; g++) {
-        gc__window_close(heap, &heap->windows[g]);
-        heap->windows[g].cursor = heap->regions[g];
-    }
+    for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     heap->recycled = heap->regions[0];
     heap->hole_missed_bytes = SIZE_MAX;
 }
@@ -4036,23 +4055,23 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], regions = 0, old = gc__old_bytes(heap);
-    if (heap->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
-    if (old >= heap->full_threshold) return 2;
+    if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
+    if (old >= heap->pace->full_threshold) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
-    size_t budget = 2 * heap->nursery_bytes;
+    size_t budget = 2 * heap->pace->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
-    const size_t *copied = heap->copied_bytes, *marked = heap->marked_bytes;
+    const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
     for (int g = 0; g <= generation; g++) {
         if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
-        size_t condemned = heap->condemned_bytes[g] + (g == 2 ? heap->condemned_bytes[1] : 0);
+        size_t condemned = heap->cycle->condemned_bytes[g] + (g == 2 ? heap->cycle->condemned_bytes[1] : 0);
         if (!condemned) continue;
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
-        heap->survival[g] = (heap->survival[g] + 3 * percent) / 4;
+        heap->pace->survival[g] = (heap->pace->survival[g] + 3 * percent) / 4;
     }
 }
 
@@ -4075,38 +4094,41 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
-        heap->nursery_bytes = gc__nursery_non_generational(heap);
+        heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
         return;
     }
-    uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns, since = now - heap->resumed_cpu_ns;
-    uint64_t share = heap->resumed_by == &gc__me ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
-    heap->resumed_cpu_ns = now;
-    heap->resumed_by = &gc__me;
+    uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
+    uint64_t share = heap->pace->resumed_by == &gc__me ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    heap->pace->resumed_cpu_ns = now;
+    heap->pace->resumed_by = &gc__me;
     if (heap->collection.generation == 2) return;
-    size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = gc__nursery_most(heap);
+    size_t cached = gc__max(heap->pace->cache_bytes * heap->pace->allocating, GC__NURSERY_MIN),
+           most = gc__nursery_most(heap);
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
-        heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
+        heap->pace->nursery_bytes = gc__min(2 * heap->pace->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
-        heap->nursery_bytes = heap->nursery_bytes / 2;
-    heap->nursery_bytes = gc__max(heap->nursery_bytes, gc__min(cached, most));
+        heap->pace->nursery_bytes = heap->pace->nursery_bytes / 2;
+    heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
 /* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
    that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
    long as those still find much of it alive; but not beyond some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
-    if (heap->options.nursery_bytes || heap->condemned_bytes[0] < heap->nursery_bytes / 2) return;
-    size_t percent = (heap->copied_bytes[1] + heap->marked_bytes[1]) / (heap->condemned_bytes[0] / 100 + 1);
+    if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
+    size_t percent =
+        (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
     bool grows = percent >= GC__SURVIVAL_HIGH;
-    if (generation == 2) grows = heap->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
-    heap->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->condemned_bytes[0] : 0;
+    if (generation == 2) grows = heap->pace->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
+    heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
-    size_t soon = heap->nursery_bytes + (heap->full_threshold - gc__min(heap->full_threshold, gc__old_bytes(heap)));
+    size_t soon = heap->pace->nursery_bytes +
+                  (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
     size_t keep = (soon >> GC_REGION_SHIFT) + 4;
     while (heap->free_count > keep) gc__heap_release_free(heap);
 }
@@ -4115,15 +4137,15 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
     gc__pace_survival(heap, generation);
     for (int g = 0; g < GC_GENERATIONS; g++) {
-        promoted[g] = heap->copied_bytes[g] + heap->marked_bytes[g];
+        promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
     heap->kept_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
-    heap->budget_bytes = heap->nursery_bytes;
+    heap->budget_bytes = heap->pace->nursery_bytes;
     if (generation == 2)
-        heap->full_threshold =
+        heap->pace->full_threshold =
             gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
     gc__pace_release(heap, generation);
 }
@@ -4176,7 +4198,7 @@ GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_
 
 /* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
 GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
-    const gc_frame_site *site = verifier->heap->root_site;
+    const gc_frame_site *site = verifier->heap->threads->root_site;
     char field[160];
     if (verifier->holder) {
         gc__describe_field(field, sizeof field, verifier->holder, (uintptr_t)slot - verifier->holder);
@@ -4186,7 +4208,7 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
         snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function,
                  site->file, site->line);
     } else {
-        snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->root_kind);
+        snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->threads->root_kind);
     }
 }
 
@@ -4293,9 +4315,9 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
             gc__region_walk(region, gc__verify_object, &verifier);
     verifier.holder = 0;
     gc__roots_visit(heap, &verifier.visitor);
-    heap->root_kind = "handle";
+    heap->threads->root_kind = "handle";
     gc__handles_verify(heap, &verifier.visitor);
-    heap->root_kind = NULL;
+    heap->threads->root_kind = NULL;
     return verifier.objects;
 }
 /* Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
@@ -4354,14 +4376,14 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
         gc__warn(&heap->options, "checkmark was left out: the system gives no memory for its bits");
         return;
     }
-    for (size_t i = 0; i < heap->roots.count; i++) {
-        gc_word *slot = (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1);
-        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
+    for (size_t i = 0; i < heap->cycle->roots.count; i++) {
+        gc_word *slot = (gc_word *)(heap->cycle->roots.words[i] & ~(uintptr_t)1);
+        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->cycle->roots.words[i] & 1), slot);
     }
-    for (size_t i = 0; i < heap->pins.count; i++)
-        gc__checkmark_reach(&verifier, heap->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
-    for (size_t i = 0; i < heap->interior.count; i += 3)
-        gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
+    for (size_t i = 0; i < heap->cycle->pins.count; i++)
+        gc__checkmark_reach(&verifier, heap->cycle->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
+    for (size_t i = 0; i < heap->cycle->interior.count; i += 3)
+        gc__checkmark_reach(&verifier, heap->cycle->interior.words[i + 2], NULL);
     gc__finalizers_visit_queued(heap, &verifier.visitor);
     do {
         while (verifier.stack.count) {
@@ -4448,15 +4470,20 @@ GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sy
    that a reference that no root reported faults at its first use. The fault handler then says what it was. */
 
 
+/* GC_STRESS_STACK. */
+typedef struct gc__stress {
+    gc__words stacks_seen; /* hashes; roots lock */
+} gc__stress;
+
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     uintptr_t hash = (uintptr_t)gc__os_stack_hash();
-    gc__words *seen = &heap->stacks_seen;
+    gc__words *seen = &heap->stress->stacks_seen;
     size_t i = 0;
-    gc__lock_take(&heap->roots_lock);
+    gc__lock_take(&heap->threads->roots_lock);
     while (i < seen->count && seen->words[i] != hash) i++;
     bool is_new = i == seen->count;
     if (is_new) gc__words_push(seen, hash);
-    gc__lock_release(&heap->roots_lock);
+    gc__lock_release(&heap->threads->roots_lock);
     return is_new;
 }
 
@@ -4503,7 +4530,7 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t 
             if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
     for (size_t i = 0; i < count; i++)
         if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
         unsigned shown = 0;
         for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4;
              at += 8) {
@@ -4562,10 +4589,9 @@ GC__FN void gc__stress_index(gc_heap *heap) {
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
         gc__thread_flush_windows(thread);
-        open_bytes +=
-            (size_t)(thread->allocation_limit - thread->allocation) + (size_t)(thread->raw_limit - thread->raw);
+        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw);
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
@@ -4575,7 +4601,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;
     stats->external_bytes = heap->external_bytes;
-    stats->nursery_bytes = heap->nursery_bytes;
+    stats->nursery_bytes = heap->pace->nursery_bytes;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         stats->live_bytes += stats->generation_bytes[g];
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -4659,7 +4685,7 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
 
 
 GC__FN void gc__heap_flush(gc_heap *heap) {
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_flush_windows(thread);
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) gc__thread_flush_windows(thread);
 }
 
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
@@ -4848,15 +4874,15 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     heap->collection.compacting = compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
     heap->collection.conservative_bytes = 0;
-    memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
-    memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
-    memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
+    memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
+    memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
+    memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     unsigned allocating = 0;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
-        allocating += thread->region != NULL;
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+        allocating += thread->window.region != NULL;
         gc__thread_close_windows(thread);
     }
-    heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
+    heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
     gc__log_flush();
     GC__LEAVE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
@@ -4867,9 +4893,9 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
     gc_collection *collection = &heap->collection;
     stats->survived_bytes = stats->condemned_bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) {
-        stats->survived_bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
-        stats->condemned_bytes += heap->condemned_bytes[g];
-        collection->moved_bytes += heap->copied_bytes[g];
+        stats->survived_bytes += heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
+        stats->condemned_bytes += heap->cycle->condemned_bytes[g];
+        collection->moved_bytes += heap->cycle->copied_bytes[g];
     }
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
@@ -4890,7 +4916,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
    and the collection cannot run. */
 GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
-    heap->roots.count = heap->interior.count = heap->pins.count = 0;
+    heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, generation);
     return !roots.failed;
@@ -4898,21 +4924,24 @@ GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
 
 /* Everything between gathering the roots and the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
-    gc__tracer tracer;
-    memset(&tracer, 0, sizeof tracer);
-    tracer.visitor.visit = gc__trace_visit;
-    tracer.heap = heap;
+    gc__worker worker;
+    memset(&worker, 0, sizeof worker);
+    worker.visitor.visit = gc__trace_visit;
+    worker.heap = heap;
+    worker.cycle = heap->cycle;
+    memset(worker.cycle->no_room, 0, sizeof worker.cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
-    tracer.verdicts = GC__VERDICTS;
-    tracer.remember_all = generation > 0 || heap->recycles;
+    worker.verdicts = GC__VERDICTS;
+    worker.remember_all = generation > 0 || heap->cycle->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
-    gc__trace_roots(&tracer);
-    if (generation < 2) gc__trace_cards(&tracer, generation);
-    gc__trace_suspects(&tracer, condemned);
-    gc__handles_trace(&tracer, generation);
+    gc__trace_roots(&worker);
+    if (generation < 2) gc__trace_cards(&worker, generation);
+    gc__trace_suspects(&worker, condemned);
+    gc__handles_trace(&worker, generation);
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
-    gc__roots_update_interior(heap);
+    gc__worker_end(&worker);
+    gc__roots_update_interior(worker.cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
@@ -4928,7 +4957,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
                   (unsigned long long)heap->collection.number);
     gc__stores_check();
     uint64_t start = gc__os_now_ns();
-    heap->stopped_cpu_ns = gc__os_cpu_ns();
+    heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
     if (heap->options.stress) gc__stress_index(heap);
@@ -4949,8 +4978,8 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     } else {
         gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
     }
-    for (int g = 0; g <= generation; g++) heap->finished[g] = heap->collection.number;
-    if (compacting && generation == 2) heap->finished_compacting = heap->collection.number;
+    for (int g = 0; g <= generation; g++) heap->collector->finished[g] = heap->collection.number;
+    if (compacting && generation == 2) heap->collector->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     GC__LEAVE;
@@ -4970,8 +4999,8 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->nursery_grows)
-            gc__count(&heap->budget_bytes, heap->nursery_bytes);
+        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->pace->nursery_grows)
+            gc__count(&heap->budget_bytes, heap->pace->nursery_bytes);
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
     }
@@ -4980,9 +5009,9 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
 
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
-    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->full_threshold / 4 * 3;
-    if (generation == 1) return heap->generation_bytes[1] >= heap->nursery_bytes;
-    return heap->generation_bytes[0] >= heap->nursery_bytes / 4;
+    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
+    if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
+    return heap->generation_bytes[0] >= heap->pace->nursery_bytes / 4;
 }
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
@@ -4997,7 +5026,8 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
     /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
-    bool joined = heap->finished[generation] > before && (!compacting || heap->finished_compacting > before);
+    bool joined = heap->collector->finished[generation] > before &&
+                  (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
         gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
     gc__world_resume(heap);
@@ -5006,7 +5036,7 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
 GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
-    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
+    if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
         gc__heap_lock(heap); /* the collector has it until it is done */
         gc__heap_unlock(heap);
     }
@@ -5020,9 +5050,7 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
 }
 /* Allocation's slow paths.
 
-   A thread carves its window [allocation, allocation_limit) out of a span: the free end of a fresh region, or a hole.
-   The window is zeroed a piece at a time just ahead of the allocation pointer, while that memory is in cache; the raw
-   window, in a span of its own, is not zeroed. */
+XX */
 
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -5056,17 +5084,17 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
 /* Allocates without collecting; NULL with gc__fail at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    gc__spot spot = gc__thread_spot(thread, zeroed);
-    if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
+    gc_window *window = gc__thread_window(thread, zeroed);
+    if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
+        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
         if (!opened) return large;
     }
-    if (bytes > (size_t)(*spot.limit - *spot.next)) gc__spot_extend(heap, spot, bytes);
-    char *object = *spot.next;
-    *spot.next = object + bytes;
+    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
+    char *object = window->next;
+    window->next = object + bytes;
     return object;
 }
 
@@ -5145,10 +5173,10 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return NULL;
     }
     size_t size = gc__align(bytes);
-    gc__spot spot = gc__thread_spot(thread, zeroed);
+    gc_window *window = gc__thread_window(thread, zeroed);
     if (heap->options.stress)
         gc__stress_at_allocation(thread);
-    else if (size <= (size_t)(*spot.limit - *spot.next))
+    else if (size <= gc__window_room(window))
         return gc__allocate_try(thread, size, zeroed);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
@@ -5204,12 +5232,12 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
-    gc__map *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
     if (result != GC_OK) return result;
-    table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
@@ -5248,7 +5276,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
-    gc_thread **link = &heap->threads;
+    gc_thread **link = &heap->threads->first;
     while (*link != thread) link = &(*link)->next;
     *link = thread->next;
     gc__heap_unlock(heap);
@@ -5311,8 +5339,8 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
     thread->stress_countdown = heap->options.stress_interval;
     gc__heap_lock(heap);
-    thread->next = heap->threads;
-    heap->threads = thread;
+    thread->next = heap->threads->first;
+    heap->threads->first = thread;
     thread->next_mine = gc__mine;
     gc__mine = thread;
     gc__heap_unlock(heap);
@@ -5373,7 +5401,7 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
 
 /* Runs one, if one is due. */
 GC__FN bool gc__finalizer_run(gc_thread *thread) {
-    gc__finalizers *all = &thread->heap->finalizers;
+    gc__finalizers *all = thread->heap->finalizers;
     uintptr_t object = 0;
     gc__lock_take(&all->lock);
     const gc_finalizer *finalizer = gc__due_take(all, &object);
@@ -5396,7 +5424,7 @@ GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
 }
 
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
@@ -5411,7 +5439,7 @@ GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadlin
     uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
     gc__save_registers(gc__my_registers);
     gc__park(NULL);
-    gc__os_wait_for(&heap->finalizers.event, event, wait < patience ? wait : patience);
+    gc__os_wait_for(&heap->finalizers->event, event, wait < patience ? wait : patience);
     gc__unpark_all();
     gc__finalizers_watch(heap);
 }
@@ -5431,7 +5459,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
     if (gc__is_finalizing(all, thread)) return false;
     for (;;) {
@@ -5447,7 +5475,7 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
 
 GC__FN void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc_thread *thread = gc_thread_attach(heap);
     if (thread) gc_thread_set_name(thread, "finalizers");
     __atomic_store_n(&all->state, (uint32_t)(thread ? GC__FINALIZERS_RUN : GC__FINALIZERS_ENDED), __ATOMIC_SEQ_CST);
@@ -5465,7 +5493,7 @@ GC__FN void gc__finalizer_thread(void *context) {
 
 /* Waits while the thread's state is `state`. */
 GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != state) return true;
@@ -5475,7 +5503,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 }
 
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)
         return gc__fail(GC_ERROR_OPTION,
@@ -5496,7 +5524,7 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
 
 /* False: a finalizer does not return, so the heap's memory must stay. */
 GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
     gc__finalizers_notify(all);
@@ -5511,7 +5539,7 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
 
 /* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
 GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (size_t i = 0; i < all->registered.count; i += 2)
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
@@ -5540,7 +5568,7 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 /* Runs what is left to run. False: the heap cannot be freed. */
 GC__FN bool gc__finalizers_end(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
-    GC_ASSERT(!self || !gc__is_finalizing(&heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
+    GC_ASSERT(!self || !gc__is_finalizing(heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
     bool stopped = gc__finalizer_thread_stop(heap);
     if (!stopped)
         gc__warn(&heap->options,
@@ -5559,10 +5587,9 @@ GC__FN bool gc__finalizers_end(gc_heap *heap) {
 }
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
-    gc__lock_end(&all->lock);
 }
 /* Creating and destroying heaps. */
 
@@ -5617,6 +5644,70 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     return GC_OK;
 }
 
+/* A heap with what every room keeps of it. */
+typedef struct gc__instance {
+    gc_heap heap;
+    gc__threads threads;
+    gc__collector collector;
+    gc__pace pace;
+    gc__cycle cycle;
+    gc__handles handles;
+    gc__finalizers finalizers;
+    gc__stress stress;
+} gc__instance;
+
+GC__FN void gc__heap_start_pace(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    pace->cache_bytes = gc__os_l2_bytes();
+    pace->allocating = 1;
+    pace->nursery_bytes = heap->options.nursery_bytes;
+    if (!pace->nursery_bytes)
+        pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
+    heap->budget_bytes = pace->nursery_bytes;
+    pace->resumed_cpu_ns = gc__os_cpu_ns();
+    pace->resumed_by = &gc__me;
+    pace->full_threshold = gc__threshold_for(heap, 0);
+    pace->survival[0] = 20;
+    pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
+}
+
+/* The record of a heap that holds nothing yet; NULL with gc__fail. */
+GC__FN gc_heap *gc__heap_new(const gc_options *options) {
+    gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        return NULL;
+    }
+    gc_heap *heap = &all->heap;
+    heap->options = *options;
+    heap->threads = &all->threads;
+    heap->collector = &all->collector;
+    heap->pace = &all->pace;
+    heap->cycle = &all->cycle;
+    heap->handles = &all->handles;
+    heap->finalizers = &all->finalizers;
+    heap->stress = &all->stress;
+    gc__lock_init(&heap->threads->lock);
+    gc__lock_init(&heap->threads->roots_lock);
+    gc__lock_init(&heap->handles->lock);
+    gc__lock_init(&heap->finalizers->lock);
+    heap->threads->processors = gc__os_processors();
+    heap->threads->crowded = heap->threads->processors == 1;
+    heap->observer.changed = options->barrier_changed;
+    heap->observer.host = options->host;
+    heap->observer.needs_barrier = !options->non_generational;
+    heap->limit_regions = options->heap_bytes_max ? options->heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
+    gc__heap_start_pace(heap);
+    return heap;
+}
+
+GC__FN void gc__heap_end_locks(gc_heap *heap) {
+    gc__lock_end(&heap->threads->lock);
+    gc__lock_end(&heap->threads->roots_lock);
+    gc__lock_end(&heap->handles->lock);
+    gc__lock_end(&heap->finalizers->lock);
+}
+
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
     GC__ENTER("gc_heap_create");
     gc_options options;
@@ -5628,39 +5719,12 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (opened == GC_OK) opened = gc__shadow_open();
     if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
     gc__lock_release(&gc__the_arena.lock);
-    gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
-    if (!heap) {
-        if (opened == GC_OK)
-            gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
-        return NULL;
-    }
-    heap->options = options;
-    gc__lock_init(&heap->lock);
-    gc__lock_init(&heap->roots_lock);
-    gc__lock_init(&heap->handles.lock);
-    gc__lock_init(&heap->finalizers.lock);
-    heap->observer.changed = options.barrier_changed;
-    heap->observer.host = options.host;
-    heap->observer.needs_barrier = !options.non_generational;
-    if (gc__barrier_attach(&heap->observer) != GC_OK) {
+    gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
+    if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
+        gc__heap_end_locks(heap);
         free(heap);
         return NULL;
     }
-    heap->cache_bytes = gc__os_l2_bytes();
-    heap->processors = gc__os_processors();
-    heap->allocating = 1;
-    heap->crowded = heap->processors == 1;
-    heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
-    heap->nursery_bytes = options.nursery_bytes;
-    if (!heap->nursery_bytes)
-        heap->nursery_bytes = gc__min(gc__max(heap->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
-    heap->budget_bytes = heap->nursery_bytes;
-    heap->resumed_cpu_ns = gc__os_cpu_ns();
-    heap->resumed_by = &gc__me;
-    heap->full_threshold = gc__threshold_for(heap, 0);
-    heap->survival[0] = 20;
-    heap->survival[2] = 100;
-    heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */
     return heap;
 }
 
@@ -5679,7 +5743,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 /* A thread that has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
-    for (const gc_thread *thread = heap->threads; thread; thread = thread->next)
+    for (const gc_thread *thread = heap->threads->first; thread; thread = thread->next)
         GC_ASSERT(
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
@@ -5693,31 +5757,31 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     if (!gc__finalizers_end(heap)) return;
     gc__heap_check_left(heap);
-    while (heap->threads) {
-        gc_thread *thread = heap->threads;
-        heap->threads = thread->next;
+    while (heap->threads->first) {
+        gc_thread *thread = heap->threads->first;
+        heap->threads->first = thread->next;
         gc__thread_close_frames(thread);
         if (gc__thread_self(heap) == thread)
             gc__thread_forget(thread);
         else
             thread->heap = NULL; /* its native thread frees it when it ends */
     }
-    while (heap->stacks) {
-        heap->stacks->thread = NULL;
-        gc_stack_destroy(heap->stacks);
+    while (heap->threads->stacks) {
+        heap->threads->stacks->thread = NULL;
+        gc_stack_destroy(heap->threads->stacks);
     }
     gc__log_flush();
     gc__heap_free_regions(heap);
     gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->external[g]);
-    gc__map_free(&heap->suspects);
-    gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
-                          &heap->globals, &heap->stacks_seen, &heap->external_moving};
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
+    gc__map_free(&heap->cycle->suspects);
+    gc__words *lists[] = {&heap->cycle->roots,       &heap->cycle->interior,        &heap->cycle->pins,
+                          &heap->collector->globals, &heap->cycle->external_moving, &heap->collector->mark_stack,
+                          &heap->stress->stacks_seen};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
-    gc__lock_end(&heap->lock);
-    gc__lock_end(&heap->roots_lock);
+    gc__heap_end_locks(heap);
     free(heap);
 }
 

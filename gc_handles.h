@@ -17,6 +17,41 @@
    store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
    like any other variable before a call that may collect. Source: Object.Finalize, CriticalFinalizerObject. */
 
+
+/* Static or otherwise immortal; the collector keeps the address. A type that names one (gc_type.finalizer, by
+   GC_TYPE_FINALIZED) has each of its objects registered by gc_new. */
+struct gc_finalizer {
+    void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
+    bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
+    /* Whether this object's is not needed, by a mark of its own: then it dies at once, and nothing has to be searched, as
+       gc_suppress_finalizer must. Called during collections; must read that object only. NULL: all are needed. */
+    bool (*is_suppressed)(const void *object);
+};
+
+/* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
+   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
+   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
+/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
+   Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
+   Source: GC.SuppressFinalize. */
+GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
+
+/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
+   own finalizer, runs a normal one, critical ones stay queued. Cooperative mode; may collect. */
+GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
+/* How many are queued or running. Any thread. */
+GC_API size_t gc_finalizers_pending(gc_heap *heap);
+/* Returns true when no finalizer is queued nor running, false after timeout_ms. Where the heap has no finalizer thread it
+   runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode; may
+   collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. */
+GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
+
+/* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
+   thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
+   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread;
+   a safe point. */
+GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* Handles: references to objects that are held outside the heap and the stacks. */
 
 
@@ -75,41 +110,6 @@ GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind);
 /* Keeps `object` reachable up to this call: an empty body that no compiler removes. Never collects.
    Source: GC.KeepAlive. */
 static inline void gc_keep_alive(const void *object) { __asm__ volatile("" : : "r"(object) : "memory"); }
-
-/* Static or otherwise immortal; the collector keeps the address. A type that names one (gc_type.finalizer, by
-   GC_TYPE_FINALIZED) has each of its objects registered by gc_new. */
-struct gc_finalizer {
-    void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
-    bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
-    /* Whether this object's is not needed, by a mark of its own: then it dies at once, and nothing has to be searched, as
-       gc_suppress_finalizer must. Called during collections; must read that object only. NULL: all are needed. */
-    bool (*is_suppressed)(const void *object);
-};
-
-/* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
-   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
-   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
-GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
-   Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
-   Source: GC.SuppressFinalize. */
-GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
-
-/* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
-   own finalizer, runs a normal one, critical ones stay queued. Cooperative mode; may collect. */
-GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
-/* How many are queued or running. Any thread. */
-GC_API size_t gc_finalizers_pending(gc_heap *heap);
-/* Returns true when no finalizer is queued nor running, false after timeout_ms. Where the heap has no finalizer thread it
-   runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode; may
-   collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. */
-GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
-
-/* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
-   thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
-   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread;
-   a safe point. */
-GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts who uses it, so that it
    is closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's
    own object model (GC_MODEL_BYTES). Source: System.Runtime.InteropServices.SafeHandle.
@@ -285,7 +285,7 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 
    A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
    thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
-   else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
+   else takes heap->handles->lock, under which nothing waits, and which the collector holds from gathering roots until
    handles are done. */
 
 
@@ -298,15 +298,24 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 #define GC__HANDLE_TAG_SHIFT 48
 #define GC__HANDLE_FREE ((uintptr_t)1)
 
-struct gc__handle_segment {
-    gc__handle_segment *next;
+typedef struct gc__handle_segment {
+    struct gc__handle_segment *next;
     gc_heap *heap;
     uint8_t kinds[GC__HANDLE_BLOCKS]; /* GC_HANDLE_KINDS: the block is free */
     uint8_t youth[GC__HANDLE_PLACES / GC__HANDLE_CLUMP];
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
-};
+} gc__handle_segment;
+
+typedef struct gc__handles {
+    gc__lock lock; /* of all of this */
+    gc__handle_segment *segments;
+    gc__handle_cache free[GC__HANDLE_CACHES]; /* places, by kind */
+    gc__handle_cache free_blocks;             /* their first places */
+    gc__words waiting, ready;                 /* during a collection: dependent handles */
+    gc__map keys;
+} gc__handles;
 
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
 GC__STATIC_ASSERT(GC_HANDLE_KINDS == GC__HANDLE_CACHES, "a thread has a cache for each kind of handle");
@@ -389,7 +398,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
 }
 
 GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
-    gc__handles *handles = &heap->handles;
+    gc__handles *handles = heap->handles;
     gc_word *extra = NULL;
     if (!handles->free_blocks.count && !gc__handle_segment_add(handles, heap)) return false;
     if (gc__handle_has_extra(kind) && !(extra = (gc_word *)calloc(GC__HANDLE_BLOCK, sizeof *extra))) return false;
@@ -404,7 +413,7 @@ GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle
 
 /* Gets a cache some free places; handles lock held. */
 GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
-    gc__handle_cache *shared = &heap->handles.free[kind];
+    gc__handle_cache *shared = &heap->handles->free[kind];
     if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
     return cache->count || gc__handle_block_take(heap, kind, cache);
 }
@@ -418,12 +427,12 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
 }
 
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind) {
-    gc__handle_cache *mine = gc__handle_caches(heap), *cache = mine ? &mine[kind] : &heap->handles.free[kind];
+    gc__handle_cache *mine = gc__handle_caches(heap), *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
-    gc__lock_take(&heap->handles.lock);
+    gc__lock_take(&heap->handles->lock);
     gc_word *place = cache->count || gc__handle_cache_fill(heap, kind, cache) ? gc__handle_cache_pop(cache) : NULL;
     if (place && !mine) __atomic_store_n(place, (gc_word)0, __ATOMIC_RELAXED);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
     return place;
 }
 
@@ -513,20 +522,20 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     size_t index;
     if (!handle || !gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return;
     gc_handle_kind kind = gc__handle_kind(segment, index);
-    gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles.free[kind];
+    gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
     if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return;
-    gc__lock_take(&heap->handles.lock);
+    gc__lock_take(&heap->handles->lock);
     if (mine)
         gc__handle_cache_move(&mine[kind], shared, GC__HANDLE_CACHE_MAX / 2);
     else
         gc__handle_free(segment, index, shared);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
 }
 
 /* A thread detaches: its free places become everybody's. */
 GC__FN void gc__handles_return_cached(gc_thread *thread) {
-    gc__handles *handles = &thread->heap->handles;
+    gc__handles *handles = thread->heap->handles;
     gc__lock_take(&handles->lock);
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
         gc__handle_cache_move(&thread->handle_caches[kind], &handles->free[kind], SIZE_MAX);
@@ -610,37 +619,36 @@ GC__FN bool gc__handle_segment_walk(gc__handle_segment *segment, gc_handle_kind 
 GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context) {
     bool going = true;
     gc__world_stop(heap);
-    gc__lock_take(&heap->handles.lock);
+    gc__lock_take(&heap->handles->lock);
     for (int kind = 0; going && kind < GC_HANDLE_KINDS; kind++)
-        for (gc__handle_segment *segment = heap->handles.segments; going && segment; segment = segment->next)
+        for (gc__handle_segment *segment = heap->handles->segments; going && segment; segment = segment->next)
             going = gc__handle_segment_walk(segment, (gc_handle_kind)kind, visit, context);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
     gc__world_resume(heap);
 }
 
 /* Cooperative threads may be at work in their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     size_t count = 0;
-    gc__lock_take(&heap->handles.lock);
-    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+    gc__lock_take(&heap->handles->lock);
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t i = 0; i < GC__HANDLE_PLACES; i++)
             count += gc__handle_kind(segment, i) == kind &&
                      !(__atomic_load_n(&segment->places[i], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
     return count;
 }
 
 GC__FN void gc__handles_free_all(gc_heap *heap) {
-    while (heap->handles.segments) {
-        gc__handle_segment *segment = heap->handles.segments;
-        heap->handles.segments = segment->next;
+    while (heap->handles->segments) {
+        gc__handle_segment *segment = heap->handles->segments;
+        heap->handles->segments = segment->next;
         for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) free(segment->extras[block]);
         free(segment);
     }
-    gc__words_free(&heap->handles.waiting);
-    gc__words_free(&heap->handles.ready);
-    gc__map_free(&heap->handles.keys);
-    gc__lock_end(&heap->handles.lock);
+    gc__words_free(&heap->handles->waiting);
+    gc__words_free(&heap->handles->ready);
+    gc__map_free(&heap->handles->keys);
 }
 /* Which objects have finalizers, and which of these are due.
 
@@ -655,6 +663,35 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
 
 
 enum { GC__NORMAL, GC__CRITICAL };
+
+typedef struct gc__due {
+    gc__words pairs;
+    size_t head; /* words that were taken */
+} gc__due;
+
+/* One that runs: on the stack of its thread. */
+typedef struct gc__finalizing {
+    struct gc__finalizing *next;
+    const gc_thread *thread;
+    const char *type;
+    uint64_t started_ns;
+    bool critical, reported;
+} gc__finalizing;
+
+typedef struct gc__finalizers {
+    gc__lock lock;        /* of the lists */
+    gc__words registered; /* see handles/finalizers.h */
+    size_t start[GC_GENERATIONS];
+    size_t promised;
+    gc__due due[2];
+    gc__words moving;        /* during a collection */
+    bool announce;           /* a collection has queued some: written with the world stopped */
+    gc__finalizing *running; /* lock */
+    uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
+    uint32_t state;          /* of the finalizer thread; atomic */
+    gc__os_thread thread;    /* written by who starts and who ends it */
+} gc__finalizers;
+enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
 
 GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
 
@@ -697,7 +734,7 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     bool attended = all->running || __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
     size_t count = attended ? 0 : gc__due_total(all);
@@ -707,7 +744,7 @@ GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
 
 /* Promises room for one more pair. */
 GC__FN bool gc__finalizer_promise(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     bool ok = gc__finalizers_reserve(all, 1);
     all->promised += ok;
@@ -718,7 +755,7 @@ GC__FN bool gc__finalizer_promise(gc_heap *heap) {
 
 /* Keeps the promise; with object 0, withdraws it. */
 GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     all->promised--;
     if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);
@@ -756,7 +793,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
-    gc__finalizers *all = &thread->heap->finalizers;
+    gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
     bool found = gc__finalizer_remove(all, (uintptr_t)object);
     gc__lock_release(&all->lock);
@@ -780,16 +817,16 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
 /* Collecting. */
 
 GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
-    gc__lock_take(&heap->finalizers.lock);
+    gc__lock_take(&heap->finalizers->lock);
     for (int i = 0; i < 2; i++) {
-        const gc__due *due = &heap->finalizers.due[i];
+        const gc__due *due = &heap->finalizers->due[i];
         for (size_t at = due->head; at < due->pairs.count; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
     }
-    gc__lock_release(&heap->finalizers.lock);
+    gc__lock_release(&heap->finalizers->lock);
 }
 
 GC__FN void gc__finalizers_visit_registered(gc_heap *heap, gc_visitor *visitor) {
-    const gc__words *list = &heap->finalizers.registered;
+    const gc__words *list = &heap->finalizers->registered;
     for (size_t at = 0; at < list->count; at += 2) gc_visit(visitor, &list->words[at], 1, 0);
 }
 
@@ -811,8 +848,8 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
 }
 
 /* After the trace: what was not reached is queued, then traced, all of it before anything else is asked whether it was. */
-GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
-    gc__finalizers *all = &tracer->heap->finalizers;
+GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
+    gc__finalizers *all = worker->heap->finalizers;
     gc__lock_take(&all->lock);
     gc__finalizers_take(all, generation);
     size_t from[2];
@@ -833,23 +870,14 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
             all->announce = true;
-            gc__enqueue(tracer, &all->due[i].pairs.words[at], false);
+            gc__enqueue(worker, &all->due[i].pairs.words[at], false);
         }
     gc__lock_release(&all->lock);
 }
 
-/* One that runs: on the stack of its thread. */
-struct gc__finalizing {
-    gc__finalizing *next;
-    const gc_thread *thread;
-    const char *type;
-    uint64_t started_ns;
-    bool critical, reported;
-};
-
 /* Reports those that have run for longer than the host's patience, each once. */
 GC__FN void gc__finalizers_watch(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns();
     char message[256];
     bool late = false;
@@ -868,7 +896,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
 
 /* With the world still stopped: tells who runs finalizers that there are some. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);
     if (!all->announce) return;
     all->announce = false;
@@ -886,7 +914,7 @@ typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, s
 
 GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
     unsigned least = generation < 2 ? 2u - (unsigned)generation : 0;
-    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t eight = 0; eight < sizeof segment->youth; eight += 8) {
             uint64_t some;
             memcpy(&some, &segment->youth[eight], 8);
@@ -951,58 +979,59 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Dependent handles. One whose object was not reached yet waits, in heap->handles.waiting: its place, and the number (from 1)
-   of the next one that waits for the same object. heap->handles.keys has the number of the first for each object; when the
-   trace reaches that object (gc__key_reached), it is put on heap->handles.ready. So the time is linear in the number of
+/* Dependent handles. One whose object was not reached yet waits, in heap->handles->waiting: its place, and the number (from 1)
+   of the next one that waits for the same object. heap->handles->keys has the number of the first for each object; when the
+   trace reaches that object (gc__awaited_reached), it is put on heap->handles->ready. So the time is linear in the number of
    handles. Without memory for that, all that wait are looked at again after each round. */
 
-GC__FN void gc__dependent_trace(gc__tracer *tracer, uintptr_t place) {
+GC__FN void gc__dependent_trace(gc__worker *worker, uintptr_t place) {
     gc__handle_segment *segment = gc__handle_segment_of(place);
-    gc__enqueue(tracer, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
+    gc__enqueue(worker, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
 }
 
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first) {
-    gc__tracer *tracer = (gc__tracer *)context;
+    gc__worker *worker = (gc__worker *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
-        if (gc__survivor(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
-            gc__dependent_trace(tracer, (uintptr_t)place);
+        if (gc__survivor(*place) || !gc__words_push(&worker->heap->handles->waiting, (uintptr_t)place))
+            gc__dependent_trace(worker, (uintptr_t)place);
         else
-            gc__words_push(&tracer->heap->handles.waiting, 0);
+            gc__words_push(&worker->heap->handles->waiting, 0);
     }
 }
 
 /* Looks at all that wait, and traces from those whose object was reached. Returns whether there were any. */
-GC__FN bool gc__dependents_round(gc__tracer *tracer) {
-    gc__words *waiting = &tracer->heap->handles.waiting;
+GC__FN bool gc__dependents_round(gc__worker *worker) {
+    gc__words *waiting = &worker->heap->handles->waiting;
     size_t kept = 0, count = waiting->count;
     for (size_t i = 0; i < count; i += 2) {
         uintptr_t place = waiting->words[i];
         if (gc__survivor(*(gc_word *)place)) {
-            gc__dependent_trace(tracer, place);
+            gc__dependent_trace(worker, place);
         } else {
             waiting->words[kept] = place;
             kept += 2;
         }
     }
     waiting->count = kept;
-    gc__trace_drain(tracer);
+    gc__trace_drain(worker);
     return kept < count;
 }
 
 /* From now on the trace notices when it reaches what is waited for. False: no memory. */
-GC__FN bool gc__dependents_index(gc__tracer *tracer) {
-    gc__handles *handles = &tracer->heap->handles;
+GC__FN bool gc__dependents_index(gc__worker *worker) {
+    gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
-    if (tracer->heap->options.test_small_mark_stack || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
+    if (worker->heap->options.test_small_mark_stack || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
         !gc__words_reserve(&handles->ready, waiting->count / 2))
         return false;
-    tracer->keys = &handles->keys; /* before the first entry is put: tracing may reach it at once */
+    worker->found = &handles->ready;
+    worker->awaited = &handles->keys; /* before the first entry is put: tracing may reach it at once */
     for (size_t i = 0; i < waiting->count; i += 2) {
         uintptr_t object = *(gc_word *)waiting->words[i];
         if (gc__survivor(object)) {
-            gc__dependent_trace(tracer, waiting->words[i]);
+            gc__dependent_trace(worker, waiting->words[i]);
             continue;
         }
         uintptr_t *number = gc__map_put(&handles->keys, object);
@@ -1012,17 +1041,17 @@ GC__FN bool gc__dependents_index(gc__tracer *tracer) {
     return true;
 }
 
-GC__FN void gc__dependents_fixpoint(gc__tracer *tracer) {
-    gc__handles *handles = &tracer->heap->handles;
-    gc__trace_drain(tracer);
-    while (!tracer->keys && handles->waiting.count)
-        if (!gc__dependents_index(tracer) && !gc__dependents_round(tracer)) return;
-    gc__trace_drain(tracer);
+GC__FN void gc__dependents_fixpoint(gc__worker *worker) {
+    gc__handles *handles = worker->heap->handles;
+    gc__trace_drain(worker);
+    while (!worker->awaited && handles->waiting.count)
+        if (!gc__dependents_index(worker) && !gc__dependents_round(worker)) return;
+    gc__trace_drain(worker);
     while (handles->ready.count) {
         size_t number = handles->ready.words[--handles->ready.count];
         for (; number; number = handles->waiting.words[2 * number - 1])
-            gc__dependent_trace(tracer, handles->waiting.words[2 * number - 2]);
-        gc__trace_drain(tracer);
+            gc__dependent_trace(worker, handles->waiting.words[2 * number - 2]);
+        gc__trace_drain(worker);
     }
 }
 
@@ -1058,8 +1087,8 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
 
 /* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
 GC__FN void gc__handles_chain(gc_heap *heap) {
-    gc__handles *handles = &heap->handles;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+    gc__handles *handles = heap->handles;
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
         memset(thread->handle_caches, 0, sizeof thread->handle_caches);
     memset(handles->free, 0, sizeof handles->free);
     memset(&handles->free_blocks, 0, sizeof handles->free_blocks);
@@ -1067,21 +1096,21 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
 
-GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles.lock); }
-GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles.lock); }
+GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles->lock); }
+GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles->lock); }
 
-GC__FN void gc__handles_trace(gc__tracer *tracer, int generation) {
-    gc_heap *heap = tracer->heap;
+GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
+    gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
-    heap->handles.waiting.count = heap->handles.ready.count = 0;
-    gc__map_reset(&heap->handles.keys);
-    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
-    gc__dependents_fixpoint(tracer);
+    heap->handles->waiting.count = heap->handles->ready.count = 0;
+    gc__map_reset(&heap->handles->keys);
+    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker);
+    gc__dependents_fixpoint(worker);
     /* What finalizers may still see, and what they may not: */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
                     NULL);
-    gc__finalizers_queue_dead(tracer, generation);
-    gc__dependents_fixpoint(tracer);
+    gc__finalizers_queue_dead(worker, generation);
+    gc__dependents_fixpoint(worker);
     /* Everything that survives this collection has been reached. */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump, NULL);
     gc__clumps_each(heap, dependent, generation, gc__dependents_clear_clump, NULL);
@@ -1108,9 +1137,9 @@ GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, 
 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
     gc__handle_visitor all = {heap, visitor};
-    gc__lock_take(&heap->handles.lock);
+    gc__lock_take(&heap->handles->lock);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
     gc__finalizers_visit_queued(heap, visitor);
     gc__finalizers_visit_registered(heap, visitor);
 }
@@ -1133,7 +1162,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 }
 
 GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
-                                    bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
+                                  bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
     return checker.any;

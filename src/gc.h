@@ -20,7 +20,7 @@
        list = c;
 
    Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) version.h types.h (object layout) result.h (errors)
-   heap.h (options, statistics) thread.h (threads, GC_ROOTS) roots.h (root callback, globals) barrier.h (stores)
+   heap.h (options, statistics) roots.h (root callback, globals) thread.h (threads, GC_ROOTS) barrier.h (stores)
    allocate.h (gc_new) collect.h (gc_collect, walks).
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
@@ -38,8 +38,8 @@
 #include "api/result.h"
 #include "api/types.h"
 #include "api/heap.h"
-#include "api/thread.h"
 #include "api/roots.h"
+#include "api/thread.h"
 #include "api/barrier.h"
 #include "api/allocate.h"
 #include "api/collect.h"
@@ -50,7 +50,7 @@
 #include "base/report.h"       /* failures as sentences */
 #include "base/words.h"        /* growing arrays outside the heap */
 #include "base/map.h"          /* maps from objects to words */
-#include "barrier/state.h"     /* what barriers read, and telling compiled code of it */
+#include "heap/barrier_state.h" /* what barriers read, and telling compiled code of it */
 #include "heap/region.h"       /* regions, rank and verdict tables */
 #include "heap/bits.h"         /* mark bits */
 #include "heap/cards.h"        /* the card table */
@@ -65,6 +65,7 @@
 #include "threads/stop.h"      /* stopping threads */
 #include "threads/frames.h"    /* frames of GC_ROOTS */
 #include "threads/stack.h"     /* stacks, fibers */
+#include "collect/collector.h" /* what a collection knows */
 #include "collect/roots.h"     /* gathering roots */
 #include "collect/suspects.h"  /* what conservative words found */
 #include "collect/worker.h"    /* mark stack, FIFO */

@@ -3,7 +3,7 @@
    The owning thread, cooperative mode. */
 #pragma once
 
-#include "barrier.h"
+#include "thread.h"
 
 #include <string.h>
 
@@ -22,10 +22,10 @@ static inline size_t gc__align(size_t bytes) {
    header before the next call that may collect. */
 static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
     size_t size = gc__align(bytes);
-    char *object = thread->allocation;
-    if (GC__UNLIKELY(size > (size_t)(thread->allocation_limit - object) || size < bytes))
+    char *object = thread->window.next;
+    if (GC__UNLIKELY(size > (size_t)(thread->window.limit - object) || size < bytes))
         return gc__allocate_slow(thread, bytes, true);
-    thread->allocation = object + size;
+    thread->window.next = object + size;
     return object;
 }
 
@@ -33,10 +33,10 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 /* A new object of a type without elements, zeroed but for its header. */
 static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
-    char *object = thread->allocation;
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->allocation_limit - object)))
+    char *object = thread->window.next;
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->window.limit - object)))
         return gc__new_slow(thread, type, 0, true);
-    thread->allocation = object + size;
+    thread->window.next = object + size;
     ((gc_object *)object)->type = type;
     return object;
 }
@@ -44,13 +44,13 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
 /* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
    Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
-    char *object = thread->allocation;
-    size_t room = (size_t)(thread->allocation_limit - object);
+    char *object = thread->window.next;
+    size_t room = (size_t)(thread->window.limit - object);
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
         return gc__new_slow(thread, type, length, true);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
-    thread->allocation = object + size;
+    thread->window.next = object + size;
     ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
     return object;
@@ -58,13 +58,13 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
 
 /* The same with undefined contents behind header and length, for a type without references: the caller fills it. */
 static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
-    char *object = thread->raw;
-    size_t room = (size_t)(thread->raw_limit - object);
+    char *object = thread->raw.next;
+    size_t room = (size_t)(thread->raw.limit - object);
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
         return gc__new_slow(thread, type, length, false);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
-    thread->raw = object + size;
+    thread->raw.next = object + size;
     ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
     return object;

@@ -6,7 +6,8 @@
    at_run_time they call it out of line, and gc_switch_barrier chooses. */
 #pragma once
 
-#include "roots.h"
+#include "result.h"
+#include "types.h"
 
 GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
 GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */

@@ -1,7 +1,7 @@
 /* Collecting on request, and looking at the heap. */
 #pragma once
 
-#include "allocate.h"
+#include "types.h"
 
 /* How to collect. The CLR's bits. */
 enum {

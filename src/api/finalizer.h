@@ -7,7 +7,8 @@
    like any other variable before a call that may collect. Source: Object.Finalize, CriticalFinalizerObject. */
 #pragma once
 
-#include "handle.h"
+#include "result.h"
+#include "types.h"
 
 /* Static or otherwise immortal; the collector keeps the address. A type that names one (gc_type.finalizer, by
    GC_TYPE_FINALIZED) has each of its objects registered by gc_new. */

@@ -1,7 +1,8 @@
 /* Handles: references to objects that are held outside the heap and the stacks. */
 #pragma once
 
-#include "collect.h"
+#include "result.h"
+#include "types.h"
 
 /* Kinds, with the CLR's names where it has one. */
 typedef enum gc_handle_kind {

@@ -1,7 +1,6 @@
 /* Heaps: options, creation, statistics. */
 #pragma once
 
-#include "result.h"
 #include "types.h"
 
 #define GC_GENERATIONS 3

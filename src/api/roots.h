@@ -1,7 +1,8 @@
 /* Root slots: flags, visiting, globals. */
 #pragma once
 
-#include "thread.h"
+#include "result.h"
+#include "types.h"
 
 /* Flags of a slot. The first three have the CLR's values. */
 enum {

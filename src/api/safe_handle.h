@@ -5,7 +5,7 @@
    The state word: bit 0 closed, bit 1 disposed, above them the count of references, which starts at 1. */
 #pragma once
 
-#include "finalizer.h"
+#include "thread.h"
 
 #if !GC_HAS_MODEL
 

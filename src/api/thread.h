@@ -9,7 +9,7 @@
    thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
 #pragma once
 
-#include "heap.h"
+#include "roots.h"
 
 typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
 
@@ -51,13 +51,21 @@ typedef struct gc_stack {
     uintptr_t registers[GC__SAVED_REGISTERS];
 } gc_stack;
 
+/* A piece of memory in which objects are allocated by moving a pointer. Inline code, and compiled code of a host's, uses the
+   first two fields only: bytes fit if they are at most limit - next, and then next moves by them. */
+typedef struct gc_window {
+    char *next;                /* next free byte */
+    char *limit;               /* next <= limit */
+    char *end;                 /* to which the collector can move the limit */
+    char *start;               /* what was allocated from here on is not accounted for yet */
+    struct gc__region *region; /* NULL: none is open, and next == limit */
+} gc_window;
+
 /* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
    while that thread is stopped, unless they say otherwise. */
 struct gc_thread {
-    char *allocation;       /* next free byte of the zeroed window */
-    char *allocation_limit; /* its end; allocation <= allocation_limit */
-    char *raw;              /* the window for contents that are not zeroed */
-    char *raw_limit;
+    gc_window window; /* zeroed memory */
+    gc_window raw;    /* for contents that are not zeroed */
     gc_frame *frames; /* innermost first */
     uint32_t
         poll; /* nonzero: the next safe point must call gc__safepoint_slow; atomic, written under the heap's lock */
@@ -77,12 +85,6 @@ struct gc_thread {
     char *stack_base; /* the highest address of the native stack in use, for conservative scanning */
     gc__handle_cache handle_caches[GC__HANDLE_CACHES]; /* of free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    char *span_end; /* the zeroed window can be extended to here */
-    char *raw_span_end;
-    char *flushed; /* allocation and raw when the windows were last made walkable */
-    char *raw_flushed;
-    struct gc__region *region; /* of the zeroed window; NULL: none */
-    struct gc__region *raw_region;
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A

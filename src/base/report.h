@@ -2,6 +2,8 @@
 #pragma once
 
 #include "../api/version.h"
+#include "../api/result.h"
+#include "../api/heap.h"
 #include "entry.h"
 
 #include <stdarg.h>

@@ -1,59 +1,59 @@
 /* Tracing from dirty cards. */
 #pragma once
 
-#include "scan.h"
 #include "../heap/cards.h"
+#include "scan.h"
 
 /* Scans the objects of an older region that overlap the card [from, to). */
-GC__FN void gc__trace_card(gc__tracer *tracer, gc__region *region, uintptr_t from, uintptr_t to) {
+GC__FN void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to) {
     bool large = region->kind == GC__LARGE;
     uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
     if (!object) object = gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         if (object >= from && end <= to)
-            gc__scan(tracer, object);
+            gc__scan(worker, object);
         else if (end > from)
-            gc__scan_range(tracer, object, from, to < end ? to : end);
+            gc__scan_range(worker, object, from, to < end ? to : end);
         object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
     }
 }
 
 /* Has the card wait for its memory; scans the one that has waited longest. */
-GC__FN void gc__card_prefetch(gc__tracer *tracer, uintptr_t card) {
-    uintptr_t *place = &tracer->cards[tracer->cards_next++ % GC__CARD_FIFO], oldest = *place;
+GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) {
+    uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
     if (card) {
         __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(card) >> 6]);
         for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
     }
     if (!oldest) return;
-    gc__trace_card(tracer, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
-    gc__stack_drain(tracer);
+    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
+    gc__stack_drain(worker);
 }
 
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them. */
-GC__FN void gc__trace_cards_of(gc__tracer *tracer, uintptr_t from, uintptr_t end) {
+GC__FN void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end) {
     for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
         gc__card_clear(card);
-        gc__card_prefetch(tracer, card);
+        gc__card_prefetch(worker, card);
     }
 }
 
 #if GC_BUNDLE_SHIFT
 /* Has the bundle wait for its part of the card table; goes through the one that has waited longest. */
-GC__FN void gc__bundle_prefetch(gc__tracer *tracer, uintptr_t bundle) {
+GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
-    uintptr_t *place = &tracer->bundles[tracer->bundles_next++ % GC__CARD_FIFO], oldest = *place;
+    uintptr_t *place = &worker->bundles[worker->bundles_next++ % GC__CARD_FIFO], oldest = *place;
     *place = bundle;
     if (bundle)
         for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
             __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_BARRIER_CARD_BYTE_SHIFT), 1);
-    if (oldest) gc__trace_cards_of(tracer, oldest, oldest + bytes);
+    if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes);
 }
 
 /* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
-GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
+GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
@@ -61,29 +61,29 @@ GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
         for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
             uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
             gc__region *region = gc__region_of(bundle);
-            if (!gc__region_is_of(region, tracer->heap)) continue;
+            if (!gc__region_is_of(region, worker->heap)) continue;
             region = gc__region_first(region);
             if (region->generation <= condemned) continue;
             if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
             gc__bundle_clear(bundle);
-            gc__bundle_prefetch(tracer, bundle);
+            gc__bundle_prefetch(worker, bundle);
         }
     }
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(tracer, 0);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0);
 }
 #else
-GC__FN void gc__trace_bundles(gc__tracer *tracer, int condemned) {
+GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
     for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
-        for (gc__region *region = tracer->heap->regions[generation]; region; region = region->next)
-            gc__trace_cards_of(tracer, region->base, region->base + region->span * GC_REGION_BYTES);
+        for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
+            gc__trace_cards_of(worker, region->base, region->base + region->span * GC_REGION_BYTES);
 }
 #endif
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
-GC__FN void gc__trace_cards(gc__tracer *tracer, int condemned) {
-    tracer->remember = tracer->remember_all = true;
-    gc__trace_bundles(tracer, condemned);
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(tracer, 0);
-    gc__trace_drain(tracer);
-    tracer->remember = false;
+GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
+    worker->remember = worker->remember_all = true;
+    gc__trace_bundles(worker, condemned);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__trace_drain(worker);
+    worker->remember = false;
 }

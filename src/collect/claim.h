@@ -1,36 +1,52 @@
-/* Marks and forwarding words: the state of a condemned object. */
+/* The state of a condemned object. Invariant: from condemning to sweeping nothing else writes mark bits and forwarding words of
+   condemned regions, nor mark bits of copies. */
 #pragma once
 
+#include "../heap/bits.h"
+#include "../heap/object.h"
 #include "worker.h"
 
 /* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
-GC__OUT_OF_LINE void gc__suspect_reached(gc__tracer *tracer, uintptr_t object) {
-    uintptr_t *reached = gc__map_find(tracer->suspects, object);
+GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
+    uintptr_t *reached = gc__map_find(worker->suspects, object);
     if (!reached || *reached) return;
     *reached = true;
-    if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
+    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
 /* An object was reached, whose address was this one. */
-GC__OUT_OF_LINE void gc__key_reached(gc__tracer *tracer, uintptr_t object) {
-    const uintptr_t *number = gc__map_find(tracer->keys, object);
-    if (number) gc__words_push(&tracer->heap->handles.ready, *number); /* for which there is room */
+GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
+    const uintptr_t *number = gc__map_find(worker->awaited, object);
+    if (number) gc__words_push(worker->found, *number);
 }
 
 /* Marks the object; returns whether it had no mark yet. */
-GC__INLINED bool gc__mark_counted(uintptr_t object) {
+GC__INLINED bool gc__claim_mark(uintptr_t object) {
     bool fresh = gc__mark_set(object);
     if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
 
-GC__INLINED void gc__mark_object(gc__tracer *tracer, uintptr_t object) {
-    if (gc__mark_counted(object)) {
-        if (GC__UNLIKELY(tracer->keys != NULL)) gc__key_reached(tracer, object);
-        if (!gc__object_is_leaf(object)) gc__trace_push(tracer, object);
-    } else if (GC__UNLIKELY(tracer->suspects != NULL)) {
-        gc__suspect_reached(tracer, object);
+GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object) {
+    if (gc__claim_mark(object)) {
+        if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+        if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+    } else if (GC__UNLIKELY(worker->suspects != NULL)) {
+        gc__suspect_reached(worker, object);
     }
+}
+
+/* The object is where the copy is, from now on. */
+GC__INLINED void gc__claim_copied(uintptr_t object, uintptr_t copy) {
+    gc__mark_set(copy);
+    GC__WORD(object) = copy | GC__FORWARD_TAG;
+}
+
+/* The region's objects may stay from now on: those that have no forwarding word yet are marked as they are reached. */
+GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
+    if (region->verdict != GC__MOVE) return;
+    gc__marks_clear(region);
+    gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
 /* Where a condemned object is now; 0 if it has not been reached. */

@@ -2,30 +2,30 @@
    generation, so that a young collection looks only at the young. */
 #pragma once
 
-#include "plan.h"
+#include "claim.h"
 
 /* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
    to. On failure nothing has changed. */
 GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
-    gc__words *moving = &heap->external_moving;
+    gc__words *moving = &heap->cycle->external_moving;
     size_t count = 0;
     moving->count = 0;
-    for (int g = 0; g <= generation; g++) count += heap->external[g].count;
+    for (int g = 0; g <= generation; g++) count += heap->collector->external[g].count;
     if (!count) return true;
     if (!gc__words_reserve(moving, 2 * count)) return false;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        if (!gc__map_reserve(&heap->external[g], heap->external[g].count + count)) return false;
-    for (int g = 0; g <= generation; g++) gc__map_take(&heap->external[g], moving);
+        if (!gc__map_reserve(&heap->collector->external[g], heap->collector->external[g].count + count)) return false;
+    for (int g = 0; g <= generation; g++) gc__map_take(&heap->collector->external[g], moving);
     return true;
 }
 
 /* After the trace, before regions are freed: forgets what dead objects held, follows the others. */
 GC__FN void gc__external_update(gc_heap *heap) {
-    const gc__words *moving = &heap->external_moving;
+    const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
         uintptr_t object = gc__survivor(moving->words[i]);
         if (object)
-            *gc__map_put(&heap->external[gc__region_of(object)->target], object) = moving->words[i + 1];
+            *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
             heap->external_bytes -= moving->words[i + 1];
     }

@@ -1,7 +1,9 @@
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
 #pragma once
 
-#include "sweep.h"
+#include "../heap/window.h"
+#include "../threads/mode.h"
+#include "plan.h"
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
@@ -28,23 +30,23 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], regions = 0, old = gc__old_bytes(heap);
-    if (heap->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
-    if (old >= heap->full_threshold) return 2;
+    if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
+    if (old >= heap->pace->full_threshold) return 2;
     for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
-    size_t budget = 2 * heap->nursery_bytes;
+    size_t budget = 2 * heap->pace->nursery_bytes;
     bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
-    const size_t *copied = heap->copied_bytes, *marked = heap->marked_bytes;
+    const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
     for (int g = 0; g <= generation; g++) {
         if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
-        size_t condemned = heap->condemned_bytes[g] + (g == 2 ? heap->condemned_bytes[1] : 0);
+        size_t condemned = heap->cycle->condemned_bytes[g] + (g == 2 ? heap->cycle->condemned_bytes[1] : 0);
         if (!condemned) continue;
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
-        heap->survival[g] = (heap->survival[g] + 3 * percent) / 4;
+        heap->pace->survival[g] = (heap->pace->survival[g] + 3 * percent) / 4;
     }
 }
 
@@ -67,38 +69,41 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
-        heap->nursery_bytes = gc__nursery_non_generational(heap);
+        heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
         return;
     }
-    uint64_t now = gc__os_cpu_ns(), pause = now - heap->stopped_cpu_ns, since = now - heap->resumed_cpu_ns;
-    uint64_t share = heap->resumed_by == &gc__me ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
-    heap->resumed_cpu_ns = now;
-    heap->resumed_by = &gc__me;
+    uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
+    uint64_t share = heap->pace->resumed_by == &gc__me ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    heap->pace->resumed_cpu_ns = now;
+    heap->pace->resumed_by = &gc__me;
     if (heap->collection.generation == 2) return;
-    size_t cached = gc__max(heap->cache_bytes * heap->allocating, GC__NURSERY_MIN), most = gc__nursery_most(heap);
+    size_t cached = gc__max(heap->pace->cache_bytes * heap->pace->allocating, GC__NURSERY_MIN),
+           most = gc__nursery_most(heap);
     uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
-        heap->nursery_bytes = gc__min(2 * heap->nursery_bytes, most);
+        heap->pace->nursery_bytes = gc__min(2 * heap->pace->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
-        heap->nursery_bytes = heap->nursery_bytes / 2;
-    heap->nursery_bytes = gc__max(heap->nursery_bytes, gc__min(cached, most));
+        heap->pace->nursery_bytes = heap->pace->nursery_bytes / 2;
+    heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
 /* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
    that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
    long as those still find much of it alive; but not beyond some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
-    if (heap->options.nursery_bytes || heap->condemned_bytes[0] < heap->nursery_bytes / 2) return;
-    size_t percent = (heap->copied_bytes[1] + heap->marked_bytes[1]) / (heap->condemned_bytes[0] / 100 + 1);
+    if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
+    size_t percent =
+        (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
     bool grows = percent >= GC__SURVIVAL_HIGH;
-    if (generation == 2) grows = heap->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
-    heap->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->condemned_bytes[0] : 0;
+    if (generation == 2) grows = heap->pace->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
+    heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
-    size_t soon = heap->nursery_bytes + (heap->full_threshold - gc__min(heap->full_threshold, gc__old_bytes(heap)));
+    size_t soon = heap->pace->nursery_bytes +
+                  (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
     size_t keep = (soon >> GC_REGION_SHIFT) + 4;
     while (heap->free_count > keep) gc__heap_release_free(heap);
 }
@@ -107,15 +112,15 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
     gc__pace_survival(heap, generation);
     for (int g = 0; g < GC_GENERATIONS; g++) {
-        promoted[g] = heap->copied_bytes[g] + heap->marked_bytes[g];
+        promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
     heap->kept_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
-    heap->budget_bytes = heap->nursery_bytes;
+    heap->budget_bytes = heap->pace->nursery_bytes;
     if (generation == 2)
-        heap->full_threshold =
+        heap->pace->full_threshold =
             gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
     gc__pace_release(heap, generation);
 }

@@ -1,8 +1,10 @@
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 #pragma once
 
-#include "cards.h"
-#include "trace.h"
+#include "../heap/bits.h"
+#include "../heap/cards.h"
+#include "../heap/heap.h"
+#include "collector.h"
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
@@ -17,13 +19,13 @@ GC__FN unsigned gc__density(const gc__region *region) {
 /* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
     return heap->options.heap_bytes_max &&
-           gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->nursery_bytes >> GC_REGION_SHIFT);
+           gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
 /* The share of the region's memory that is expected to survive. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted) return heap->survival[0];
-    return gc__density(region) * heap->survival[region->generation] / 100;
+    if (region->linear && !region->formatted) return heap->pace->survival[0];
+    return gc__density(region) * heap->pace->survival[region->generation] / 100;
 }
 
 /* Whether the region's objects have survived a collection, so that its density is known. */
@@ -47,10 +49,10 @@ GC__FN void gc__fit_evacuation(gc_heap *heap) {
                 live[gc__predicted_percent(heap, region)] += gc__predicted_bytes(heap, region);
     int percent = 0;
     for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
-    heap->evacuate_partly = percent;
-    heap->evacuate_partly_bytes = room;
-    if (heap->evacuate_old >= percent) heap->evacuate_old = percent - 1;
-    if (heap->evacuate_young >= percent) heap->evacuate_young = percent - 1;
+    heap->cycle->evacuate_partly = percent;
+    heap->cycle->evacuate_partly_bytes = room;
+    if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
+    if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
 
 /* Whether more than half of the old generation is holes. */
@@ -66,11 +68,11 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 
 /* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
-    heap->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
-    heap->evacuate_partly_bytes = 0;
+    heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
+    heap->cycle->evacuate_partly_bytes = 0;
     if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
     bool more = gc__is_tight(heap) || gc__is_fragmented(heap);
-    heap->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
 }
 
@@ -79,11 +81,13 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     int percent = (int)gc__predicted_percent(heap, region);
-    if (percent <= (gc__is_survivor(heap, region) ? heap->evacuate_old : heap->evacuate_young)) return move;
+    if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
+        return move;
     size_t bytes = gc__predicted_bytes(heap, region);
-    if (percent != heap->evacuate_partly || percent > GC__DENSITY_TIGHT || bytes > heap->evacuate_partly_bytes)
+    if (percent != heap->cycle->evacuate_partly || percent > GC__DENSITY_TIGHT ||
+        bytes > heap->cycle->evacuate_partly_bytes)
         return GC__MARK;
-    heap->evacuate_partly_bytes -= bytes;
+    heap->cycle->evacuate_partly_bytes -= bytes;
     return move;
 }
 
@@ -106,7 +110,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__older(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
-    heap->recycles |= region->target == 0;
+    heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
@@ -121,13 +125,13 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
     gc__plan_evacuation(heap, generation, compacting);
-    heap->recycles = false;
-    for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = true;
+    heap->cycle->recycles = false;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
         heap->regions[g] = NULL;
-        heap->windows[g].cursor = NULL;
-        heap->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
+        heap->cycle->cursors[g] = NULL;
+        heap->cycle->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
         while (region) {
             gc__region *next = region->next;
             gc__region_condemn(heap, region);
@@ -136,7 +140,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
             region = next;
         }
     }
-    for (size_t i = 0; i < heap->pins.count; i++) gc__region_of(heap->pins.words[i])->pinned = false;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = NULL;
     return condemned;
 }

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "../heap/index.h"
-#include "../threads/stack.h"
+#include "../threads/frames.h"
+#include "collector.h"
 
 #define GC__PIN_CONSERVATIVE 1
 
@@ -29,13 +30,14 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
         if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
         if (!object) continue; /* an address between objects */
         if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
-            ok &= gc__words_push(&heap->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
+            ok &=
+                gc__words_push(&heap->cycle->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
         } else if (flags & GC_ROOT_INTERIOR) {
-            ok &= gc__words_push(&heap->interior, (uintptr_t)&slots[i] | value);
-            ok &= gc__words_push(&heap->interior, ref - object);
-            ok &= gc__words_push(&heap->interior, object);
+            ok &= gc__words_push(&heap->cycle->interior, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&heap->cycle->interior, ref - object);
+            ok &= gc__words_push(&heap->cycle->interior, object);
         } else {
-            ok &= gc__words_push(&heap->roots, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&heap->cycle->roots, (uintptr_t)&slots[i] | value);
         }
     }
     if (!ok) roots->failed = true;
@@ -68,7 +70,7 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
     gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer);
-    heap->root_kind = "native stack";
+    heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
@@ -79,30 +81,31 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
-    heap->root_kind = "native stack";
+    heap->threads->root_kind = "native stack";
     if (thread->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
-    heap->root_kind = "scan_roots callback";
+    heap->threads->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
 
 /* Calls the visitor for every root of the heap but handles and queued finalizers.
-   heap->root_kind and root_site tell it what reports the root. */
+   heap->threads->root_kind and root_site tell it what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_visit(heap, thread, visitor);
-    gc__lock_take(&heap->roots_lock);
-    for (const gc_stack *stack = heap->stacks; stack; stack = stack->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+        gc__thread_visit(heap, thread, visitor);
+    gc__lock_take(&heap->threads->roots_lock);
+    for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, heap->options.conservative_stack, visitor);
-    gc__lock_release(&heap->roots_lock);
-    heap->root_kind = "scan_roots callback";
-    if (!heap->threads && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
-    heap->root_kind = "global slot";
-    const gc__words *globals = &heap->globals;
-    gc__lock_take(&heap->roots_lock);
+    gc__lock_release(&heap->threads->roots_lock);
+    heap->threads->root_kind = "scan_roots callback";
+    if (!heap->threads->first && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
+    heap->threads->root_kind = "global slot";
+    const gc__words *globals = &heap->collector->globals;
+    gc__lock_take(&heap->threads->roots_lock);
     for (size_t i = 0; i < globals->count; i += 3)
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
-    gc__lock_release(&heap->roots_lock);
-    heap->root_kind = NULL;
+    gc__lock_release(&heap->threads->roots_lock);
+    heap->threads->root_kind = NULL;
 }
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
@@ -113,14 +116,14 @@ GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned
     if (!slots && count)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: NULL is not the address of %zu slots: allocate them first",
                         count);
-    gc__lock_take(&heap->roots_lock);
-    bool reserved = gc__words_reserve(&heap->globals, heap->globals.count + 3);
+    gc__lock_take(&heap->threads->roots_lock);
+    bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
     if (reserved) {
-        gc__words_push(&heap->globals, (uintptr_t)slots);
-        gc__words_push(&heap->globals, count);
-        gc__words_push(&heap->globals, flags);
+        gc__words_push(&heap->collector->globals, (uintptr_t)slots);
+        gc__words_push(&heap->collector->globals, count);
+        gc__words_push(&heap->collector->globals, flags);
     }
-    gc__lock_release(&heap->roots_lock);
+    gc__lock_release(&heap->threads->roots_lock);
     if (reserved) return GC_OK;
     return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
 }
@@ -139,9 +142,9 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
     GC__ENTER("gc_remove_roots");
     if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_remove_roots: the heap is NULL");
-    gc__lock_take(&heap->roots_lock);
-    bool found = gc__roots_remove(&heap->globals, (uintptr_t)slots);
-    gc__lock_release(&heap->roots_lock);
+    gc__lock_take(&heap->threads->roots_lock);
+    bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
+    gc__lock_release(&heap->threads->roots_lock);
     if (found) return GC_OK;
     return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
 }

@@ -4,108 +4,108 @@
 #include "copy.h"
 
 /* Handles one slot whose referent was prefetched. */
-GC__INLINED void gc__process(gc__tracer *tracer, uintptr_t entry) {
+GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry) {
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
     uintptr_t word = *slot, ref = gc__slot_decode(word, value);
-    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict == GC__MARK) {
-        gc__mark_object(tracer, ref);
+        gc__mark_object(worker, ref);
     } else if (verdict) {
-        ref = gc__move_object(tracer, ref, verdict);
+        ref = gc__move_object(worker, ref, verdict);
         *slot = gc__slot_encode(ref, word, value);
     }
-    if (tracer->remember_all) gc__slot_remember(slot, ref);
+    if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
 /* Has the slot wait for its referent, which is condemned; handles the one that has waited longest. */
-GC__INLINED void gc__prefetch(gc__tracer *tracer, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
+GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
-    uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
+    uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
-    if (oldest) gc__process(tracer, oldest);
+    if (oldest) gc__process(worker, oldest);
 }
 
-GC__INLINED void gc__enqueue_inline(gc__tracer *tracer, gc_word *slot, bool value) {
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
-    uint8_t verdict = tracer->verdicts[ref >> GC_REGION_SHIFT];
+    uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
-        gc__prefetch(tracer, slot, ref, verdict, value);
-    else if (tracer->remember)
+        gc__prefetch(worker, slot, ref, verdict, value);
+    else if (worker->remember)
         gc__slot_remember(slot, ref);
 }
 
 /* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__tracer *tracer, gc_word *slot, bool value) { gc__enqueue_inline(tracer, slot, value); }
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_inline(worker, slot, value); }
 
-GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask, bool value) {
-    for (; mask; mask &= mask - 1) gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+GC__FN void gc__enqueue_mask(gc__worker *worker, uintptr_t words, uint64_t mask, bool value) {
+    for (; mask; mask &= mask - 1) gc__enqueue(worker, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc_word *slots = (gc_word *)slot;
     for (size_t i = 0; i < count; i++)
-        gc__enqueue((gc__tracer *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        gc__enqueue((gc__worker *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { GC_MODEL_TRACE((void *)object, &tracer->visitor); }
-GC__FN void gc__scan_inline(gc__tracer *tracer, uintptr_t object) { gc__scan(tracer, object); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { GC_MODEL_TRACE((void *)object, &worker->visitor); }
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
-GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
+GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     (void)from, (void)to;
-    gc__scan(tracer, object);
+    gc__scan(worker, object);
 }
 #else
-GC__FN void gc__scan_elements(gc__tracer *tracer, const gc_type *type, uintptr_t first, size_t count) {
+GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
         for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-            gc__enqueue_inline(tracer, slot, value);
+            gc__enqueue_inline(worker, slot, value);
         return;
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
-        gc__enqueue_mask(tracer, first, type->element_refs, false);
-        gc__enqueue_mask(tracer, first, type->element_values, GC_HAS_VALUES);
+        gc__enqueue_mask(worker, first, type->element_refs, false);
+        gc__enqueue_mask(worker, first, type->element_values, GC_HAS_VALUES);
     }
 }
 
 /* Scans some elements from `index` on, and pushes what is left of a long array, so that what it refers to is scanned
    while it is in cache, and the mark stack stays short. */
-GC__FN void gc__scan_chunk(gc__tracer *tracer, uintptr_t object, size_t index) {
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
     const gc_type *type = gc__object_type(object);
     size_t count = gc__object_length(object) - index;
     if (count > GC__CHUNK) {
-        if (gc__trace_stack_room(tracer, 2)) {
+        if (gc__trace_stack_room(worker, 2)) {
             count = GC__CHUNK;
-            *tracer->top++ = index + count;
-            *tracer->top++ = object | GC__CONTINUED;
+            *worker->top++ = index + count;
+            *worker->top++ = object | GC__CONTINUED;
         }
     }
-    gc__scan_elements(tracer, type, object + type->bytes + index * type->element_bytes, count);
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count);
 }
 
 /* Enqueues what is not in the mask of references. */
-GC__FN void gc__scan_rest(gc__tracer *tracer, uintptr_t object) {
+GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
-    if (type->element_refs | type->element_values) gc__scan_chunk(tracer, object, 0);
-    if (type->trace) type->trace((void *)object, &tracer->visitor);
+    if (type->values) gc__enqueue_mask(worker, object, type->values, GC_HAS_VALUES);
+    if (type->element_refs | type->element_values) gc__scan_chunk(worker, object, 0);
+    if (type->trace) type->trace((void *)object, &worker->visitor);
 }
 
-GC__INLINED void gc__scan_inline(gc__tracer *tracer, uintptr_t object) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(tracer, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
+        gc__enqueue_inline(worker, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
-        gc__scan_rest(tracer, object);
+        gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { gc__scan_inline(tracer, object); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object); }
 
 GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
     if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
@@ -114,67 +114,67 @@ GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, u
 }
 
 /* Enqueues the object's slots in [from, to), whole elements and what a trace function visits at the least. */
-GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
+GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     const gc_type *type = gc__object_type(object);
-    gc__enqueue_mask(tracer, object, gc__mask_clip(type->refs, object, from, to), false);
-    gc__enqueue_mask(tracer, object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES);
+    gc__enqueue_mask(worker, object, gc__mask_clip(type->refs, object, from, to), false);
+    gc__enqueue_mask(worker, object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES);
     if (type->element_refs | type->element_values) {
         uintptr_t first = object + type->bytes;
         size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
         size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
         if (end > length) end = length;
-        if (begin < end) gc__scan_elements(tracer, type, first + begin * type->element_bytes, end - begin);
+        if (begin < end) gc__scan_elements(worker, type, first + begin * type->element_bytes, end - begin);
     }
-    if (type->trace) type->trace((void *)object, &tracer->visitor);
+    if (type->trace) type->trace((void *)object, &worker->visitor);
 }
 #endif
 
-GC__FN void gc__fifo_drain(gc__tracer *tracer) {
+GC__FN void gc__fifo_drain(gc__worker *worker) {
     for (unsigned i = 0; i < GC__FIFO; i++) {
-        uintptr_t *place = &tracer->fifo[tracer->fifo_next++ % GC__FIFO];
+        uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
-        if (oldest) gc__process(tracer, oldest);
+        if (oldest) gc__process(worker, oldest);
     }
 }
 
 /* Until the mark stack is empty; the FIFO may still hold slots. */
-GC__FN void gc__stack_drain(gc__tracer *tracer) {
-    while (tracer->top != tracer->stack) {
-        uintptr_t object = *--tracer->top;
+GC__FN void gc__stack_drain(gc__worker *worker) {
+    while (worker->top != worker->stack) {
+        uintptr_t object = *--worker->top;
 #if !GC_HAS_MODEL
         if (object & GC__CONTINUED) {
-            gc__scan_chunk(tracer, object - GC__CONTINUED, *--tracer->top);
+            gc__scan_chunk(worker, object - GC__CONTINUED, *--worker->top);
             continue;
         }
 #endif
-        gc__scan_inline(tracer, object);
+        gc__scan_inline(worker, object);
     }
 }
 
 /* Scans again every marked object of one overflowed region. */
-GC__FN void gc__rescan_overflowed(gc__tracer *tracer) {
-    tracer->overflowed = false;
+GC__FN void gc__rescan_overflowed(gc__worker *worker) {
+    worker->overflowed = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, tracer->heap) || !region->overflowed) continue;
+        if (!gc__region_is_of(region, worker->heap) || !region->overflowed) continue;
         region->overflowed = false;
         uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
-            gc__scan(tracer, at);
-            gc__stack_drain(tracer);
+            gc__scan(worker, at);
+            gc__stack_drain(worker);
         }
     }
 }
 
 /* Until mark stack and FIFO are empty and nothing overflowed. */
-GC__FN void gc__trace_drain(gc__tracer *tracer) {
+GC__FN void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
-            gc__stack_drain(tracer);
-            gc__fifo_drain(tracer);
-        } while (tracer->top != tracer->stack);
-        if (!tracer->overflowed) return;
-        gc__rescan_overflowed(tracer);
+            gc__stack_drain(worker);
+            gc__fifo_drain(worker);
+        } while (worker->top != worker->stack);
+        if (!worker->overflowed) return;
+        gc__rescan_overflowed(worker);
     }
 }

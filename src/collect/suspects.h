@@ -2,7 +2,7 @@
    but they are scanned only when a reference reaches them, or when everything else has been traced. What is then still
    unreached is kept by conservative words alone, and so is what only it leads to: statistics count both.
 
-   heap->suspects maps each to whether it was reached. */
+   heap->cycle->suspects maps each to whether it was reached. */
 #pragma once
 
 #include "roots.h"
@@ -10,7 +10,7 @@
 /* Empty, with room for every conservative pin; false: no memory. */
 GC__FN bool gc__suspects_reserve(gc_heap *heap) {
     size_t found = 0;
-    for (size_t i = 0; i < heap->pins.count; i++) found += heap->pins.words[i] & GC__PIN_CONSERVATIVE;
-    gc__map_reset(&heap->suspects);
-    return !found || gc__map_reserve(&heap->suspects, found);
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
+    gc__map_reset(&heap->cycle->suspects);
+    return !found || gc__map_reserve(&heap->cycle->suspects, found);
 }

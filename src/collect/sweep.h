@@ -1,7 +1,10 @@
 /* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
 #pragma once
 
-#include "external.h"
+#include "../heap/bits.h"
+#include "../heap/object.h"
+#include "../heap/heap.h"
+#include "collector.h"
 
 /* Stress: a region that was moved out of stays inaccessible for a while, so that a missed root faults at once. */
 #define GC__QUARANTINE_REGIONS (((size_t)256 << 20) >> GC_REGION_SHIFT)
@@ -49,17 +52,14 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     while (condemned) {
         gc__region *next = condemned->next;
-        heap->marked_bytes[condemned->target] += condemned->live_bytes;
+        heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);
         else
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
-    for (int g = 0; g < GC_GENERATIONS; g++) {
-        gc__window_close(heap, &heap->windows[g]);
-        heap->windows[g].cursor = heap->regions[g];
-    }
+    for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     heap->recycled = heap->regions[0];
     heap->hole_missed_bytes = SIZE_MAX;
 }

@@ -6,7 +6,9 @@
    its marked objects are scanned again at the end: scanning is idempotent. */
 #pragma once
 
-#include "suspects.h"
+#include "../api/thread.h"
+#include "../heap/heap.h"
+#include "collector.h"
 
 #define GC__FIFO 16     /* slots between prefetch and use; a power of two */
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
@@ -14,22 +16,28 @@
 #define GC__SMALL_MARK_STACK 64
 #define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
 
-typedef struct gc__tracer {
+/* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
+typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
     gc_heap *heap;
+    gc__cycle *cycle;
     const uint8_t *verdicts;
-    uintptr_t fifo[GC__FIFO];       /* slot | 1 if a tagged value; a ring */
-    unsigned fifo_next;             /* counts up */
-    uintptr_t *stack, *top, *limit; /* the mark stack, where it ends, and where its memory does */
+    gc_window windows[GC_GENERATIONS]; /* where it copies survivors to */
+    uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
+    unsigned fifo_next;                /* counts up */
+    uintptr_t *stack, *top, *limit;    /* the mark stack, where it ends, and where its memory does */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
     const gc__map *suspects; /* see suspects.h; NULL: there are none */
-    const gc__map *keys;     /* objects that are waited for: numbers to put on heap->handles.ready; NULL: none */
-    bool no_room[GC_GENERATIONS];
-} gc__tracer;
+    const gc__map
+        *awaited;     /* objects that somebody waits for: when one is reached, its number goes to `found`; NULL: none */
+    gc__words *found; /* has room for all of them */
+    size_t copied_bytes[GC_GENERATIONS];
+    uint64_t mark_stack_overflows, evacuation_failures;
+} gc__worker;
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
 
@@ -38,40 +46,38 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
-GC__FN void gc__trace_overflow(gc__tracer *tracer, uintptr_t object) {
-    gc__region_of(object)->overflowed = tracer->overflowed = true;
-    tracer->heap->stats.mark_stack_overflows++;
+GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
+    gc__region_of(object)->overflowed = worker->overflowed = true;
+    worker->mark_stack_overflows++;
 }
 
 /* Makes room for some more words on the mark stack, if there is memory. */
-GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__tracer *tracer) {
-    gc__words *memory = &tracer->heap->mark_stack;
-    bool small = tracer->heap->options.test_small_mark_stack;
-    size_t count = (size_t)(tracer->top - tracer->stack);
-    size_t capacity = tracer->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
-    if ((small && tracer->stack) || !gc__words_reserve(memory, capacity)) return false;
-    tracer->stack = memory->words;
-    tracer->top = tracer->stack + count;
-    tracer->limit = tracer->stack + (small ? GC__SMALL_MARK_STACK : memory->capacity);
+GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
+    gc__words *memory = &worker->heap->collector->mark_stack;
+    bool small = worker->heap->options.test_small_mark_stack;
+    size_t count = (size_t)(worker->top - worker->stack);
+    size_t capacity = worker->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
+    if ((small && worker->stack) || !gc__words_reserve(memory, capacity)) return false;
+    worker->stack = memory->words;
+    worker->top = worker->stack + count;
+    worker->limit = worker->stack + (small ? GC__SMALL_MARK_STACK : memory->capacity);
     return true;
 }
 
-GC__FN bool gc__trace_stack_room(gc__tracer *tracer, size_t words) {
-    return GC__LIKELY((size_t)(tracer->limit - tracer->top) >= words) || gc__trace_stack_grow(tracer);
+GC__FN bool gc__trace_stack_room(gc__worker *worker, size_t words) {
+    return GC__LIKELY((size_t)(worker->limit - worker->top) >= words) || gc__trace_stack_grow(worker);
 }
 
-GC__OUT_OF_LINE void gc__trace_push_slow(gc__tracer *tracer, uintptr_t object) {
-    if (gc__trace_stack_grow(tracer))
-        *tracer->top++ = object;
+GC__OUT_OF_LINE void gc__trace_push_slow(gc__worker *worker, uintptr_t object) {
+    if (gc__trace_stack_grow(worker))
+        *worker->top++ = object;
     else
-        gc__trace_overflow(tracer, object);
+        gc__trace_overflow(worker, object);
 }
 
-GC__INLINED void gc__trace_push(gc__tracer *tracer, uintptr_t object) {
-    if (GC__LIKELY(tracer->top != tracer->limit))
-        *tracer->top++ = object;
+GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
+    if (GC__LIKELY(worker->top != worker->limit))
+        *worker->top++ = object;
     else
-        gc__trace_push_slow(tracer, object);
+        gc__trace_push_slow(worker, object);
 }
-
-/* Copying. */

@@ -56,14 +56,14 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
         gc__warn(&heap->options, "checkmark was left out: the system gives no memory for its bits");
         return;
     }
-    for (size_t i = 0; i < heap->roots.count; i++) {
-        gc_word *slot = (gc_word *)(heap->roots.words[i] & ~(uintptr_t)1);
-        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->roots.words[i] & 1), slot);
+    for (size_t i = 0; i < heap->cycle->roots.count; i++) {
+        gc_word *slot = (gc_word *)(heap->cycle->roots.words[i] & ~(uintptr_t)1);
+        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->cycle->roots.words[i] & 1), slot);
     }
-    for (size_t i = 0; i < heap->pins.count; i++)
-        gc__checkmark_reach(&verifier, heap->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
-    for (size_t i = 0; i < heap->interior.count; i += 3)
-        gc__checkmark_reach(&verifier, heap->interior.words[i + 2], NULL);
+    for (size_t i = 0; i < heap->cycle->pins.count; i++)
+        gc__checkmark_reach(&verifier, heap->cycle->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
+    for (size_t i = 0; i < heap->cycle->interior.count; i += 3)
+        gc__checkmark_reach(&verifier, heap->cycle->interior.words[i + 2], NULL);
     gc__finalizers_visit_queued(heap, &verifier.visitor);
     do {
         while (verifier.stack.count) {

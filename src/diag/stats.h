@@ -1,14 +1,14 @@
 /* Statistics. */
 #pragma once
 
-#include "stress.h"
+#include "../threads/stop.h"
+#include "../collect/pace.h"
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
         gc__thread_flush_windows(thread);
-        open_bytes +=
-            (size_t)(thread->allocation_limit - thread->allocation) + (size_t)(thread->raw_limit - thread->raw);
+        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw);
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
@@ -18,7 +18,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;
     stats->external_bytes = heap->external_bytes;
-    stats->nursery_bytes = heap->nursery_bytes;
+    stats->nursery_bytes = heap->pace->nursery_bytes;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         stats->live_bytes += stats->generation_bytes[g];
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {

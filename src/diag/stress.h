@@ -2,17 +2,22 @@
    that a reference that no root reported faults at its first use. The fault handler then says what it was. */
 #pragma once
 
-#include "shadow.h"
+#include "verify.h"
+
+/* GC_STRESS_STACK. */
+typedef struct gc__stress {
+    gc__words stacks_seen; /* hashes; roots lock */
+} gc__stress;
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     uintptr_t hash = (uintptr_t)gc__os_stack_hash();
-    gc__words *seen = &heap->stacks_seen;
+    gc__words *seen = &heap->stress->stacks_seen;
     size_t i = 0;
-    gc__lock_take(&heap->roots_lock);
+    gc__lock_take(&heap->threads->roots_lock);
     while (i < seen->count && seen->words[i] != hash) i++;
     bool is_new = i == seen->count;
     if (is_new) gc__words_push(seen, hash);
-    gc__lock_release(&heap->roots_lock);
+    gc__lock_release(&heap->threads->roots_lock);
     return is_new;
 }
 
@@ -59,7 +64,7 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t 
             if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
     for (size_t i = 0; i < count; i++)
         if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
         unsigned shown = 0;
         for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4;
              at += 8) {

@@ -2,6 +2,8 @@
    Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
 #pragma once
 
+#include "../heap/cards.h"
+#include "../collect/roots.h"
 #include "../handles/weak.h"
 
 typedef struct gc__verifier {
@@ -44,7 +46,7 @@ GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_
 
 /* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
 GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
-    const gc_frame_site *site = verifier->heap->root_site;
+    const gc_frame_site *site = verifier->heap->threads->root_site;
     char field[160];
     if (verifier->holder) {
         gc__describe_field(field, sizeof field, verifier->holder, (uintptr_t)slot - verifier->holder);
@@ -54,7 +56,7 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
         snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function,
                  site->file, site->line);
     } else {
-        snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->root_kind);
+        snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->threads->root_kind);
     }
 }
 
@@ -161,8 +163,8 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
             gc__region_walk(region, gc__verify_object, &verifier);
     verifier.holder = 0;
     gc__roots_visit(heap, &verifier.visitor);
-    heap->root_kind = "handle";
+    heap->threads->root_kind = "handle";
     gc__handles_verify(heap, &verifier.visitor);
-    heap->root_kind = NULL;
+    heap->threads->root_kind = NULL;
     return verifier.objects;
 }

@@ -10,9 +10,39 @@
    All under finalizers.lock, a leaf. */
 #pragma once
 
-#include "table.h"
+#include "../collect/scan.h"
+#include "../api/finalizer.h"
 
 enum { GC__NORMAL, GC__CRITICAL };
+
+typedef struct gc__due {
+    gc__words pairs;
+    size_t head; /* words that were taken */
+} gc__due;
+
+/* One that runs: on the stack of its thread. */
+typedef struct gc__finalizing {
+    struct gc__finalizing *next;
+    const gc_thread *thread;
+    const char *type;
+    uint64_t started_ns;
+    bool critical, reported;
+} gc__finalizing;
+
+typedef struct gc__finalizers {
+    gc__lock lock;        /* of the lists */
+    gc__words registered; /* see handles/finalizers.h */
+    size_t start[GC_GENERATIONS];
+    size_t promised;
+    gc__due due[2];
+    gc__words moving;        /* during a collection */
+    bool announce;           /* a collection has queued some: written with the world stopped */
+    gc__finalizing *running; /* lock */
+    uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
+    uint32_t state;          /* of the finalizer thread; atomic */
+    gc__os_thread thread;    /* written by who starts and who ends it */
+} gc__finalizers;
+enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
 
 GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
 
@@ -55,7 +85,7 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     bool attended = all->running || __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
     size_t count = attended ? 0 : gc__due_total(all);
@@ -65,7 +95,7 @@ GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
 
 /* Promises room for one more pair. */
 GC__FN bool gc__finalizer_promise(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     bool ok = gc__finalizers_reserve(all, 1);
     all->promised += ok;
@@ -76,7 +106,7 @@ GC__FN bool gc__finalizer_promise(gc_heap *heap) {
 
 /* Keeps the promise; with object 0, withdraws it. */
 GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     all->promised--;
     if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);
@@ -114,7 +144,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
-    gc__finalizers *all = &thread->heap->finalizers;
+    gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
     bool found = gc__finalizer_remove(all, (uintptr_t)object);
     gc__lock_release(&all->lock);
@@ -138,16 +168,16 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
 /* Collecting. */
 
 GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
-    gc__lock_take(&heap->finalizers.lock);
+    gc__lock_take(&heap->finalizers->lock);
     for (int i = 0; i < 2; i++) {
-        const gc__due *due = &heap->finalizers.due[i];
+        const gc__due *due = &heap->finalizers->due[i];
         for (size_t at = due->head; at < due->pairs.count; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
     }
-    gc__lock_release(&heap->finalizers.lock);
+    gc__lock_release(&heap->finalizers->lock);
 }
 
 GC__FN void gc__finalizers_visit_registered(gc_heap *heap, gc_visitor *visitor) {
-    const gc__words *list = &heap->finalizers.registered;
+    const gc__words *list = &heap->finalizers->registered;
     for (size_t at = 0; at < list->count; at += 2) gc_visit(visitor, &list->words[at], 1, 0);
 }
 
@@ -169,8 +199,8 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
 }
 
 /* After the trace: what was not reached is queued, then traced, all of it before anything else is asked whether it was. */
-GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
-    gc__finalizers *all = &tracer->heap->finalizers;
+GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
+    gc__finalizers *all = worker->heap->finalizers;
     gc__lock_take(&all->lock);
     gc__finalizers_take(all, generation);
     size_t from[2];
@@ -191,23 +221,14 @@ GC__FN void gc__finalizers_queue_dead(gc__tracer *tracer, int generation) {
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
             all->announce = true;
-            gc__enqueue(tracer, &all->due[i].pairs.words[at], false);
+            gc__enqueue(worker, &all->due[i].pairs.words[at], false);
         }
     gc__lock_release(&all->lock);
 }
 
-/* One that runs: on the stack of its thread. */
-struct gc__finalizing {
-    gc__finalizing *next;
-    const gc_thread *thread;
-    const char *type;
-    uint64_t started_ns;
-    bool critical, reported;
-};
-
 /* Reports those that have run for longer than the host's patience, each once. */
 GC__FN void gc__finalizers_watch(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns();
     char message[256];
     bool late = false;
@@ -226,7 +247,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
 
 /* With the world still stopped: tells who runs finalizers that there are some. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);
     if (!all->announce) return;
     all->announce = false;

@@ -2,6 +2,7 @@
    the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not closed. */
 #pragma once
 
+#include "../api/safe_handle.h"
 #include "finalizers.h"
 
 #if !GC_HAS_MODEL

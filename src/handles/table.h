@@ -12,12 +12,13 @@
 
    A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
    thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
-   else takes heap->handles.lock, under which nothing waits, and which the collector holds from gathering roots until
+   else takes heap->handles->lock, under which nothing waits, and which the collector holds from gathering roots until
    handles are done. */
 #pragma once
 
-#include "../collect/pace.h"
-#include "../api/safe_handle.h"
+#include "../base/map.h"
+#include "../threads/stop.h"
+#include "../api/handle.h"
 
 #define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
 #define GC__HANDLE_BLOCKS 96
@@ -28,15 +29,24 @@
 #define GC__HANDLE_TAG_SHIFT 48
 #define GC__HANDLE_FREE ((uintptr_t)1)
 
-struct gc__handle_segment {
-    gc__handle_segment *next;
+typedef struct gc__handle_segment {
+    struct gc__handle_segment *next;
     gc_heap *heap;
     uint8_t kinds[GC__HANDLE_BLOCKS]; /* GC_HANDLE_KINDS: the block is free */
     uint8_t youth[GC__HANDLE_PLACES / GC__HANDLE_CLUMP];
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
-};
+} gc__handle_segment;
+
+typedef struct gc__handles {
+    gc__lock lock; /* of all of this */
+    gc__handle_segment *segments;
+    gc__handle_cache free[GC__HANDLE_CACHES]; /* places, by kind */
+    gc__handle_cache free_blocks;             /* their first places */
+    gc__words waiting, ready;                 /* during a collection: dependent handles */
+    gc__map keys;
+} gc__handles;
 
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
 GC__STATIC_ASSERT(GC_HANDLE_KINDS == GC__HANDLE_CACHES, "a thread has a cache for each kind of handle");
@@ -119,7 +129,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
 }
 
 GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
-    gc__handles *handles = &heap->handles;
+    gc__handles *handles = heap->handles;
     gc_word *extra = NULL;
     if (!handles->free_blocks.count && !gc__handle_segment_add(handles, heap)) return false;
     if (gc__handle_has_extra(kind) && !(extra = (gc_word *)calloc(GC__HANDLE_BLOCK, sizeof *extra))) return false;
@@ -134,7 +144,7 @@ GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle
 
 /* Gets a cache some free places; handles lock held. */
 GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
-    gc__handle_cache *shared = &heap->handles.free[kind];
+    gc__handle_cache *shared = &heap->handles->free[kind];
     if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
     return cache->count || gc__handle_block_take(heap, kind, cache);
 }
@@ -148,12 +158,12 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
 }
 
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind) {
-    gc__handle_cache *mine = gc__handle_caches(heap), *cache = mine ? &mine[kind] : &heap->handles.free[kind];
+    gc__handle_cache *mine = gc__handle_caches(heap), *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
-    gc__lock_take(&heap->handles.lock);
+    gc__lock_take(&heap->handles->lock);
     gc_word *place = cache->count || gc__handle_cache_fill(heap, kind, cache) ? gc__handle_cache_pop(cache) : NULL;
     if (place && !mine) __atomic_store_n(place, (gc_word)0, __ATOMIC_RELAXED);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
     return place;
 }
 
@@ -243,20 +253,20 @@ GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     size_t index;
     if (!handle || !gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return;
     gc_handle_kind kind = gc__handle_kind(segment, index);
-    gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles.free[kind];
+    gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
     if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return;
-    gc__lock_take(&heap->handles.lock);
+    gc__lock_take(&heap->handles->lock);
     if (mine)
         gc__handle_cache_move(&mine[kind], shared, GC__HANDLE_CACHE_MAX / 2);
     else
         gc__handle_free(segment, index, shared);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
 }
 
 /* A thread detaches: its free places become everybody's. */
 GC__FN void gc__handles_return_cached(gc_thread *thread) {
-    gc__handles *handles = &thread->heap->handles;
+    gc__handles *handles = thread->heap->handles;
     gc__lock_take(&handles->lock);
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
         gc__handle_cache_move(&thread->handle_caches[kind], &handles->free[kind], SIZE_MAX);
@@ -340,35 +350,34 @@ GC__FN bool gc__handle_segment_walk(gc__handle_segment *segment, gc_handle_kind 
 GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context) {
     bool going = true;
     gc__world_stop(heap);
-    gc__lock_take(&heap->handles.lock);
+    gc__lock_take(&heap->handles->lock);
     for (int kind = 0; going && kind < GC_HANDLE_KINDS; kind++)
-        for (gc__handle_segment *segment = heap->handles.segments; going && segment; segment = segment->next)
+        for (gc__handle_segment *segment = heap->handles->segments; going && segment; segment = segment->next)
             going = gc__handle_segment_walk(segment, (gc_handle_kind)kind, visit, context);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
     gc__world_resume(heap);
 }
 
 /* Cooperative threads may be at work in their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     size_t count = 0;
-    gc__lock_take(&heap->handles.lock);
-    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+    gc__lock_take(&heap->handles->lock);
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t i = 0; i < GC__HANDLE_PLACES; i++)
             count += gc__handle_kind(segment, i) == kind &&
                      !(__atomic_load_n(&segment->places[i], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
     return count;
 }
 
 GC__FN void gc__handles_free_all(gc_heap *heap) {
-    while (heap->handles.segments) {
-        gc__handle_segment *segment = heap->handles.segments;
-        heap->handles.segments = segment->next;
+    while (heap->handles->segments) {
+        gc__handle_segment *segment = heap->handles->segments;
+        heap->handles->segments = segment->next;
         for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) free(segment->extras[block]);
         free(segment);
     }
-    gc__words_free(&heap->handles.waiting);
-    gc__words_free(&heap->handles.ready);
-    gc__map_free(&heap->handles.keys);
-    gc__lock_end(&heap->handles.lock);
+    gc__words_free(&heap->handles->waiting);
+    gc__words_free(&heap->handles->ready);
+    gc__map_free(&heap->handles->keys);
 }

@@ -4,6 +4,7 @@
    Source: the order of the CLR's mark phase. */
 #pragma once
 
+#include "table.h"
 #include "finalizers.h"
 
 /* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
@@ -11,7 +12,7 @@ typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, s
 
 GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
     unsigned least = generation < 2 ? 2u - (unsigned)generation : 0;
-    for (gc__handle_segment *segment = heap->handles.segments; segment; segment = segment->next)
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t eight = 0; eight < sizeof segment->youth; eight += 8) {
             uint64_t some;
             memcpy(&some, &segment->youth[eight], 8);
@@ -76,58 +77,59 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Dependent handles. One whose object was not reached yet waits, in heap->handles.waiting: its place, and the number (from 1)
-   of the next one that waits for the same object. heap->handles.keys has the number of the first for each object; when the
-   trace reaches that object (gc__key_reached), it is put on heap->handles.ready. So the time is linear in the number of
+/* Dependent handles. One whose object was not reached yet waits, in heap->handles->waiting: its place, and the number (from 1)
+   of the next one that waits for the same object. heap->handles->keys has the number of the first for each object; when the
+   trace reaches that object (gc__awaited_reached), it is put on heap->handles->ready. So the time is linear in the number of
    handles. Without memory for that, all that wait are looked at again after each round. */
 
-GC__FN void gc__dependent_trace(gc__tracer *tracer, uintptr_t place) {
+GC__FN void gc__dependent_trace(gc__worker *worker, uintptr_t place) {
     gc__handle_segment *segment = gc__handle_segment_of(place);
-    gc__enqueue(tracer, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
+    gc__enqueue(worker, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
 }
 
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first) {
-    gc__tracer *tracer = (gc__tracer *)context;
+    gc__worker *worker = (gc__worker *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
-        if (gc__survivor(*place) || !gc__words_push(&tracer->heap->handles.waiting, (uintptr_t)place))
-            gc__dependent_trace(tracer, (uintptr_t)place);
+        if (gc__survivor(*place) || !gc__words_push(&worker->heap->handles->waiting, (uintptr_t)place))
+            gc__dependent_trace(worker, (uintptr_t)place);
         else
-            gc__words_push(&tracer->heap->handles.waiting, 0);
+            gc__words_push(&worker->heap->handles->waiting, 0);
     }
 }
 
 /* Looks at all that wait, and traces from those whose object was reached. Returns whether there were any. */
-GC__FN bool gc__dependents_round(gc__tracer *tracer) {
-    gc__words *waiting = &tracer->heap->handles.waiting;
+GC__FN bool gc__dependents_round(gc__worker *worker) {
+    gc__words *waiting = &worker->heap->handles->waiting;
     size_t kept = 0, count = waiting->count;
     for (size_t i = 0; i < count; i += 2) {
         uintptr_t place = waiting->words[i];
         if (gc__survivor(*(gc_word *)place)) {
-            gc__dependent_trace(tracer, place);
+            gc__dependent_trace(worker, place);
         } else {
             waiting->words[kept] = place;
             kept += 2;
         }
     }
     waiting->count = kept;
-    gc__trace_drain(tracer);
+    gc__trace_drain(worker);
     return kept < count;
 }
 
 /* From now on the trace notices when it reaches what is waited for. False: no memory. */
-GC__FN bool gc__dependents_index(gc__tracer *tracer) {
-    gc__handles *handles = &tracer->heap->handles;
+GC__FN bool gc__dependents_index(gc__worker *worker) {
+    gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
-    if (tracer->heap->options.test_small_mark_stack || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
+    if (worker->heap->options.test_small_mark_stack || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
         !gc__words_reserve(&handles->ready, waiting->count / 2))
         return false;
-    tracer->keys = &handles->keys; /* before the first entry is put: tracing may reach it at once */
+    worker->found = &handles->ready;
+    worker->awaited = &handles->keys; /* before the first entry is put: tracing may reach it at once */
     for (size_t i = 0; i < waiting->count; i += 2) {
         uintptr_t object = *(gc_word *)waiting->words[i];
         if (gc__survivor(object)) {
-            gc__dependent_trace(tracer, waiting->words[i]);
+            gc__dependent_trace(worker, waiting->words[i]);
             continue;
         }
         uintptr_t *number = gc__map_put(&handles->keys, object);
@@ -137,17 +139,17 @@ GC__FN bool gc__dependents_index(gc__tracer *tracer) {
     return true;
 }
 
-GC__FN void gc__dependents_fixpoint(gc__tracer *tracer) {
-    gc__handles *handles = &tracer->heap->handles;
-    gc__trace_drain(tracer);
-    while (!tracer->keys && handles->waiting.count)
-        if (!gc__dependents_index(tracer) && !gc__dependents_round(tracer)) return;
-    gc__trace_drain(tracer);
+GC__FN void gc__dependents_fixpoint(gc__worker *worker) {
+    gc__handles *handles = worker->heap->handles;
+    gc__trace_drain(worker);
+    while (!worker->awaited && handles->waiting.count)
+        if (!gc__dependents_index(worker) && !gc__dependents_round(worker)) return;
+    gc__trace_drain(worker);
     while (handles->ready.count) {
         size_t number = handles->ready.words[--handles->ready.count];
         for (; number; number = handles->waiting.words[2 * number - 1])
-            gc__dependent_trace(tracer, handles->waiting.words[2 * number - 2]);
-        gc__trace_drain(tracer);
+            gc__dependent_trace(worker, handles->waiting.words[2 * number - 2]);
+        gc__trace_drain(worker);
     }
 }
 
@@ -183,8 +185,8 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
 
 /* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
 GC__FN void gc__handles_chain(gc_heap *heap) {
-    gc__handles *handles = &heap->handles;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+    gc__handles *handles = heap->handles;
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
         memset(thread->handle_caches, 0, sizeof thread->handle_caches);
     memset(handles->free, 0, sizeof handles->free);
     memset(&handles->free_blocks, 0, sizeof handles->free_blocks);
@@ -192,21 +194,21 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
 
-GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles.lock); }
-GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles.lock); }
+GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles->lock); }
+GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles->lock); }
 
-GC__FN void gc__handles_trace(gc__tracer *tracer, int generation) {
-    gc_heap *heap = tracer->heap;
+GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
+    gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
-    heap->handles.waiting.count = heap->handles.ready.count = 0;
-    gc__map_reset(&heap->handles.keys);
-    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, tracer);
-    gc__dependents_fixpoint(tracer);
+    heap->handles->waiting.count = heap->handles->ready.count = 0;
+    gc__map_reset(&heap->handles->keys);
+    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker);
+    gc__dependents_fixpoint(worker);
     /* What finalizers may still see, and what they may not: */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
                     NULL);
-    gc__finalizers_queue_dead(tracer, generation);
-    gc__dependents_fixpoint(tracer);
+    gc__finalizers_queue_dead(worker, generation);
+    gc__dependents_fixpoint(worker);
     /* Everything that survives this collection has been reached. */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump, NULL);
     gc__clumps_each(heap, dependent, generation, gc__dependents_clear_clump, NULL);
@@ -233,9 +235,9 @@ GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, 
 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
     gc__handle_visitor all = {heap, visitor};
-    gc__lock_take(&heap->handles.lock);
+    gc__lock_take(&heap->handles->lock);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all);
-    gc__lock_release(&heap->handles.lock);
+    gc__lock_release(&heap->handles->lock);
     gc__finalizers_visit_queued(heap, visitor);
     gc__finalizers_visit_registered(heap, visitor);
 }
@@ -258,7 +260,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 }
 
 GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
-                                    bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
+                                  bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
     return checker.any;

@@ -4,7 +4,8 @@
    bundles that card lies in a dirty bundle. */
 #pragma once
 
-#include "region.h"
+#include "../api/barrier.h"
+#include "../platform/platform.h"
 
 #define GC__CARDS_PER_BYTE (GC_CARD_BITS ? 8 : 1)
 #define GC__CARD_BYTE_SPAN ((size_t)1 << GC_BARRIER_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */

@@ -2,63 +2,12 @@
 #pragma once
 
 #include "arena.h"
-#include "../base/map.h"
 
-/* Where the collector copies survivors of a generation to. */
-typedef struct gc__window {
-    uintptr_t start, next, limit; /* what lies between start and next is not counted yet */
-    uintptr_t end;                /* to which the limit can be moved */
-    gc__region *region;
-    gc__region *cursor; /* the region of the generation where the search for holes goes on */
-} gc__window;
-
-/* The handle table, of gc_handles.h. */
-typedef struct gc__handle_segment gc__handle_segment;
-typedef struct gc__handles {
-    gc__lock lock; /* of all of this */
-    gc__handle_segment *segments;
-    gc__handle_cache free[GC__HANDLE_CACHES]; /* places, by kind */
-    gc__handle_cache free_blocks;             /* their first places */
-    gc__words waiting, ready;                 /* during a collection: dependent handles */
-    gc__map keys;
-} gc__handles;
-
-/* Finalizers, of gc_handles.h. */
-typedef struct gc__due {
-    gc__words pairs;
-    size_t head; /* words that were taken */
-} gc__due;
-
-typedef struct gc__finalizing gc__finalizing;
-typedef struct gc__finalizers {
-    gc__lock lock;        /* of the lists */
-    gc__words registered; /* see handles/finalizers.h */
-    size_t start[GC_GENERATIONS];
-    size_t promised;
-    gc__due due[2];
-    gc__words moving;        /* during a collection */
-    bool announce;           /* a collection has queued some: written with the world stopped */
-    gc__finalizing *running; /* lock */
-    uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
-    uint32_t state;          /* of the finalizer thread; atomic */
-    gc__os_thread thread;    /* written by who starts and who ends it */
-} gc__finalizers;
-enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
-
-/* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. */
+/* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. What the rooms above keep of a heap
+   they define themselves. */
 struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
-    gc__lock lock;          /* see threads/lock.h */
-    const void *lock_owner; /* atomic; the native thread that holds the lock */
-    unsigned lock_depth;
-    gc__lock roots_lock;    /* global slots and stacks */
-    uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
-    uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
-    bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
-    unsigned stop_depth;
-    uint64_t stop_started_ns;
-    gc_thread *threads;
     gc__region *regions[GC_GENERATIONS];
     gc__region *free; /* last freed first, so that a small nursery stays in cache */
     size_t free_count;
@@ -66,53 +15,25 @@ struct gc_heap {
     size_t quarantine_count;
     gc__region *recycled;     /* where mutators search for holes; in regions[0] */
     size_t hole_missed_bytes; /* no hole of this size or more was found there */
-    gc__window windows[GC_GENERATIONS];
-    size_t held_regions; /* in the lists, the free list included; not the quarantine */
+    size_t held_regions;      /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
-    size_t large_bytes, external_bytes;
-    size_t generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0: allocated since the last collection */
-    size_t kept_bytes;                       /* survivors in generation 0: recycled and pinned regions */
-    gc__map external[GC_GENERATIONS];        /* off-heap bytes of objects */
-    gc__words external_moving;               /* during a collection: object, bytes */
-
-    /* Pacing. */
-    size_t nursery_bytes; /* of generation 0 */
-    size_t budget_bytes;  /* that generation 0 may reach before a collection; atomic */
-    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
-    unsigned processors;  /* asked for once */
-    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
-    size_t full_threshold; /* bytes in generation 2 that start a full collection */
     size_t limit_regions;
-    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
-    uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    const void *resumed_by;            /* the native thread that ran it, whose clock that is */
-
-    /* The collection that runs. */
+    size_t large_bytes, external_bytes;
+    size_t
+        generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
+    size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
+    size_t budget_bytes;                  /* that generation 0 may reach before a collection; atomic */
     bool collecting;
-    bool recycles;                    /* some regions will be in generation 0 again */
-    int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
-    int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
-    size_t evacuate_partly_bytes; /* fit into this */
-    gc_collection collection;     /* its number is atomic */
-    uint64_t finished[GC_GENERATIONS],
-        finished_compacting; /* number of the last collection of that generation or an older */
-    gc__words roots;         /* slot | flag bits 1: value */
-    gc__words interior;      /* triples: slot | value, offset, object */
-    gc__words pins;          /* objects | conservative bit 0 */
-    gc__map suspects;        /* see collect/suspects.h */
-    gc__words mark_stack;
-    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    const char *root_kind; /* while roots are visited: what reports them */
-    const gc_frame_site *root_site;
+    gc_collection collection; /* the last one, or the one that runs; its number is atomic */
+    gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
 
-    gc_stack *stacks;  /* of gc_stack_create: roots lock */
-    gc__words globals; /* triples: first slot, count, flags */
-    gc__handles handles;
-    gc__finalizers finalizers;
-    gc_stats stats;
-    gc__words stacks_seen; /* GC_STRESS_STACK: hashes */
+    struct gc__threads *threads;
+    struct gc__collector *collector;
+    struct gc__pace *pace;
+    struct gc__cycle *cycle;
+    struct gc__handles *handles;
+    struct gc__finalizers *finalizers;
+    struct gc__stress *stress;
 };
 
 /* Regions of the heap. */

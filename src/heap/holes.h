@@ -2,7 +2,9 @@
    non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
 #pragma once
 
-#include "index.h"
+#include "bits.h"
+#include "object.h"
+#include "heap.h"
 
 #define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)32)

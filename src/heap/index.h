@@ -1,7 +1,7 @@
 /* Finding objects by address: the starts of a region's objects. */
 #pragma once
 
-#include "heap.h"
+#include "bits.h"
 #include "object.h"
 
 /* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */

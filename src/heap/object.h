@@ -2,7 +2,8 @@
    implemented here; a host's own by its GC_MODEL_ macros. */
 #pragma once
 
-#include "bits.h"
+#include "../api/allocate.h"
+#include "../platform/platform.h"
 
 /* The object's address in a slot's word, 0 if it holds none. */
 GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {

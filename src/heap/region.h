@@ -6,7 +6,7 @@
    the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
 #pragma once
 
-#include "../barrier/state.h"
+#include "barrier_state.h"
 
 #define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
 

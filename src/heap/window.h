@@ -1,127 +1,130 @@
-/* Windows: pieces of regions that a thread or the collector allocates in. */
+/* Windows: pieces of a region in which objects are allocated by moving a pointer; a thread has two of them, a worker of the
+   collector one for each generation that it copies to.
+
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span: a thread's window is zeroed
+   a piece at a time just ahead of the pointer, while that memory is in cache (but the raw one is not); a worker's stops where
+   memory was never written, since only what is needed should take any.
+
+   What lies between start and next is not accounted for in the region yet, which cannot be walked before its windows are
+   flushed. */
 #pragma once
 
 #include "holes.h"
+
+#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
 
 /* Adds to a counter that threads add to without the lock. */
 GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
 GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
 
-#define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
+GC__FN size_t gc__window_room(const gc_window *window) { return (size_t)(window->limit - window->next); }
+GC__FN size_t gc__span_room(const gc_window *window) { return (size_t)(window->end - window->next); }
 
-/* One of a thread's two windows. */
-typedef struct gc__spot {
-    char **next, **limit, **span_end, **flushed;
-    gc__region **region;
-    bool zeroed;
-} gc__spot;
-
-GC__FN gc__spot gc__thread_spot(gc_thread *thread, bool zeroed) {
-    gc__spot spot = {&thread->allocation, &thread->allocation_limit, &thread->span_end,
-                     &thread->flushed,    &thread->region,           true};
-    gc__spot raw = {&thread->raw,         &thread->raw_limit,  &thread->raw_span_end,
-                    &thread->raw_flushed, &thread->raw_region, false};
-    return zeroed ? spot : raw;
+GC__FN void gc__window_set(gc_window *window, gc__region *region, uintptr_t from, uintptr_t end) {
+    window->region = region;
+    window->start = window->next = window->limit = (char *)from;
+    window->end = (char *)end;
 }
 
-/* Gives the rest of the window back to its span: its first word is a filler now, not zero. */
-GC__FN void gc__spot_shrink(gc_heap *heap, gc__spot spot) {
-    size_t rest = (size_t)(*spot.limit - *spot.next);
-    *spot.limit = *spot.next;
+/* Gives the rest of a thread's window back to its span: its first word is a filler now, not zero. */
+GC__FN void gc__allocation_shrink(gc_window *window) {
+    gc_heap *heap = window->region->heap;
+    size_t rest = gc__window_room(window);
+    window->limit = window->next;
     gc__count(&heap->generation_bytes[0], 0 - rest);
     gc__count(&heap->stats.allocated_bytes, 0 - rest);
 }
 
-/* Makes the window's region walkable. The window stays open. */
-GC__FN void gc__spot_flush(gc__spot spot) {
-    gc__region *region = *spot.region;
-    if (!region || *spot.flushed == *spot.next) return;
-    uintptr_t next = (uintptr_t)*spot.next;
-    *spot.flushed = *spot.next;
+/* Makes the region of a thread's window walkable. The window stays open. */
+GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
+    gc__region *region = window->region;
+    if (!region || window->start == window->next) return;
+    uintptr_t next = (uintptr_t)window->next;
+    window->start = window->next;
     if (region->formatted) {
-        gc__filler_write(next, (uintptr_t)*spot.span_end - next);
+        gc__filler_write(next, (uintptr_t)window->end - next);
         region->indexed_end = region->base;
-        if (spot.zeroed) gc__spot_shrink(region->heap, spot);
+        if (zeroed) gc__allocation_shrink(window);
     } else {
         region->top = next;
     }
 }
 
-GC__FN void gc__spot_close(gc__spot spot) {
-    gc__spot_flush(spot);
-    *spot.next = *spot.limit = *spot.span_end = *spot.flushed = NULL;
-    *spot.region = NULL;
+GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
+    gc__allocation_flush(window, zeroed);
+    gc__window_set(window, NULL, 0, 0);
 }
 
+GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
+
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
-    gc__spot_flush(gc__thread_spot(thread, true));
-    gc__spot_flush(gc__thread_spot(thread, false));
+    gc__allocation_flush(&thread->window, true);
+    gc__allocation_flush(&thread->raw, false);
 }
 
 GC__FN void gc__thread_close_windows(gc_thread *thread) {
-    gc__spot_close(gc__thread_spot(thread, true));
-    gc__spot_close(gc__thread_spot(thread, false));
+    gc__allocation_close(&thread->window, true);
+    gc__allocation_close(&thread->raw, false);
 }
 
-/* Opens a span with room for `bytes`. */
-GC__FN bool gc__spot_open(gc_heap *heap, gc__spot spot, size_t bytes) {
-    uintptr_t from = 0, limit = 0;
-    gc__spot_close(spot);
-    gc__region *region = gc__hole_recycled(heap, bytes, &from, &limit);
+/* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
+GC__FN bool gc__allocation_open(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t from = 0, end = 0;
+    gc__allocation_close(window, zeroed);
+    gc__region *region = gc__hole_recycled(heap, bytes, &from, &end);
     if (!region) {
         region = gc__heap_take(heap, 0, 1);
         if (!region) return false;
         region->linear = true;
         gc__heap_push(heap, region);
         from = region->base;
-        limit = gc__region_end(region);
+        end = gc__region_end(region);
     }
-    *spot.region = region;
-    *spot.next = *spot.limit = (char *)from;
-    *spot.span_end = (char *)limit;
+    gc__window_set(window, region, from, end);
+    window->start = NULL; /* flushing makes even an empty span walkable */
     return true;
 }
 
-/* Extends the window so that it holds `bytes`, which the span has room for. Spends budget. */
-GC__FN void gc__spot_extend(gc_heap *heap, gc__spot spot, size_t bytes) {
-    size_t extra = bytes - (size_t)(*spot.limit - *spot.next);
+/* Extends a thread's window so that it holds `bytes`, which the span has room for. Spends budget. */
+GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
+    size_t extra = bytes - gc__window_room(window);
     if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
-    if (extra > (size_t)(*spot.span_end - *spot.limit)) extra = (size_t)(*spot.span_end - *spot.limit);
-    gc__region *region = *spot.region;
-    uintptr_t from = (uintptr_t)*spot.limit, to = from + extra;
+    if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
+    gc__region *region = window->region;
+    uintptr_t from = (uintptr_t)window->limit, to = from + extra;
     /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
     uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
               dirty = to < dirty_end ? to : dirty_end;
-    if (spot.zeroed && from < dirty) memset((void *)from, 0, dirty - from);
+    if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
     if (dirty_end < to) {
         gc__region_populate(dirty_end, to);
         __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     }
-    *spot.limit = (char *)to;
+    window->limit = (char *)to;
     gc__count(&heap->generation_bytes[0], extra);
     gc__count(&heap->stats.allocated_bytes, extra);
 }
 
-GC__FN void gc__window_close(gc_heap *heap, gc__window *window) {
-    if (!window->region) return;
-    size_t bytes = window->next - window->start;
-    window->region->live_bytes += bytes;
-    heap->copied_bytes[window->region->generation] += bytes;
-    window->region->hole = window->next;
-    if (window->region->dirty_end < window->next) window->region->dirty_end = window->next;
-    window->region = NULL;
-    window->start = window->next = window->limit = window->end = 0;
+/* Ends a worker's window; returns the bytes of the copies in it. */
+GC__FN size_t gc__copies_close(gc_window *window) {
+    gc__region *region = window->region;
+    if (!region) return 0;
+    size_t bytes = (size_t)(window->next - window->start);
+    region->live_bytes += bytes;
+    region->hole = (uintptr_t)window->next;
+    if (region->dirty_end < region->hole) region->dirty_end = region->hole;
+    gc__window_set(window, NULL, 0, 0);
+    return bytes;
 }
 
-/* Moves the limit so that `bytes` fit, and to where memory was written before, but not to the end at once: of a region that
-   was never written, only what is needed takes memory. */
-GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
-    if (bytes > window->end - window->next) return false;
-    uintptr_t written = window->region->dirty_end, to = window->next + bytes;
-    if (written < window->limit) written = window->limit;
+/* Moves a worker's limit so that `bytes` fit, and to where memory was written before, but not to the end at once. */
+GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
+    if (bytes > gc__span_room(window)) return false;
+    uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;
+    if (written < (uintptr_t)window->limit) written = (uintptr_t)window->limit;
     gc__region_populate(written, to);
     to = gc__populate_end(to);
     if (to < written) to = written;
-    window->limit = to < window->end ? to : window->end;
+    window->limit = (char *)(to < end ? to : end);
     return true;
 }

@@ -1,8 +1,6 @@
 /* Allocation's slow paths.
 
-   A thread carves its window [allocation, allocation_limit) out of a span: the free end of a fresh region, or a hole.
-   The window is zeroed a piece at a time just ahead of the allocation pointer, while that memory is in cache; the raw
-   window, in a span of its own, is not zeroed. */
+XX */
 #pragma once
 
 #include "cycle.h"
@@ -38,17 +36,17 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
 /* Allocates without collecting; NULL with gc__fail at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    gc__spot spot = gc__thread_spot(thread, zeroed);
-    if (bytes > GC_LARGE_BYTES || bytes > (size_t)(*spot.span_end - *spot.next)) {
+    gc_window *window = gc__thread_window(thread, zeroed);
+    if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__spot_open(heap, spot, bytes);
+        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
         if (!opened) return large;
     }
-    if (bytes > (size_t)(*spot.limit - *spot.next)) gc__spot_extend(heap, spot, bytes);
-    char *object = *spot.next;
-    *spot.next = object + bytes;
+    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
+    char *object = window->next;
+    window->next = object + bytes;
     return object;
 }
 
@@ -127,10 +125,10 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return NULL;
     }
     size_t size = gc__align(bytes);
-    gc__spot spot = gc__thread_spot(thread, zeroed);
+    gc_window *window = gc__thread_window(thread, zeroed);
     if (heap->options.stress)
         gc__stress_at_allocation(thread);
-    else if (size <= (size_t)(*spot.limit - *spot.next))
+    else if (size <= gc__window_room(window))
         return gc__allocate_try(thread, size, zeroed);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
@@ -186,12 +184,12 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
-    gc__map *table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
     if (result != GC_OK) return result;
-    table = &heap->external[gc__region_of((uintptr_t)object)->generation];
+    table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;

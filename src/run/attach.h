@@ -1,7 +1,9 @@
 /* Mutator threads. */
 #pragma once
 
-#include "allocate.h"
+#include "../heap/window.h"
+#include "../threads/frames.h"
+#include "../handles/table.h"
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, NULL);
@@ -23,7 +25,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
-    gc_thread **link = &heap->threads;
+    gc_thread **link = &heap->threads->first;
     while (*link != thread) link = &(*link)->next;
     *link = thread->next;
     gc__heap_unlock(heap);
@@ -86,8 +88,8 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
     thread->stress_countdown = heap->options.stress_interval;
     gc__heap_lock(heap);
-    thread->next = heap->threads;
-    heap->threads = thread;
+    thread->next = heap->threads->first;
+    heap->threads->first = thread;
     thread->next_mine = gc__mine;
     gc__mine = thread;
     gc__heap_unlock(heap);

@@ -1,8 +1,11 @@
 /* Creating and destroying heaps. */
 #pragma once
 
+#include "../threads/stack.h"
+#include "../collect/pace.h"
+#include "../diag/shadow.h"
+#include "../diag/stress.h"
 #include "finalize.h"
-#include "../handles/safe.h"
 
 #define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
 
@@ -54,6 +57,70 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     return GC_OK;
 }
 
+/* A heap with what every room keeps of it. */
+typedef struct gc__instance {
+    gc_heap heap;
+    gc__threads threads;
+    gc__collector collector;
+    gc__pace pace;
+    gc__cycle cycle;
+    gc__handles handles;
+    gc__finalizers finalizers;
+    gc__stress stress;
+} gc__instance;
+
+GC__FN void gc__heap_start_pace(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    pace->cache_bytes = gc__os_l2_bytes();
+    pace->allocating = 1;
+    pace->nursery_bytes = heap->options.nursery_bytes;
+    if (!pace->nursery_bytes)
+        pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
+    heap->budget_bytes = pace->nursery_bytes;
+    pace->resumed_cpu_ns = gc__os_cpu_ns();
+    pace->resumed_by = &gc__me;
+    pace->full_threshold = gc__threshold_for(heap, 0);
+    pace->survival[0] = 20;
+    pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
+}
+
+/* The record of a heap that holds nothing yet; NULL with gc__fail. */
+GC__FN gc_heap *gc__heap_new(const gc_options *options) {
+    gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        return NULL;
+    }
+    gc_heap *heap = &all->heap;
+    heap->options = *options;
+    heap->threads = &all->threads;
+    heap->collector = &all->collector;
+    heap->pace = &all->pace;
+    heap->cycle = &all->cycle;
+    heap->handles = &all->handles;
+    heap->finalizers = &all->finalizers;
+    heap->stress = &all->stress;
+    gc__lock_init(&heap->threads->lock);
+    gc__lock_init(&heap->threads->roots_lock);
+    gc__lock_init(&heap->handles->lock);
+    gc__lock_init(&heap->finalizers->lock);
+    heap->threads->processors = gc__os_processors();
+    heap->threads->crowded = heap->threads->processors == 1;
+    heap->observer.changed = options->barrier_changed;
+    heap->observer.host = options->host;
+    heap->observer.needs_barrier = !options->non_generational;
+    heap->limit_regions = options->heap_bytes_max ? options->heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
+    gc__heap_start_pace(heap);
+    return heap;
+}
+
+GC__FN void gc__heap_end_locks(gc_heap *heap) {
+    gc__lock_end(&heap->threads->lock);
+    gc__lock_end(&heap->threads->roots_lock);
+    gc__lock_end(&heap->handles->lock);
+    gc__lock_end(&heap->finalizers->lock);
+}
+
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
     GC__ENTER("gc_heap_create");
     gc_options options;
@@ -65,39 +132,12 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (opened == GC_OK) opened = gc__shadow_open();
     if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
     gc__lock_release(&gc__the_arena.lock);
-    gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
-    if (!heap) {
-        if (opened == GC_OK)
-            gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
-        return NULL;
-    }
-    heap->options = options;
-    gc__lock_init(&heap->lock);
-    gc__lock_init(&heap->roots_lock);
-    gc__lock_init(&heap->handles.lock);
-    gc__lock_init(&heap->finalizers.lock);
-    heap->observer.changed = options.barrier_changed;
-    heap->observer.host = options.host;
-    heap->observer.needs_barrier = !options.non_generational;
-    if (gc__barrier_attach(&heap->observer) != GC_OK) {
+    gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
+    if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
+        gc__heap_end_locks(heap);
         free(heap);
         return NULL;
     }
-    heap->cache_bytes = gc__os_l2_bytes();
-    heap->processors = gc__os_processors();
-    heap->allocating = 1;
-    heap->crowded = heap->processors == 1;
-    heap->limit_regions = options.heap_bytes_max ? options.heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
-    heap->nursery_bytes = options.nursery_bytes;
-    if (!heap->nursery_bytes)
-        heap->nursery_bytes = gc__min(gc__max(heap->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
-    heap->budget_bytes = heap->nursery_bytes;
-    heap->resumed_cpu_ns = gc__os_cpu_ns();
-    heap->resumed_by = &gc__me;
-    heap->full_threshold = gc__threshold_for(heap, 0);
-    heap->survival[0] = 20;
-    heap->survival[2] = 100;
-    heap->survival[1] = 100; /* not known yet: promoting in place is the cheaper mistake */
     return heap;
 }
 
@@ -116,7 +156,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 /* A thread that has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
-    for (const gc_thread *thread = heap->threads; thread; thread = thread->next)
+    for (const gc_thread *thread = heap->threads->first; thread; thread = thread->next)
         GC_ASSERT(
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
@@ -130,31 +170,31 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     if (!gc__finalizers_end(heap)) return;
     gc__heap_check_left(heap);
-    while (heap->threads) {
-        gc_thread *thread = heap->threads;
-        heap->threads = thread->next;
+    while (heap->threads->first) {
+        gc_thread *thread = heap->threads->first;
+        heap->threads->first = thread->next;
         gc__thread_close_frames(thread);
         if (gc__thread_self(heap) == thread)
             gc__thread_forget(thread);
         else
             thread->heap = NULL; /* its native thread frees it when it ends */
     }
-    while (heap->stacks) {
-        heap->stacks->thread = NULL;
-        gc_stack_destroy(heap->stacks);
+    while (heap->threads->stacks) {
+        heap->threads->stacks->thread = NULL;
+        gc_stack_destroy(heap->threads->stacks);
     }
     gc__log_flush();
     gc__heap_free_regions(heap);
     gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->external[g]);
-    gc__map_free(&heap->suspects);
-    gc__words *lists[] = {&heap->roots,   &heap->interior,    &heap->pins,           &heap->mark_stack,
-                          &heap->globals, &heap->stacks_seen, &heap->external_moving};
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
+    gc__map_free(&heap->cycle->suspects);
+    gc__words *lists[] = {&heap->cycle->roots,       &heap->cycle->interior,        &heap->cycle->pins,
+                          &heap->collector->globals, &heap->cycle->external_moving, &heap->collector->mark_stack,
+                          &heap->stress->stacks_seen};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
-    gc__lock_end(&heap->lock);
-    gc__lock_end(&heap->roots_lock);
+    gc__heap_end_locks(heap);
     free(heap);
 }
 

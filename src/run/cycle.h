@@ -1,9 +1,16 @@
 /* One collection, start to end. */
 #pragma once
 
-#include "store.h"
+#include "../collect/suspects.h"
+#include "../collect/trace.h"
+#include "../collect/cards.h"
+#include "../collect/external.h"
+#include "../collect/sweep.h"
+#include "../collect/pace.h"
 #include "../diag/checkmark.h"
-#include "../diag/walk.h"
+#include "../diag/shadow.h"
+#include "../diag/stress.h"
+#include "store.h"
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
@@ -13,15 +20,15 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     heap->collection.compacting = compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
     heap->collection.conservative_bytes = 0;
-    memset(heap->copied_bytes, 0, sizeof heap->copied_bytes);
-    memset(heap->marked_bytes, 0, sizeof heap->marked_bytes);
-    memset(heap->condemned_bytes, 0, sizeof heap->condemned_bytes);
+    memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
+    memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
+    memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     unsigned allocating = 0;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
-        allocating += thread->region != NULL;
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+        allocating += thread->window.region != NULL;
         gc__thread_close_windows(thread);
     }
-    heap->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->processors));
+    heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
     gc__log_flush();
     GC__LEAVE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
@@ -32,9 +39,9 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
     gc_collection *collection = &heap->collection;
     stats->survived_bytes = stats->condemned_bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) {
-        stats->survived_bytes += heap->copied_bytes[g] + heap->marked_bytes[g];
-        stats->condemned_bytes += heap->condemned_bytes[g];
-        collection->moved_bytes += heap->copied_bytes[g];
+        stats->survived_bytes += heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
+        stats->condemned_bytes += heap->cycle->condemned_bytes[g];
+        collection->moved_bytes += heap->cycle->copied_bytes[g];
     }
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
@@ -55,7 +62,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
    and the collection cannot run. */
 GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
-    heap->roots.count = heap->interior.count = heap->pins.count = 0;
+    heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, generation);
     return !roots.failed;
@@ -63,21 +70,24 @@ GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
 
 /* Everything between gathering the roots and the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
-    gc__tracer tracer;
-    memset(&tracer, 0, sizeof tracer);
-    tracer.visitor.visit = gc__trace_visit;
-    tracer.heap = heap;
+    gc__worker worker;
+    memset(&worker, 0, sizeof worker);
+    worker.visitor.visit = gc__trace_visit;
+    worker.heap = heap;
+    worker.cycle = heap->cycle;
+    memset(worker.cycle->no_room, 0, sizeof worker.cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
-    tracer.verdicts = GC__VERDICTS;
-    tracer.remember_all = generation > 0 || heap->recycles;
+    worker.verdicts = GC__VERDICTS;
+    worker.remember_all = generation > 0 || heap->cycle->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
-    gc__trace_roots(&tracer);
-    if (generation < 2) gc__trace_cards(&tracer, generation);
-    gc__trace_suspects(&tracer, condemned);
-    gc__handles_trace(&tracer, generation);
+    gc__trace_roots(&worker);
+    if (generation < 2) gc__trace_cards(&worker, generation);
+    gc__trace_suspects(&worker, condemned);
+    gc__handles_trace(&worker, generation);
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
-    gc__roots_update_interior(heap);
+    gc__worker_end(&worker);
+    gc__roots_update_interior(worker.cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
@@ -93,7 +103,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
                   (unsigned long long)heap->collection.number);
     gc__stores_check();
     uint64_t start = gc__os_now_ns();
-    heap->stopped_cpu_ns = gc__os_cpu_ns();
+    heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
     if (heap->options.stress) gc__stress_index(heap);
@@ -114,8 +124,8 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     } else {
         gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
     }
-    for (int g = 0; g <= generation; g++) heap->finished[g] = heap->collection.number;
-    if (compacting && generation == 2) heap->finished_compacting = heap->collection.number;
+    for (int g = 0; g <= generation; g++) heap->collector->finished[g] = heap->collection.number;
+    if (compacting && generation == 2) heap->collector->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     GC__LEAVE;
@@ -135,8 +145,8 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->nursery_grows)
-            gc__count(&heap->budget_bytes, heap->nursery_bytes);
+        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->pace->nursery_grows)
+            gc__count(&heap->budget_bytes, heap->pace->nursery_bytes);
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
     }
@@ -145,9 +155,9 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
 
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
-    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->full_threshold / 4 * 3;
-    if (generation == 1) return heap->generation_bytes[1] >= heap->nursery_bytes;
-    return heap->generation_bytes[0] >= heap->nursery_bytes / 4;
+    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
+    if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
+    return heap->generation_bytes[0] >= heap->pace->nursery_bytes / 4;
 }
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
@@ -162,7 +172,8 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
     /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
-    bool joined = heap->finished[generation] > before && (!compacting || heap->finished_compacting > before);
+    bool joined = heap->collector->finished[generation] > before &&
+                  (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
         gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
     gc__world_resume(heap);
@@ -171,7 +182,7 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
 GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
-    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) {
+    if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
         gc__heap_lock(heap); /* the collector has it until it is done */
         gc__heap_unlock(heap);
     }

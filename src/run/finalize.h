@@ -1,6 +1,7 @@
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 #pragma once
 
+#include "../handles/finalizers.h"
 #include "attach.h"
 
 #define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
@@ -34,7 +35,7 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
 
 /* Runs one, if one is due. */
 GC__FN bool gc__finalizer_run(gc_thread *thread) {
-    gc__finalizers *all = &thread->heap->finalizers;
+    gc__finalizers *all = thread->heap->finalizers;
     uintptr_t object = 0;
     gc__lock_take(&all->lock);
     const gc_finalizer *finalizer = gc__due_take(all, &object);
@@ -57,7 +58,7 @@ GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
 }
 
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
@@ -72,7 +73,7 @@ GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadlin
     uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
     gc__save_registers(gc__my_registers);
     gc__park(NULL);
-    gc__os_wait_for(&heap->finalizers.event, event, wait < patience ? wait : patience);
+    gc__os_wait_for(&heap->finalizers->event, event, wait < patience ? wait : patience);
     gc__unpark_all();
     gc__finalizers_watch(heap);
 }
@@ -92,7 +93,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
     if (gc__is_finalizing(all, thread)) return false;
     for (;;) {
@@ -108,7 +109,7 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
 
 GC__FN void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc_thread *thread = gc_thread_attach(heap);
     if (thread) gc_thread_set_name(thread, "finalizers");
     __atomic_store_n(&all->state, (uint32_t)(thread ? GC__FINALIZERS_RUN : GC__FINALIZERS_ENDED), __ATOMIC_SEQ_CST);
@@ -126,7 +127,7 @@ GC__FN void gc__finalizer_thread(void *context) {
 
 /* Waits while the thread's state is `state`. */
 GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != state) return true;
@@ -136,7 +137,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 }
 
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)
         return gc__fail(GC_ERROR_OPTION,
@@ -157,7 +158,7 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
 
 /* False: a finalizer does not return, so the heap's memory must stay. */
 GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
     gc__finalizers_notify(all);
@@ -172,7 +173,7 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
 
 /* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
 GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (size_t i = 0; i < all->registered.count; i += 2)
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
@@ -201,7 +202,7 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 /* Runs what is left to run. False: the heap cannot be freed. */
 GC__FN bool gc__finalizers_end(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
-    GC_ASSERT(!self || !gc__is_finalizing(&heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
+    GC_ASSERT(!self || !gc__is_finalizing(heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
     bool stopped = gc__finalizer_thread_stop(heap);
     if (!stopped)
         gc__warn(&heap->options,
@@ -220,8 +221,7 @@ GC__FN bool gc__finalizers_end(gc_heap *heap) {
 }
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
-    gc__finalizers *all = &heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
     gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
-    gc__lock_end(&all->lock);
 }

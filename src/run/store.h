@@ -1,7 +1,9 @@
 /* The range barriers. */
 #pragma once
 
-#include "../diag/shadow.h"
+#include "../api/roots.h"
+#include "../heap/cards.h"
+#include "../heap/heap.h"
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     if (value && !GC_VALUE_IS_REF(word)) return;

@@ -1,7 +1,7 @@
 /* Frames of GC_ROOTS: walking them, and noticing those that were left without their end. */
 #pragma once
 
-#include "../heap/heap.h"
+#include "mode.h"
 
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
@@ -70,17 +70,17 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
 GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer) {
     gc__frame_search search = gc__frames_begin(heap, frames);
-    heap->root_kind = "frame";
+    heap->threads->root_kind = "frame";
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
-        heap->root_site = frame->site;
+        heap->threads->root_site = frame->site;
         if (flags & GC__ROOT_CONTIGUOUS) {
             gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__ROOT_CONTIGUOUS);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }
     }
-    heap->root_site = NULL;
+    heap->threads->root_site = NULL;
 }

@@ -8,12 +8,13 @@
 /* Sleeping and being woken take longer than many a collection, so it polls first, unless a thread that the lock's owner
    waits for may need the processor. */
 GC__FN void gc__lock_take_soon(gc_heap *heap) {
-    unsigned spins = __atomic_load_n(&heap->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
+    unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
     for (; spins < GC__LOCK_SPINS; spins++) {
-        if (!__atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) && gc__lock_try(&heap->lock)) return;
+        if (!__atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) && gc__lock_try(&heap->threads->lock))
+            return;
         gc__cpu_pause();
     }
-    gc__lock_take(&heap->lock);
+    gc__lock_take(&heap->threads->lock);
 }
 
 /* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
@@ -27,8 +28,8 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
 }
 
 GC__FN void gc__heap_acquire(gc_heap *heap) {
-    if (!gc__lock_try(&heap->lock)) gc__heap_wait(heap);
-    __atomic_store_n(&heap->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+    if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+    __atomic_store_n(&heap->threads->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
 }
 
 /* May be taken again by its owner. Not from a signal handler. */
@@ -37,7 +38,7 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
         gc__save_registers(gc__my_registers);
         gc__heap_acquire(heap);
     }
-    heap->lock_depth++;
+    heap->threads->lock_depth++;
 }
 
 GC__FN void gc__thread_resume(gc_thread *thread);
@@ -52,9 +53,9 @@ GC__FN void gc__unpark_all(void) {
 }
 
 GC__FN void gc__heap_release(gc_heap *heap) {
-    if (--heap->lock_depth) return;
-    __atomic_store_n(&heap->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
-    gc__lock_release(&heap->lock);
+    if (--heap->threads->lock_depth) return;
+    __atomic_store_n(&heap->threads->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
+    gc__lock_release(&heap->threads->lock);
     gc__unpark_all();
 }
 
@@ -77,7 +78,7 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
+    if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
     gc__thread_stop(thread);
     thread->parked = true;
     gc__mine_parked++;

@@ -20,7 +20,26 @@
    it holds another heap's. */
 #pragma once
 
+#include "../api/thread.h"
 #include "../heap/heap.h"
+
+/* The threads of a heap. */
+typedef struct gc__threads {
+    gc__lock lock;          /* see lock.h */
+    const void *lock_owner; /* atomic; the native thread that holds the lock */
+    unsigned lock_depth;
+    gc__lock roots_lock;    /* global slots and stacks */
+    uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
+    uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
+    bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
+    unsigned stop_depth;
+    uint64_t stop_started_ns;
+    unsigned processors; /* asked for once */
+    gc_thread *first;
+    gc_stack *stacks;      /* of gc_stack_create: roots lock */
+    const char *root_kind; /* while roots are visited: what reports them */
+    const gc_frame_site *root_site;
+} gc__threads;
 
 static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
 static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */
@@ -29,7 +48,7 @@ static __thread char gc__me;              /* its address stands for the calling 
 static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
-    return __atomic_load_n(&heap->lock_owner, __ATOMIC_RELAXED) == &gc__me;
+    return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__me;
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
@@ -46,12 +65,12 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
    thread preemptive, or this thread sees that it is waited for. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    if (__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST))
+    if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
         __atomic_store_n(&thread->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
     __atomic_store_n(&thread->mode, (uint32_t)GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST)) return;
-    __atomic_fetch_add(&heap->stopped_count, 1, __ATOMIC_SEQ_CST);
-    gc__os_wake(&heap->stopped_count);
+    if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) return;
+    __atomic_fetch_add(&heap->threads->stopped_count, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&heap->threads->stopped_count);
 }
 
 /* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.

@@ -1,8 +1,8 @@
 /* Stacks that threads run on: their own, fibers, coroutines. */
 #pragma once
 
+#include "lock.h"
 #include "frames.h"
-#include "stop.h"
 
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
@@ -12,10 +12,10 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     }
     stack->heap = heap;
     stack->base = (char *)base;
-    gc__lock_take(&heap->roots_lock);
-    stack->next = heap->stacks;
-    heap->stacks = stack;
-    gc__lock_release(&heap->roots_lock);
+    gc__lock_take(&heap->threads->roots_lock);
+    stack->next = heap->threads->stacks;
+    heap->threads->stacks = stack;
+    gc__lock_release(&heap->threads->roots_lock);
     return stack;
 }
 
@@ -23,11 +23,11 @@ GC_API void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
     gc__frames_assign(stack->heap, stack->frames, NULL);
-    gc__lock_take(&stack->heap->roots_lock);
-    gc_stack **link = &stack->heap->stacks;
+    gc__lock_take(&stack->heap->threads->roots_lock);
+    gc_stack **link = &stack->heap->threads->stacks;
     while (*link != stack) link = &(*link)->next;
     *link = stack->next;
-    gc__lock_release(&stack->heap->roots_lock);
+    gc__lock_release(&stack->heap->threads->roots_lock);
     free(stack);
 }
 

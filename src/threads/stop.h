@@ -21,18 +21,18 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     const uint64_t patience_ms = heap->options.stop_patience_ms;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
-        uint32_t count = __atomic_load_n(&heap->stopped_count, __ATOMIC_SEQ_CST);
+        uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_for(&heap->stopped_count, count, patience_ms * GC__NS_PER_MS);
+            gc__os_wait_for(&heap->threads->stopped_count, count, patience_ms * GC__NS_PER_MS);
         if (spins < GC__STOP_SPINS || complained) continue;
-        uint64_t waited_ms = (gc__os_now_ns() - heap->stop_started_ns) / GC__NS_PER_MS;
+        uint64_t waited_ms = (gc__os_now_ns() - heap->threads->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }
     uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
-             waited = stopped > heap->stop_started_ns ? stopped - heap->stop_started_ns : 0;
+             waited = stopped > heap->threads->stop_started_ns ? stopped - heap->threads->stop_started_ns : 0;
     thread->stops++;
     thread->stop_total_ns += waited;
     if (waited > thread->stop_max_ns) thread->stop_max_ns = waited;
@@ -45,30 +45,31 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
 GC__FN void gc__world_stop_others(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc__park(heap);
-    heap->stop_started_ns = gc__os_now_ns();
-    __atomic_store_n(&heap->stopping, 1u, __ATOMIC_SEQ_CST);
+    heap->threads->stop_started_ns = gc__os_now_ns();
+    __atomic_store_n(&heap->threads->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
         GC__LEAVE;
         heap->options.suspend(heap->options.host);
         return;
     }
     unsigned running = 1;
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
         if (thread == self) continue;
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
         running += gc__is_cooperative(thread);
     }
-    __atomic_store_n(&heap->crowded, running > heap->processors, __ATOMIC_RELAXED);
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+    __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
         if (thread != self) gc__world_await(heap, thread);
-    uint64_t waited = gc__os_now_ns() - heap->stop_started_ns;
+    uint64_t waited = gc__os_now_ns() - heap->threads->stop_started_ns;
     heap->stats.stops++;
     heap->stats.stop_total_ns += waited;
 }
 
 GC__FN void gc__world_stop_locked(gc_heap *heap) {
-    if (heap->stop_depth++) return;
-    bool alone = !heap->threads || (heap->threads == gc__thread_self(heap) && !heap->threads->next);
+    if (heap->threads->stop_depth++) return;
+    bool alone =
+        !heap->threads->first || (heap->threads->first == gc__thread_self(heap) && !heap->threads->first->next);
     if (heap->options.suspend || !alone) gc__world_stop_others(heap);
 }
 
@@ -84,10 +85,10 @@ GC__FN void gc__world_restart(gc_heap *heap) {
 }
 
 GC__FN void gc__world_resume_locked(gc_heap *heap) {
-    if (--heap->stop_depth) return;
+    if (--heap->threads->stop_depth) return;
     gc__world_restart(heap);
-    __atomic_store_n(&heap->stopping, 0u, __ATOMIC_SEQ_CST);
-    for (gc_thread *thread = heap->threads; thread; thread = thread->next)
+    __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
+    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
         __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
 }
 

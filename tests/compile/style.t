@@ -34,15 +34,7 @@ none() { is "$2" '' "$1"; }
     none "every part opens with a comment" "$(for part in $parts; do head -c 3 "$part" | grep -q '^/\*' || echo "$part"; done)"
     none "no comment points at history" "$(grep -niE 'issue ?#?[0-9]|TODO|FIXME|XXX|no longer|used to be|previously' $parts)"
 
-    # The layers of src/: a part includes only from its own layer and those below.
-    none "includes point down: api, platform, base, heap, threads, collect, handles, diag, run" "$(awk '
-        BEGIN { n = split("api platform base heap threads collect handles diag run", rooms); for (i = 1; i <= n; i++) layer[rooms[i]] = i }
-        /^#include "/ && FILENAME ~ /src\/.*\// {
-            split(FILENAME, from, "/")
-            to = $2
-            gsub(/"|\.\.\/|\/.*/, "", to)
-            if (!(to in layer)) to = from[2]
-            if (layer[to] > layer[from[2]]) print FILENAME ":" FNR ": " $2
-        }' $parts)"
+    # The rooms of src/: a part refers only to its own room and to those below, and includes what it uses.
+    none "the order of the house" "$(perl tools/order.pl 2>&1)"
 }
 finish

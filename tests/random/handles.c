@@ -167,7 +167,7 @@ static size_t count_of(const uint8_t *set) {
 
 /* The heap's lists of finalizers: the state of each item by them. */
 static void read_finalizers(uint8_t *states) {
-    const gc__finalizers *all = &heap->finalizers;
+    const gc__finalizers *all = heap->finalizers;
     memset(states, NONE, ITEMS);
     for (int list = 0; list < 3; list++) {
         const gc__words *pairs = list ? &all->due[list - 1].pairs : &all->registered;

@@ -27,7 +27,7 @@ static const char *const kind_names[] = {"weak", "weak long", "strong", "pinned"
 
 /* Every place of a block in use is a handle, or in exactly one chain of its kind. */
 static void check_table(const char *when) {
-    gc__handles *all = &heap->handles;
+    gc__handles *all = heap->handles;
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++) {
         size_t blocks = 0, chained = 0, wrong = 0;
         for (gc__handle_segment *s = all->segments; s; s = s->next)
@@ -35,7 +35,7 @@ static void check_table(const char *when) {
                 blocks += s->kinds[b] == kind;
                 if (s->kinds[b] == kind) wrong += gc__handle_has_extra((gc_handle_kind)kind) != (s->extras[b] != NULL);
             }
-        gc_thread *thread = heap->threads;
+        gc_thread *thread = heap->threads->first;
         for (gc__handle_cache *cache = &all->free[kind]; cache;) {
             size_t count = 0;
             for (uintptr_t at = cache->first; at; at = *(gc_word *)at - GC__HANDLE_FREE, count++) {
@@ -58,7 +58,7 @@ static bool unchecked; /* the second mark takes long chains link by link */
 
 static size_t segments(void) {
     size_t count = 0;
-    for (gc__handle_segment *s = heap->handles.segments; s; s = s->next) count++;
+    for (gc__handle_segment *s = heap->handles->segments; s; s = s->next) count++;
     return count;
 }
 
@@ -311,7 +311,7 @@ static void reuse(void) {
     is(wrong, 0, "handles that stay are not disturbed");
     is(segments(), most, "blocks without handles become any kind's: no more segments than for one kind");
     is(most, 3, "three segments hold three segments' handles");
-    is(heap->handles.free_blocks.count, 3 * GC__HANDLE_BLOCKS, "and at the end all are free");
+    is(heap->handles->free_blocks.count, 3 * GC__HANDLE_BLOCKS, "and at the end all are free");
 }
 
 typedef struct walked {
@@ -449,14 +449,14 @@ static void detaching(void) {
     pthread_join(thread, NULL);
     gc_set_mode(gc, GC_COOPERATIVE);
     is(cached, GC__HANDLE_BLOCK, "a thread keeps free places");
-    is(heap->handles.free[GC_HANDLE_PINNED].count, cached, "and gives them back as it detaches");
+    is(heap->handles->free[GC_HANDLE_PINNED].count, cached, "and gives them back as it detaches");
     check_table("after a thread has detached");
     enum { MANY = 3 * GC__HANDLE_CACHE_MAX };
     static gc_handle handles[MANY];
     for (size_t i = 0; i < MANY; i++) handles[i] = gc_handle_create(heap, GC_HANDLE_WEAK, NULL);
     for (size_t i = 0; i < MANY; i++) gc_handle_destroy(heap, handles[i]);
     ok(gc->handle_caches[GC_HANDLE_WEAK].count <= GC__HANDLE_CACHE_MAX, "a thread does not hoard free places");
-    ok(heap->handles.free[GC_HANDLE_WEAK].count >= MANY - GC__HANDLE_CACHE_MAX, "others can have them");
+    ok(heap->handles->free[GC_HANDLE_WEAK].count >= MANY - GC__HANDLE_CACHE_MAX, "others can have them");
 }
 
 static void no_memory(void) {
@@ -675,7 +675,7 @@ static void chains(void) {
     full();
     gc_handle_set(few, new_node(3)), gc_handle_set_dependent(few, new_node(4));
     full();
-    ok(heap->handles.keys.capacity < 100000, "a later collection does not clear a map for so many");
+    ok(heap->handles->keys.capacity < 100000, "a later collection does not clear a map for so many");
 }
 
 /* The order within one collection: dependents, short weak, finalizers, dependents again, long weak and dead dependents. */

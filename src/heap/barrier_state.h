@@ -4,6 +4,7 @@
    [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
 #pragma once
 
+#include "../api/barrier.h"
 #include "../base/report.h"
 
 #define GC__LOG_ENTRIES ((size_t)1 << 16)
@@ -22,7 +23,8 @@ gc_barrier_tables gc__tables;
 /* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
-static uintptr_t gc__covered_start; /* the addresses that the tables of barriers cover: set once, before there are heaps */
+static uintptr_t
+    gc__covered_start; /* the addresses that the tables of barriers cover: set once, before there are heaps */
 static size_t gc__covered_bytes;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
@@ -170,8 +172,7 @@ GC__FN void gc__log_flush(void) {
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
     /* What found the log full has its bit set and its card dirty, but no entry. */
-    if (next > gc__the_log.limit)
-        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__covered_bytes >> 6);
+    if (next > gc__the_log.limit) gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__covered_bytes >> 6);
     if (gap)
         gc__log_flushed = gap;
     else
@@ -188,7 +189,8 @@ GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
                         gc_barrier_name(gc__barrier_in_force));
     if ((unsigned)barrier >= GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
-    for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE; each = each->next)
+    for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE;
+         each = each->next)
         if (each->needs_barrier)
             return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
                                              "write barrier: \"none\" is for heaps with "

@@ -1,0 +1,41 @@
+/* What the collector keeps of a heap: for good, and of the collection that runs. */
+#pragma once
+
+#include "../base/map.h"
+#include "../heap/region.h"
+
+/* When to collect, as of the last collection. */
+typedef struct gc__pace {
+    size_t nursery_bytes; /* of generation 0 */
+    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
+    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
+    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
+    size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
+    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
+    uint64_t resumed_cpu_ns;           /* and when the last one ended */
+    const void *resumed_by;            /* the native thread that ran it, whose clock that is */
+} gc__pace;
+
+/* One collection. The lists keep their memory for the next one. */
+typedef struct gc__cycle {
+    gc__words roots;                  /* slot | flag bits 1: value */
+    gc__words interior;               /* triples: slot | value, offset, object */
+    gc__words pins;                   /* objects | conservative bit 0 */
+    gc__map suspects;                 /* see collect/suspects.h */
+    gc__words external_moving;        /* object, bytes */
+    bool recycles;                    /* some regions will be in generation 0 again */
+    int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
+    int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
+    size_t evacuate_partly_bytes; /* fit into this */
+    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
+    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on, in the list of the generation */
+    bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
+} gc__cycle;
+
+typedef struct gc__collector {
+    gc__words mark_stack;                                   /* memory */
+    gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
+    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
+    uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
+} gc__collector;
