@@ -921,8 +921,15 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 GC_API size_t gc_verify(gc_heap *heap);
 
 #ifdef GC_IMPLEMENTATION
-/* All that the collector needs of the operating system and the CPU. One file per platform implements it. */
+/* All that the collector needs of the operating system and the CPU. One file per system and one per processor implement it. */
 
+
+#ifndef __linux__
+#error "gc.h: collecting is for Linux only, so far: src/platform/ has what another system must supply"
+#endif
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "gc.h: collecting is for x86-64 and AArch64 only, so far: src/platform/ has what another processor must supply"
+#endif
 
 #define GC__FN static __attribute__((unused))
 /* Works on the frame of its caller, or is a part of the trace's loop. */
@@ -933,22 +940,38 @@ GC_API size_t gc_verify(gc_heap *heap);
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
-/* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
+/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory for
+   them; and memory is given back by part, or with its address space. gc__os_map does the first two at once.
+   Where the process has locked its memory (mlockall), committing provides all of it at once, and none is given back before
+   its address space is.
+   Preconditions: addresses are those of pages; sizes are multiples of the page size, but for gc__os_map and gc__os_unmap,
+   which round up; no size is 0. Calls that return nothing are advice, or cannot fail. None of them changes errno if it
+   succeeds or returns nothing. */
 
-/* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
-GC__FN void *gc__os_reserve(size_t bytes, size_t alignment);
-/* Reserves zeroed, accessible address space that takes memory only where it is touched. Returns NULL on failure. */
-GC__FN void *gc__os_map(size_t bytes);
-GC__FN void gc__os_unmap(void *address, size_t bytes);
-/* Grows a gc__os_map, moving it if need be. Returns NULL on failure, and then the old one is as it was. */
-GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
-/* Makes reserved memory accessible, or accessible memory inaccessible keeping its contents. */
-GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
-/* Gives the memory back; it stays accessible and reads as zero. False: it is as it was (it may be locked). */
+/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. Readable: it reads as
+   zero; otherwise every access faults. Core dumps leave it out. NULL: the system refuses, see gc__os_refusal. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable);
+/* Commits reserved memory: it can be read and written, is zero at first, and core dumps have it. What was committed before
+   stays as it was. False: the system refuses, and a part may have been committed. */
+GC__FN bool gc__os_commit(void *address, size_t bytes);
+/* Gives the memory back of what is committed and stays so; it reads as zero. False: it is as it was (it may be locked). */
 GC__FN bool gc__os_discard(void *address, size_t bytes);
-/* Asks for larger pages. The address need not be aligned. May do nothing. */
+/* Makes committed memory inaccessible, with its contents, or accessible again. False: the system refuses. */
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
+/* Leaves committed memory out of core dumps until it is committed again. */
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes);
+/* Reserves and commits zeroed memory at once. NULL: the system refuses. */
+GC__FN void *gc__os_map(size_t bytes);
+/* Grows a gc__os_map, moving it if need be. NULL: the system refuses, and the old one is as it was. */
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
+/* Gives address space back, with whatever is committed in it. */
+GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Which limit the last reservation met, and so what to do: "raise `ulimit -v`". */
+GC__FN const char *gc__os_refusal(void);
+
+/* Asks for larger pages. The address need not be aligned. */
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
-/* Has the system provide the memory now, which takes less than a fault for each page. May do nothing. */
+/* Has the system provide committed memory now, which takes less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
@@ -985,7 +1008,7 @@ GC__FN void gc__cpu_pause(void);
 /* Has `f` called at the end of the calling thread. False: the system has no room for it. */
 GC__FN bool gc__os_at_thread_end(void (*f)(void));
 
-/* Implemented in assembly: stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
+/* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
@@ -1009,11 +1032,9 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <pthread.h>
 #include <sched.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -1021,22 +1042,73 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#else
+#include <unwind.h> /* of the compiler */
+#endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
+/* Not every C library comes with the kernel's headers, and not every kernel has what they name. */
+#define GC__FUTEX_WAIT_PRIVATE 128
+#define GC__FUTEX_WAKE_PRIVATE 129
+#define GC__MADV_POPULATE_WRITE 23
+
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-GC__FN void *gc__os_reserve(size_t bytes, size_t alignment) {
+GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+GC__FN void gc__os_check(const void *address, size_t bytes) {
+    (void)address, (void)bytes;
+    GC_ASSERT(bytes && !(((uintptr_t)address | bytes) & (gc__os_page_bytes() - 1)),
+              "%zu bytes at %p are not whole pages: a fault of gc.h, please report it", bytes, address);
+}
+
+/* Whether the system has taken the advice. */
+GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
+    int error = errno;
+    bool taken = madvise(address, bytes, advice) == 0;
+    errno = error;
+    return taken;
+}
+
+/* Memory is made readable only after it was mapped, for the system fills what is mapped readable if it is to be locked. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
+    gc__os_check(NULL, bytes | alignment);
     char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
     if (mapped == MAP_FAILED) return NULL;
     char *start = (char *)(((uintptr_t)mapped + alignment - 1) & ~(uintptr_t)(alignment - 1));
     if (start > mapped) munmap(mapped, (size_t)(start - mapped));
     size_t tail = (size_t)(mapped + alignment - start);
     if (tail) munmap(start + bytes, tail);
-    madvise(start, bytes, MADV_DONTDUMP);
-    return start;
+    gc__os_advise(start, bytes, MADV_DONTDUMP);
+    if (!readable || mprotect(start, bytes, PROT_READ) == 0) return start;
+    munmap(start, bytes);
+    return NULL;
+}
+
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
+    gc__os_check(address, bytes);
+    return mprotect(address, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
+GC__FN bool gc__os_commit(void *address, size_t bytes) {
+    if (!gc__os_access(address, bytes, true)) return false;
+    gc__os_advise(address, bytes, MADV_DODUMP);
+    return true;
+}
+
+GC__FN bool gc__os_discard(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    return gc__os_advise(address, bytes, MADV_DONTNEED);
+}
+
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__os_advise(address, bytes, MADV_DONTDUMP);
 }
 
 GC__FN void *gc__os_map(size_t bytes) {
@@ -1044,20 +1116,18 @@ GC__FN void *gc__os_map(size_t bytes) {
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
-
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
+    gc__os_check(address, old_bytes | new_bytes);
     void *mapped = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
-    if (mprotect(address, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) return false;
-    if (accessible) madvise(address, bytes, MADV_DODUMP);
-    return true;
-}
+GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
 
-GC__FN bool gc__os_discard(void *address, size_t bytes) { return madvise(address, bytes, MADV_DONTNEED) == 0; }
+GC__FN const char *gc__os_refusal(void) {
+    return errno == EAGAIN ? "raise `ulimit -l`, which counts address space too once the program has called mlockall"
+                           : "raise `ulimit -v`";
+}
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -1066,29 +1136,30 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
 }
 
-GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) {
     uintptr_t page = gc__os_page_bytes(), start = ((uintptr_t)address + page - 1) & ~(page - 1);
-    madvise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
+    gc__os_advise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
 }
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* of Linux 5.14; an older one refuses it */
-#endif
 GC__FN void gc__os_populate(void *address, size_t bytes) {
-    int error = errno;
-    if (madvise(address, bytes, MADV_POPULATE_WRITE) != 0) errno = error;
+    gc__os_check(address, bytes);
+    gc__os_advise(address, bytes, GC__MADV_POPULATE_WRITE);
 }
 
 GC__FN size_t gc__os_l2_bytes(void) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+    if (bytes > 0) return (size_t)bytes;
+#endif
+    return (size_t)1 << 20;
 }
 
+/* The set has room for 1024 processors; on a larger machine the system refuses to fill it. */
 GC__FN unsigned gc__os_processors(void) {
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
 }
 
 GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
@@ -1134,13 +1205,15 @@ GC__FN void gc__lock_init(gc__lock *lock) {
 }
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
 
-GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
+GC__FN void gc__os_wake(const uint32_t *word) {
+    syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
 
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
+    syscall(SYS_futex, word, GC__FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
 }
 
 struct gc__os_thread {
@@ -1178,41 +1251,6 @@ GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
     return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
 }
 
-#if defined(__x86_64__)
-GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, @function\n"
-        "gc__save_registers:\n\t"
-        "movq %rbx, 0(%rdi)\n\tmovq %rbp, 8(%rdi)\n\tmovq %r12, 16(%rdi)\n\tmovq %r13, 24(%rdi)\n\t"
-        "movq %r14, 32(%rdi)\n\tmovq %r15, 40(%rdi)\n\tleaq 8(%rsp), %rax\n\tmovq %rax, 88(%rdi)\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
-#else
-GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
-        "gc__save_registers:\n\t"
-        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
-        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
-#endif
-
-#ifndef __has_feature
-#define GC__HAS_FEATURE(name) 0
-#else
-#define GC__HAS_FEATURE(name) __has_feature(name)
-#endif
-#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
-#include <sanitizer/asan_interface.h>
-GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
-    if (is_free)
-        __asan_poison_memory_region((void *)address, bytes);
-    else
-        __asan_unpoison_memory_region((void *)address, bytes);
-}
-#else
-GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
-    (void)address, (void)bytes, (void)is_free;
-}
-#endif
-
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
@@ -1247,19 +1285,106 @@ GC__FN void gc__os_on_fault(gc__fault_handler f) {
     sigaction(SIGSEGV, &action, &gc__os_fault_former);
 }
 
+#define GC__STACK_FRAMES 32 /* of a native stack that are looked at, the innermost */
+
+#ifdef __GLIBC__
+GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
+#else
+typedef struct gc__os_stack_walk {
+    void **frames;
+    int count;
+} gc__os_stack_walk;
+
+GC__FN _Unwind_Reason_Code gc__os_stack_frame(struct _Unwind_Context *frame, void *context) {
+    gc__os_stack_walk *walk = (gc__os_stack_walk *)context;
+    if (walk->count == GC__STACK_FRAMES) return _URC_END_OF_STACK;
+    walk->frames[walk->count++] = (void *)_Unwind_GetIP(frame);
+    return _URC_NO_REASON;
+}
+
+GC__FN int gc__os_stack_frames(void **frames) {
+    gc__os_stack_walk walk = {frames, 0};
+    _Unwind_Backtrace(gc__os_stack_frame, &walk);
+    return walk.count;
+}
+
+GC__FN void gc__os_print_frames(void **frames, int count) {
+    for (int i = 0; i < count; i++) {
+        Dl_info in;
+        if (dladdr(frames[i], &in) && in.dli_fname)
+            fprintf(stderr, "%s(+%#tx) [%p]\n", in.dli_fname, (char *)frames[i] - (char *)in.dli_fbase, frames[i]);
+        else
+            fprintf(stderr, "[%p]\n", frames[i]);
+    }
+}
+#endif
+
 GC__FN void gc__os_print_stack(void) {
-    void *frames[24];
-    int count = backtrace(frames, 24);
-    backtrace_symbols_fd(frames, count, 2);
+    void *frames[GC__STACK_FRAMES];
+    gc__os_print_frames(frames, gc__os_stack_frames(frames));
 }
 
 GC__FN uint64_t gc__os_stack_hash(void) {
-    void *frames[32];
-    int count = backtrace(frames, 32);
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
     uint64_t hash = 1469598103934665603u;
     for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
     return hash;
 }
+/* The platform contract for x86-64. */
+
+
+#if defined(__x86_64__)
+GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
+
+/* In both dialects of assembly, for -masm=intel. */
+GC__EXTERN __attribute__((naked)) void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+    __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
+            "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"
+            "{movq %%r12, 16(%%rdi)|mov [rdi+16], r12}\n\t"
+            "{movq %%r13, 24(%%rdi)|mov [rdi+24], r13}\n\t"
+            "{movq %%r14, 32(%%rdi)|mov [rdi+32], r14}\n\t"
+            "{movq %%r15, 40(%%rdi)|mov [rdi+40], r15}\n\t"
+            "{leaq 8(%%rsp), %%rax|lea rax, [rsp+8]}\n\t"
+            "{movq %%rax, 88(%%rdi)|mov [rdi+88], rax}\n\t"
+            "ret" ::
+                : "memory");
+}
+#endif
+/* The platform contract for AArch64. */
+
+
+#if defined(__aarch64__)
+GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
+
+__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
+        "gc__save_registers:\n\t"
+        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
+        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#endif
+/* The platform contract for sanitizers. */
+
+
+#ifndef __has_feature
+#define GC__HAS_FEATURE(name) 0
+#else
+#define GC__HAS_FEATURE(name) __has_feature(name)
+#endif
+#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    if (is_free)
+        __asan_poison_memory_region((void *)address, bytes);
+    else
+        __asan_unpoison_memory_region((void *)address, bytes);
+}
+#else
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    (void)address, (void)bytes, (void)is_free;
+}
+#endif
 /* Finding, with GC_DEBUG, a signal handler that calls gc.h although it has interrupted gc.h on the same thread: what it
    interrupted may be in the middle of any change, and may hold any lock. */
 
@@ -1528,7 +1653,8 @@ typedef struct gc__region {
     bool formatted;  /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
     bool pinned;     /* during a collection: holds objects that must stay */
-    bool accessible; /* arena lock */
+    bool accessible; /* this and the next: arena lock */
+    bool left_out;   /* of core dumps; it is zero */
 } gc__region;
 
 typedef struct gc__arena {
@@ -1817,74 +1943,214 @@ GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
     if (type->trace) type->trace((void *)object, visitor);
 #endif
 }
+/* The tables beside the arena, with an entry or more for each region.
+
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. It is writable, and takes memory, as
+   far as regions have been in use: what the rest of it would take counts for no limit, is not locked with the program's
+   memory, and is not in core dumps. */
+
+
+enum {
+    GC__SIDE_REGIONS,
+    GC__SIDE_MARKS,
+    GC__SIDE_CARDS,
+    GC__SIDE_BUNDLES,
+    GC__SIDE_ALWAYS, /* every arena has those before this */
+    GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
+    GC__SIDE_AGE,
+    GC__SIDE_VERDICT,
+    GC__SIDE_WATCH,
+    GC__SIDE_LOG_BITS,
+    GC__SIDE_SHADOW,
+    GC__SIDES
+};
+
+static const size_t gc__side_bytes_per_region[GC__SIDES] = {
+    sizeof(gc__region),
+    GC_REGION_BYTES / 64,
+    GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT,
+    GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
+    1,
+    1,
+    1,
+    GC_REGION_BYTES >> GC_WATCH_SHIFT,
+    GC_REGION_BYTES / 64,
+    GC_REGION_BYTES,
+};
+
+/* Written under the arena lock. */
+typedef struct gc__side {
+    char *start;          /* of a page; NULL: the table is not in use */
+    size_t lead;          /* bytes from there to the first region's */
+    size_t bytes, opened; /* from `start`: reserved, writable */
+} gc__side;
+static gc__side gc__sides[GC__SIDES];
+static size_t gc__sides_opened; /* regions for which all are writable */
+
+#define GC__SIDE_BYTES_SMALL ((size_t)2 << 20)
+
+/* What a table takes of `bytes`. Beyond the start, all that a small heap needs, it is opened by parts that may be huge pages. */
+GC__FN size_t gc__side_round(size_t bytes) {
+    size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
+    return (bytes + unit - 1) & ~(unit - 1);
+}
+
+/* What the table takes for the whole arena. */
+GC__FN size_t gc__side_bytes(int which, size_t lead) {
+    return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
+}
+
+/* The table's entries for the first region are at `first`, in reserved readable memory. */
+GC__FN void gc__side_place(int which, char *first) {
+    size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
+    gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
+    gc__sides[which] = side;
+}
+
+/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
+   longer than the look. The start of the table keeps small pages. */
+GC__FN void gc__side_huge_pages(int which) {
+    const gc__side *side = &gc__sides[which];
+    if (side->bytes > GC__SIDE_BYTES_SMALL)
+        gc__os_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
+}
+
+/* Makes the table writable for the first `regions` regions. False: the system refuses. */
+GC__FN bool gc__side_open(int which, size_t regions) {
+    gc__side *side = &gc__sides[which];
+    size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
+    if (end > side->bytes) end = side->bytes;
+    if (end <= side->opened) return true;
+    if (!gc__os_commit(side->start + side->opened, end - side->opened)) return false;
+    side->opened = end;
+    return true;
+}
+
+GC__FN bool gc__sides_open_exactly(size_t regions) {
+    for (int which = 0; which < GC__SIDES; which++)
+        if (!gc__side_open(which, regions)) return false;
+    gc__sides_opened = regions;
+    return true;
+}
+
+/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that it is seldom
+   done. False: the system refuses. */
+GC__FN bool gc__sides_open(size_t regions) {
+    if (regions <= gc__sides_opened) return true;
+    size_t more = regions + regions / 2 + 8;
+    if (more > gc__the_arena.count) more = gc__the_arena.count;
+    return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
+}
+
+/* Reserves a table that not every arena has, and opens it as far as the others. NULL: the system refuses. */
+GC__FN char *gc__side_reserve(int which) {
+    size_t bytes = gc__side_bytes(which, 0);
+    char *start = (char *)gc__os_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
+    if (!start) return NULL;
+    gc__side_place(which, start);
+    if (gc__side_open(which, gc__sides_opened)) return start;
+    gc__sides[which].start = NULL;
+    gc__os_unmap(start, bytes);
+    return NULL;
+}
+
+/* Zeroes the table. */
+GC__FN void gc__side_zero(int which) {
+    const gc__side *side = &gc__sides[which];
+    if (side->opened && !gc__os_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
+}
 /* The arena: reserving the address range, handing out and taking back runs of regions. */
 
 
 #define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
-#define GC__TABLE_BYTES_SMALL ((size_t)2 << 20)
-
-/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
-   longer than the look. The start of the table, all that a small heap needs, keeps small pages. */
-GC__FN void gc__table_pages(char *table, size_t bytes) {
-    if (bytes > GC__TABLE_BYTES_SMALL)
-        gc__os_prefer_huge_pages(table + GC__TABLE_BYTES_SMALL, bytes - GC__TABLE_BYTES_SMALL);
-}
+GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
+                  "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
 /* Reserves everything for an arena of `bytes`, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
-    bytes &= ~(GC_REGION_BYTES - 1);
-    size_t table = (bytes >> GC_REGION_SHIFT) * sizeof(gc__region), marks = bytes / 64;
-    size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> GC_BUNDLE_SHIFT : 0;
-    size_t page = gc__os_page_bytes();
-    table = (table + page - 1) & ~(page - 1);
-    size_t beside = table + marks + cards + ((bundles + page - 1) & ~(page - 1));
-    char *tables = (char *)gc__os_map(beside);
-    char *base = tables ? (char *)gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+    arena->count = bytes >> GC_REGION_SHIFT;
+    size_t beside = 0;
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__side_bytes(i, 0);
+    char *sides = (char *)gc__os_reserve(beside, GC__SIDE_BYTES_SMALL, true);
+    char *base = sides ? (char *)gc__os_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
     if (!base) {
-        if (tables) gc__os_unmap(tables, beside);
+        if (sides) gc__os_unmap(sides, beside);
         return false;
     }
     arena->base = (uintptr_t)base;
-    arena->bytes = bytes;
-    arena->count = bytes >> GC_REGION_SHIFT;
-    arena->regions = (gc__region *)(void *)tables;
-    arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
-    arena->cards = (uint8_t *)tables + table + marks;
-    arena->bundles = (uint8_t *)tables + table + marks + cards;
-    gc__table_pages(tables + table, marks);
-    gc__table_pages(tables + table + marks, cards);
-    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
-    gc__tables.lowest = gc__tables.highest = arena->base;
-    gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
-    gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
+    arena->bytes = arena->count << GC_REGION_SHIFT;
+    for (int i = 0; i < GC__SIDE_ALWAYS; sides += gc__sides[i++].bytes) gc__side_place(i, sides);
     return true;
 }
 
-/* Reserves the rank and verdict tables and the largest arena that the system grants. Lock held. */
-GC__FN gc_result gc__arena_open(void) {
-    if (gc__the_arena.base) return GC_OK;
-    size_t ranks = 3 * GC_RANK_ENTRIES;
-    uint8_t *tables = (uint8_t *)gc__os_map(ranks);
-    if (!tables)
-        return gc__fail(GC_ERROR_RESERVE,
-                        "cannot reserve %zu MiB of address space for the rank tables: raise "
-                        "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)",
-                        ranks >> 20, GC_REGION_SHIFT);
+/* The rank tables have no entries for addresses beyond GC_ADDRESS_BITS. */
+GC__FN gc_result gc__arena_check(void) {
+    gc__arena *arena = &gc__the_arena;
+    uintptr_t base = arena->base;
+    if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
+    gc__os_unmap((void *)base, arena->bytes);
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++)
+        if (gc__sides[i].bytes) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+    arena->base = arena->bytes = arena->count = 0;
+    return gc__fail(
+        GC_ERROR_RESERVE,
+        "the system has placed the arena at %p, beyond the %d bits of an address that gc.h expects: it does "
+        "not know this kind of system yet, please report it",
+        (void *)base, GC_ADDRESS_BITS);
+}
+
+/* Where the tables are, as their readers see them. */
+GC__FN void gc__arena_publish(uint8_t *ranks) {
+    gc__arena *arena = &gc__the_arena;
+    char *marks = gc__sides[GC__SIDE_MARKS].start;
+    arena->regions = (gc__region *)(void *)gc__sides[GC__SIDE_REGIONS].start;
+    arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
+    arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
+    arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
+    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
+    gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
+    gc__tables.lowest = gc__tables.highest = arena->base;
+    gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
+    gc__tables.age = ranks + GC_RANK_ENTRIES;
+    for (int i = GC__SIDE_YOUTH; i <= GC__SIDE_VERDICT; i++)
+        gc__side_place(i, (char *)ranks + (size_t)(i - GC__SIDE_YOUTH) * GC_RANK_ENTRIES +
+                              (arena->base >> GC_REGION_SHIFT));
+    gc__side_huge_pages(GC__SIDE_MARKS);
+    gc__side_huge_pages(GC__SIDE_CARDS);
+}
+
+/* Reserves the largest arena that the system grants. */
+GC__FN gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         /* Where address space is short, as much again must be left for the host and the collector's own lists. */
-        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
         bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
         if (spare) gc__os_unmap(spare, bytes);
-        if (!opened) continue;
-        gc__tables.age = tables + GC_RANK_ENTRIES;
-        return GC_OK;
+        if (opened) return GC_OK;
     }
-    gc__os_unmap(tables, ranks);
     return gc__fail(GC_ERROR_RESERVE,
-                    "cannot reserve address space for even 16 regions (%zu MiB, and their tables): "
-                    "raise `ulimit -v`",
-                    GC__ARENA_BYTES_MIN >> 20);
+                    "cannot reserve address space for even 16 regions (%zu MiB, and their tables): %s",
+                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
+}
+
+/* Reserves the rank and verdict tables and the arena. Lock held. */
+GC__FN gc_result gc__arena_open(void) {
+    if (gc__the_arena.base) return GC_OK;
+    size_t ranks = 3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL; /* what the last is opened by may reach beyond it */
+    uint8_t *tables = (uint8_t *)gc__os_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
+    if (!tables)
+        return gc__fail(GC_ERROR_RESERVE,
+                        "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
+                        "GC_REGION_SHIFT (now %d)",
+                        ranks >> 20, gc__os_refusal(), GC_REGION_SHIFT);
+    gc_result result = gc__arena_reserve();
+    if (result == GC_OK) result = gc__arena_check();
+    if (result == GC_OK)
+        gc__arena_publish(tables);
+    else
+        gc__os_unmap(tables, ranks);
+    return result;
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -1903,6 +2169,19 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
 }
 
+/* Provides memory for the region. False: the system refuses. Lock held. */
+GC__FN bool gc__arena_commit(gc__region *region) {
+    if (!region->base) {
+        region->base = gc__the_arena.base + ((uintptr_t)(region - gc__the_arena.regions) << GC_REGION_SHIFT);
+        region->dirty_end = region->base;
+    }
+    if (region->accessible && !region->left_out) return true;
+    if (!gc__os_commit((void *)region->base, GC_REGION_BYTES)) return false;
+    region->accessible = true;
+    region->left_out = false;
+    return true;
+}
+
 GC__SEAM void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
 /* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
@@ -1912,15 +2191,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     *cached = 0;
     gc__lock_take(&arena->lock);
     size_t first = span <= arena->count ? gc__arena_find(heap, span) : arena->count;
-    bool found = first < arena->count;
-    for (size_t i = first; found && i < first + span; i++) {
-        gc__region *region = &arena->regions[i];
-        if (!region->base) region->base = region->dirty_end = arena->base + (i << GC_REGION_SHIFT);
-        if (!region->accessible && !gc__os_access((void *)region->base, GC_REGION_BYTES, true))
-            found = false;
-        else
-            region->accessible = true;
-    }
+    bool found = first < arena->count && gc__sides_open(first + span);
+    for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
         *cached += region->heap == heap;
@@ -1944,11 +2216,19 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     return NULL;
 }
 
+/* Core dumps leave out memory that was given back, but not that of every region: where each second one is left out, each
+   is a mapping of its own, of which the process may have some 65,000. */
+#define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
+
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
-    bool zero = region->dirty_end <= region->base || gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool dirty = region->dirty_end > region->base;
+    bool zero = !dirty || gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
+    if (left_out) gc__os_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
+    region->left_out = left_out;
     region->kind = GC__FREE;
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
@@ -2456,7 +2736,7 @@ GC__FN bool gc__window_extend(gc__window *window, size_t bytes) {
 
 #define GC__LOG_ENTRIES ((size_t)1 << 16)
 
-/* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
+/* All of this: barrier lock. No lock but the arena's is taken while it is held, and it is held while hosts are told. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc_heap *gc__heaps; /* linked by next_heap */
 static gc_barrier gc__barrier_in_force =
@@ -2483,27 +2763,43 @@ GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
 GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
     return gc__fail(
         GC_ERROR_RESERVE,
-        "the system gives no address space for the tables of barrier %s: raise `ulimit -v`, or compile with "
-        "a smaller GC_ARENA_BYTES",
-        gc_barrier_name(barrier));
+        "the system gives no address space for the tables of barrier %s: %s, or compile with a smaller GC_ARENA_BYTES",
+        gc_barrier_name(barrier), gc__os_refusal());
+}
+
+/* Reserves a table beside the arena for a barrier; returns its biased base, or NULL. */
+GC__FN uint8_t *gc__barrier_side(int which, int shift) {
+    gc__lock_take(&gc__the_arena.lock);
+    char *side = gc__side_reserve(which);
+    gc__lock_release(&gc__the_arena.lock);
+    return side ? (uint8_t *)((uintptr_t)side - (gc__the_arena.base >> shift)) : NULL;
+}
+
+GC__FN void gc__barrier_side_zero(int which) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__side_zero(which);
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 /* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
 GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    const gc__arena *arena = &gc__the_arena;
     if (parts.watch && !gc__tables.watch) {
-        void *watch = gc__os_map(arena->bytes >> GC_WATCH_SHIFT);
-        if (!watch) return gc__barrier_no_tables(barrier);
-        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (arena->base >> GC_WATCH_SHIFT));
+        gc__tables.watch = gc__barrier_side(GC__SIDE_WATCH, GC_WATCH_SHIFT);
+        if (!gc__tables.watch) return gc__barrier_no_tables(barrier);
     }
     if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
-        size_t bits = arena->bytes >> 6, log = GC__LOG_ENTRIES * 8;
-        char *mapped = (char *)gc__os_map(log + bits);
-        if (!mapped) return gc__barrier_no_tables(barrier);
-        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)mapped;
-        gc__the_log.limit = gc__log_start + log;
-        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (arena->base >> 6));
+        size_t bytes = GC__LOG_ENTRIES * 8;
+        void *log = gc__os_map(bytes);
+        uint8_t *bits = log ? gc__barrier_side(GC__SIDE_LOG_BITS, 6) : NULL;
+        if (!bits) {
+            gc_result refused = gc__barrier_no_tables(barrier);
+            if (log) gc__os_unmap(log, bytes);
+            return refused;
+        }
+        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)log;
+        gc__the_log.limit = gc__log_start + bytes;
+        gc__tables.log_bits = bits;
         gc__tables.log = &gc__the_log;
     }
     return GC_OK;
@@ -2513,9 +2809,7 @@ GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_
 
 /* From now on gc_store calls this barrier. Pages are clean where watching begins. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
-    const gc__arena *arena = &gc__the_arena;
-    if (gc__tables.watch && !gc__barrier_watches())
-        gc__os_discard(gc__tables.watch + (arena->base >> GC_WATCH_SHIFT), arena->bytes >> GC_WATCH_SHIFT);
+    if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     gc__barrier_calls = *gc_barrier_functions_of(barrier);
     gc__barrier_in_force = barrier;
 }
@@ -2594,8 +2888,7 @@ GC__FN void gc__log_flush(void) {
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
     /* What found the log full has its bit set and its card dirty, but no entry. */
-    if (next > gc__the_log.limit)
-        gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__the_arena.bytes >> 6);
+    if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);
     if (gap)
         gc__log_flushed = gap;
     else
@@ -2648,7 +2941,7 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
    Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
    fast as one (bench/threads.c; 0.8 times without), for a collection of a dying nursery takes but microseconds.
 
-   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while
+   Lock order: a heap's lock, then its roots lock or the barrier lock, then the arena's. No thread waits for a heap's lock while
    it holds another heap's. */
 
 
@@ -3931,7 +4224,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
 
 
 /* Stress: a region that was moved out of stays inaccessible for a while, so that a missed root faults at once. */
-#define GC__QUARANTINE_REGIONS (((size_t)256 << 20) >> GC_REGION_SHIFT)
+#define GC__QUARANTINE_REGIONS ((GC_REGION_SHIFT < 26 ? (size_t)256 << 20 : (size_t)4 << GC_REGION_SHIFT) >> GC_REGION_SHIFT)
 
 GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
@@ -3944,7 +4237,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     else
         heap->quarantine = region;
     heap->quarantine_last = region;
-    gc__os_access((void *)region->base, GC_REGION_BYTES, false);
+    gc__os_access((void *)region->base, GC_REGION_BYTES, false); /* where the system refuses, no misuse is seen there */
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
@@ -4392,12 +4685,13 @@ GC__FN gc_word *gc__shadow_of(const void *slot) {
 /* Lock held. */
 GC__FN gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
-    gc__shadow = (char *)gc__os_map(gc__the_arena.bytes);
+    gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
     return gc__fail(
         GC_ERROR_RESERVE,
-        "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
-        gc__the_arena.bytes >> 20);
+        "cannot reserve %zu MiB for the shadow heap: %s, or compile with a smaller GC_ARENA_BYTES, or without "
+        "GC_SHADOW_HEAP",
+        gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
 GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
@@ -4529,7 +4823,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc_heap *heap = region->heap;
     if (region->kind != GC__QUARANTINED || !heap) return false;
     for (gc__region *each = heap->quarantine; each; each = each->next)
-        gc__os_access((void *)each->base, GC_REGION_BYTES, true);
+        if (!gc__os_access((void *)each->base, GC_REGION_BYTES, true)) return false;
     uintptr_t object = gc__mark_previous(region->base, address);
     if (!object) return false;
     bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;

@@ -54,6 +54,7 @@
 #include "heap/bits.h"         /* mark bits */
 #include "heap/cards.h"        /* the card table */
 #include "heap/object.h"       /* sizes, slots, forwarding: the object-model seam */
+#include "heap/side.h"         /* the tables beside the arena */
 #include "heap/arena.h"        /* address space for all heaps */
 #include "heap/heap.h"         /* one heap and its regions */
 #include "heap/index.h"        /* the object that covers an address */

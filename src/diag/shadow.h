@@ -14,12 +14,13 @@ GC__FN gc_word *gc__shadow_of(const void *slot) {
 /* Lock held. */
 GC__FN gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
-    gc__shadow = (char *)gc__os_map(gc__the_arena.bytes);
+    gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
     return gc__fail(
         GC_ERROR_RESERVE,
-        "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
-        gc__the_arena.bytes >> 20);
+        "cannot reserve %zu MiB for the shadow heap: %s, or compile with a smaller GC_ARENA_BYTES, or without "
+        "GC_SHADOW_HEAP",
+        gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
 GC__EXTERN void gc__shadow_store(void *slot, size_t count) {

@@ -85,7 +85,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc_heap *heap = region->heap;
     if (region->kind != GC__QUARANTINED || !heap) return false;
     for (gc__region *each = heap->quarantine; each; each = each->next)
-        gc__os_access((void *)each->base, GC_REGION_BYTES, true);
+        if (!gc__os_access((void *)each->base, GC_REGION_BYTES, true)) return false;
     uintptr_t object = gc__mark_previous(region->base, address);
     if (!object) return false;
     bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;

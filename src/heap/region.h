@@ -44,7 +44,8 @@ typedef struct gc__region {
     bool formatted;  /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
     bool pinned;     /* during a collection: holds objects that must stay */
-    bool accessible; /* arena lock */
+    bool accessible; /* this and the next: arena lock */
+    bool left_out;   /* of core dumps; it is zero */
 } gc__region;
 
 typedef struct gc__arena {
