@@ -158,6 +158,11 @@ typedef enum gc_result {
 #undef GC__RESULT_NAME
 } gc_result;
 
+/* NULL: what ends or releases a thing accepts it and does nothing. Elsewhere a function that needs an argument fails with
+   GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and asserts it if GC_DEBUG >= 1. Inline fast paths do not check.
+   Exceptions: gc_thread_attach (the failure of gc_heap_create stays the last one), and the functions of safe handles, which
+   never assert, for a guest program's NULL is not the host's fault. */
+
 /* The text of a result; static storage. */
 GC_API const char *gc_result_text(gc_result result);
 
@@ -182,7 +187,8 @@ typedef struct gc_thread gc_thread;
 typedef struct gc_type gc_type;
 typedef struct gc_finalizer gc_finalizer;
 
-/* Receives the slots that a trace function or a root callback reports. Opaque: pass it on to gc_visit. */
+/* Receives the slots that a trace function or a root callback reports: pass it on to gc_visit. A host makes visitors of its own
+   for gc_object_visit. */
 typedef struct gc_visitor gc_visitor;
 struct gc_visitor {
     void (*visit)(gc_visitor *visitor, void *slot, size_t count, unsigned flags);
@@ -214,10 +220,9 @@ struct gc_type {
     uint64_t element_values;
     void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
                                                          Must not allocate, nor read other heap objects. */
-    const gc_finalizer
-        *finalizer;             /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
-    const char *fields;         /* the names behind the masks, "next, value"; for reports only; may be NULL */
-    uint16_t field_offsets[16]; /* their offsets in the order of `fields` */
+    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
+    const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    uint16_t field_offsets[16];    /* their offsets in the order of `fields` */
 };
 
 /* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
@@ -535,8 +540,8 @@ struct gc_thread {
    failure (gc_last_message), also for a heap that is NULL: then the message is still that of gc_heap_create. Never
    collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
-   Never collects. */
+/* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
+   roots no more. Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
@@ -690,9 +695,9 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 
 /* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
    A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
-   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned, GC_ERROR_ARGUMENT if the heap is NULL. */
+   GC_ERROR_MISUSE if the slots are not 8-byte aligned. */
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
-/* Fails with GC_ERROR_MISUSE if `slots` was not added, GC_ERROR_ARGUMENT if the heap is NULL. Never collects. */
+/* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 /* Stores of references: every store into a heap object after its first safe point goes through one of these.
    A new object's own initializing stores need none until the next call that may collect. Owners that are not on the
@@ -848,6 +853,17 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
+/* The same with undefined contents behind the header, for a type without references: the caller fills it. */
+static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
+    size_t size = gc__align(type->bytes);
+    char *object = thread->raw;
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->raw_limit - object)))
+        return gc__new_slow(thread, type, 0, false);
+    thread->raw = object + size;
+    ((gc_object *)object)->type = type;
+    return object;
+}
+
 /* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
    Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
@@ -906,6 +922,12 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one t
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
 GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
 GC_API const char *gc_object_type_name(const void *object);
+#if !GC_HAS_MODEL
+GC_API const gc_type *gc_object_type(const void *object); /* that gc_new was given */
+#endif
+/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or GC_ROOT_VALUE: for tools of the host's
+   that draw graphs or count what keeps what. The visitor is the host's, maybe the first member of a larger record. */
+GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
 /* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when it
    has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the answer
@@ -1477,6 +1499,14 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) 
     va_end(arguments);
     fputc('\n', stderr);
     abort();
+}
+
+/* Whether an argument is NULL that must not be: then the call fails. */
+GC__FN bool gc__is_null(const void *argument, const char *caller, const char *name) {
+    if (GC__LIKELY(argument != NULL)) return false;
+    gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
 }
 
 GC_API const char *gc_version(void) { return GC_VERSION_TEXT; }
@@ -3261,6 +3291,7 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
 
 
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
+    if (gc__is_null(heap, "gc_stack_create", "heap")) return NULL;
     gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
     if (!stack) {
         gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
@@ -3437,12 +3468,10 @@ GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
     GC__ENTER("gc_add_roots");
-    if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_add_roots: the heap is NULL");
+    if (gc__is_null(heap, "gc_add_roots", "heap") || (count && gc__is_null(slots, "gc_add_roots", "slots")))
+        return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
-    if (!slots && count)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: NULL is not the address of %zu slots: allocate them first",
-                        count);
     gc__lock_take(&heap->roots_lock);
     bool reserved = gc__words_reserve(&heap->globals, heap->globals.count + 3);
     if (reserved) {
@@ -3468,7 +3497,7 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
 
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
     GC__ENTER("gc_remove_roots");
-    if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_remove_roots: the heap is NULL");
+    if (gc__is_null(heap, "gc_remove_roots", "heap")) return GC_ERROR_ARGUMENT;
     gc__lock_take(&heap->roots_lock);
     bool found = gc__roots_remove(&heap->globals, (uintptr_t)slots);
     gc__lock_release(&heap->roots_lock);
@@ -4892,16 +4921,19 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
 
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     GC__ENTER("gc_get_stats");
+    if (gc__is_null(heap, "gc_get_stats", "heap") || gc__is_null(stats, "gc_get_stats", "stats")) return;
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);
 }
 
 GC_API uint64_t gc_moves(const gc_heap *heap) {
+    if (gc__is_null(heap, "gc_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
+    if (gc__is_null(stats, "gc_stats_pause_percentile", "stats")) return 0;
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) {
@@ -4915,6 +4947,7 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 }
 
 GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
+    if (gc__is_null(heap, "gc_print_stats", "heap") || gc__is_null(file, "gc_print_stats", "file")) return;
     gc_stats s;
     gc_get_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
@@ -4957,6 +4990,7 @@ GC__FN void gc__heap_flush(gc_heap *heap) {
 }
 
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
+    if (gc__is_null(heap, "gc_is_heap_pointer", "heap")) return false;
     if (!gc__in_arena((uintptr_t)address)) return false;
     const gc__region *region = gc__region_of((uintptr_t)address);
     return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
@@ -4964,6 +4998,7 @@ GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {
     GC__ENTER("gc_object_at");
+    if (gc__is_null(heap, "gc_object_at", "heap")) return NULL;
     if (!gc_is_heap_pointer(heap, address)) return NULL;
     gc__world_stop(heap);
     gc__heap_flush(heap);
@@ -4979,8 +5014,25 @@ GC_API int gc_generation_of(const void *object) {
     return gc__region_first(region)->generation;
 }
 
-GC_API size_t gc_object_bytes(const void *object) { return gc__object_bytes((uintptr_t)object); }
-GC_API const char *gc_object_type_name(const void *object) { return gc__object_name((uintptr_t)object); }
+GC_API size_t gc_object_bytes(const void *object) {
+    return gc__is_null(object, "gc_object_bytes", "object") ? 0 : gc__object_bytes((uintptr_t)object);
+}
+
+GC_API const char *gc_object_type_name(const void *object) {
+    return gc__is_null(object, "gc_object_type_name", "object") ? NULL : gc__object_name((uintptr_t)object);
+}
+
+#if !GC_HAS_MODEL
+GC_API const gc_type *gc_object_type(const void *object) {
+    return gc__is_null(object, "gc_object_type", "object") ? NULL : gc__object_type((uintptr_t)object);
+}
+#endif
+
+GC_API void gc_object_visit(void *object, gc_visitor *visitor) {
+    if (gc__is_null(object, "gc_object_visit", "object") || gc__is_null(visitor, "gc_object_visit", "visitor"))
+        return;
+    gc__object_visit((uintptr_t)object, visitor);
+}
 
 typedef struct gc__walk {
     bool (*visit)(void *context, void *object, size_t bytes, int generation);
@@ -4995,6 +5047,7 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
 
 GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                     void *context) {
+    if (gc__is_null(heap, "gc_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_walk", "visit")) return;
     gc__walk walk = {visit, context, 0};
     bool on = true;
     gc__world_stop(heap);
@@ -5007,6 +5060,7 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 
 GC_API size_t gc_verify(gc_heap *heap) {
     GC__ENTER("gc_verify");
+    if (gc__is_null(heap, "gc_verify", "heap")) return 0;
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
@@ -5118,6 +5172,9 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 }
 
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    if (gc__is_null(heap, "gc_take_written_pages", "heap") ||
+        (most && gc__is_null(pages, "gc_take_written_pages", "pages")))
+        return 0;
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -5271,6 +5328,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__ENTER("gc_collect");
+    if (gc__is_null(heap, "gc_collect", "heap")) return;
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
     GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
@@ -5489,6 +5547,9 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
 }
 
 GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_add_external_bytes", "thread") ||
+        gc__is_null(object, "gc_add_external_bytes", "object"))
+        return GC_ERROR_ARGUMENT;
     if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);
@@ -5592,6 +5653,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 
 GC_API void gc_thread_detach(gc_thread *thread) {
     GC__ENTER("gc_thread_detach");
+    if (!thread) return;
     if (!thread->heap) { /* it was destroyed */
         gc__thread_forget(thread);
         return;
@@ -5606,10 +5668,18 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     gc__thread_leave(thread);
 }
 
-GC_API gc_thread *gc_thread_current(const gc_heap *heap) { return gc__thread_self(heap); }
-GC_API gc_heap *gc_thread_heap(const gc_thread *thread) { return thread->heap; }
-GC_API void gc_thread_set_name(gc_thread *thread, const char *name) { thread->name = name; }
-GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { thread->conservative = conservative; }
+GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
+}
+GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
+    return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
+}
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
+    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) thread->name = name;
+}
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
+    if (!gc__is_null(thread, "gc_thread_set_conservative", "thread")) thread->conservative = conservative;
+}
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 
 
@@ -5661,12 +5731,14 @@ GC__FN bool gc__finalizer_run(gc_thread *thread) {
 }
 
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
+    if (gc__is_null(thread, "gc_run_finalizers", "thread")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread)) count++;
     return count;
 }
 
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_finalizers_pending", "heap")) return 0;
     gc__finalizers *all = &heap->finalizers;
     gc__lock_take(&all->lock);
     size_t count = gc__due_total(all);
@@ -5701,6 +5773,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 }
 
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
+    if (gc__is_null(thread, "gc_wait_for_finalizers", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = &heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
@@ -5746,6 +5819,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 }
 
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
     gc__finalizers *all = &heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)
@@ -5989,5 +6063,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     free(heap);
 }
 
-GC_API void *gc_heap_host(const gc_heap *heap) { return heap->options.host; }
+GC_API void *gc_heap_host(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
+}
 #endif

@@ -23,7 +23,8 @@ struct gc_finalizer {
    if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
    collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
+/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none; NULL is
+   allowed.
    Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
    Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);

@@ -17,7 +17,8 @@ typedef struct gc_thread gc_thread;
 typedef struct gc_type gc_type;
 typedef struct gc_finalizer gc_finalizer;
 
-/* Receives the slots that a trace function or a root callback reports. Opaque: pass it on to gc_visit. */
+/* Receives the slots that a trace function or a root callback reports: pass it on to gc_visit. A host makes visitors of its own
+   for gc_object_visit. */
 typedef struct gc_visitor gc_visitor;
 struct gc_visitor {
     void (*visit)(gc_visitor *visitor, void *slot, size_t count, unsigned flags);
@@ -49,10 +50,9 @@ struct gc_type {
     uint64_t element_values;
     void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
                                                          Must not allocate, nor read other heap objects. */
-    const gc_finalizer
-        *finalizer;             /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
-    const char *fields;         /* the names behind the masks, "next, value"; for reports only; may be NULL */
-    uint16_t field_offsets[16]; /* their offsets in the order of `fields` */
+    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
+    const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    uint16_t field_offsets[16];    /* their offsets in the order of `fields` */
 };
 
 /* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.

@@ -155,4 +155,6 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     free(heap);
 }
 
-GC_API void *gc_heap_host(const gc_heap *heap) { return heap->options.host; }
+GC_API void *gc_heap_host(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
+}
