@@ -91,7 +91,7 @@
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots; GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace (types.h); GC_MODEL_NAME(object): its type's name, for reports. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
@@ -218,8 +218,10 @@ struct gc_type {
     uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
     uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
-    void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
-                                                         Must not allocate, nor read other heap objects. */
+    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap is
+       non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor read
+       other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
+    void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[16];    /* their offsets in the order of `fields` */
@@ -688,7 +690,8 @@ enum {
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
-   which flags may only be 0 or GC_ROOT_VALUE. The collector may rewrite the slots. */
+   which flags may only be 0 or GC_ROOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
+   the slots. */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
@@ -1951,10 +1954,31 @@ GC_API const char *gc_type_check(const gc_type *type) {
     return NULL;
 }
 
+/* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
+static __thread uintptr_t gc__traced;
+
+/* The fault handler must find the object there for just as long as its trace function runs. */
+GC__INLINED void gc__traced_set(uintptr_t object) {
+    gc__traced = object;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Calls the object's trace function. The visitor may call another's. */
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
+    uintptr_t outer = gc__traced;
+    gc__traced_set(object);
+#if GC_HAS_MODEL
+    GC_MODEL_TRACE((void *)object, visitor);
+#else
+    gc__object_type(object)->trace((void *)object, visitor);
+#endif
+    gc__traced_set(outer);
+}
+
 /* Calls visitor->visit for every slot of the object. */
 GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
+    gc__object_trace(object, visitor);
 #else
     const gc_type *type = gc__object_type(object);
     for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
@@ -1970,7 +1994,7 @@ GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
             if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
         }
     }
-    if (type->trace) type->trace((void *)object, visitor);
+    if (type->trace) gc__object_trace(object, visitor);
 #endif
 }
 /* The tables beside the arena, with an entry or more for each region.
@@ -3767,14 +3791,32 @@ GC__FN void gc__enqueue_mask(gc__tracer *tracer, uintptr_t words, uint64_t mask,
     for (; mask; mask &= mask - 1) gc__enqueue(tracer, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
+/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card by which a
+   young collection would find the object. */
+GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count) {
+    uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
+    if (!count || heap->options.non_generational) return;
+    size_t bytes = gc__object_bytes(object);
+    if (offset < bytes && count <= (bytes - offset) / 8) return;
+    gc__fatal(&heap->options,
+              "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
+              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. Keep "
+              "the references in an array on the heap, to which the object refers (GC_TYPE_ARRAY), report them from "
+              "scan_roots, or set options.non_generational",
+              gc__object_name(object), count, slot, (void *)object, bytes);
+}
+
+/* What is in the object's region passes, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__tracer *tracer = (gc__tracer *)visitor;
     gc_word *slots = (gc_word *)slot;
-    for (size_t i = 0; i < count; i++)
-        gc__enqueue((gc__tracer *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1)
+        gc__traced_check(tracer->heap, slot, count);
+    for (size_t i = 0; i < count; i++) gc__enqueue(tracer, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { GC_MODEL_TRACE((void *)object, &tracer->visitor); }
+GC__FN void gc__scan(gc__tracer *tracer, uintptr_t object) { gc__object_trace(object, &tracer->visitor); }
 GC__FN void gc__scan_inline(gc__tracer *tracer, uintptr_t object) { gc__scan(tracer, object); }
 
 GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from, uintptr_t to) {
@@ -3815,7 +3857,7 @@ GC__FN void gc__scan_rest(gc__tracer *tracer, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     if (type->values) gc__enqueue_mask(tracer, object, type->values, GC_HAS_VALUES);
     if (type->element_refs | type->element_values) gc__scan_chunk(tracer, object, 0);
-    if (type->trace) type->trace((void *)object, &tracer->visitor);
+    if (type->trace) gc__object_trace(object, &tracer->visitor);
 }
 
 GC__INLINED void gc__scan_inline(gc__tracer *tracer, uintptr_t object) {
@@ -3847,7 +3889,7 @@ GC__FN void gc__scan_range(gc__tracer *tracer, uintptr_t object, uintptr_t from,
         if (end > length) end = length;
         if (begin < end) gc__scan_elements(tracer, type, first + begin * type->element_bytes, end - begin);
     }
-    if (type->trace) type->trace((void *)object, &tracer->visitor);
+    if (type->trace) gc__object_trace(object, &tracer->visitor);
 }
 #endif
 
@@ -4472,6 +4514,10 @@ typedef struct gc__verifier {
 
 /* Appends a field's name to `text`, if the type tells it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
+    if (offset >= gc__object_bytes(holder)) {
+        snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
+        return;
+    }
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(holder);
     const char *name = type->fields;
@@ -4555,6 +4601,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
+    if (gc__traced) gc__traced_check(verifier->heap, slot, count);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
@@ -4733,6 +4780,7 @@ GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count,
 }
 
 GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count);
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
@@ -4874,6 +4922,34 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc__os_print_stack();
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
+}
+
+/* A fault while a trace function runs. */
+GC__FN bool gc__trace_fault(uintptr_t address) {
+    uintptr_t object = gc__traced;
+    if (!object) return false;
+    const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
+    gc__traced_set(0); /* a fault in the report is another one */
+    fflush(stdout);
+    fprintf(stderr, "gc.h: a trace function faults here (addr2line -e PROGRAM shows the line):\n");
+    gc__os_print_stack();
+    gc__fatal(
+        heap ? &heap->options : NULL,
+        "the trace function of `%s` faults at %p, for the object %p: what it reads was freed, or is not there yet. "
+        "An object is visited from its allocation on, and also after its finalizer has run: a finalizer that frees "
+        "what the trace function reads must leave a NULL and a count of 0 in the object",
+        gc__object_name(object), (void *)address, (void *)object);
+}
+
+GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+    return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address);
+}
+
+/* Has faults reported by gc__fault from now on. */
+GC__FN void gc__faults_watch(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__os_on_fault(gc__fault);
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 /* Before a stress collection: makes every object findable, for the fault handler. */
@@ -5029,8 +5105,7 @@ GC_API const gc_type *gc_object_type(const void *object) {
 #endif
 
 GC_API void gc_object_visit(void *object, gc_visitor *visitor) {
-    if (gc__is_null(object, "gc_object_visit", "object") || gc__is_null(visitor, "gc_object_visit", "visitor"))
-        return;
+    if (gc__is_null(object, "gc_object_visit", "object") || gc__is_null(visitor, "gc_object_visit", "visitor")) return;
     gc__object_visit((uintptr_t)object, visitor);
 }
 
@@ -5061,6 +5136,7 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 GC_API size_t gc_verify(gc_heap *heap) {
     GC__ENTER("gc_verify");
     if (gc__is_null(heap, "gc_verify", "heap")) return 0;
+    gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
@@ -5971,8 +6047,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
     gc__lock_release(&gc__the_arena.lock);
+    if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
     if (!heap) {
         if (opened == GC_OK)

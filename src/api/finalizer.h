@@ -4,7 +4,8 @@
    finalizer: the heap's finalizer thread (gc_finalizer_thread_start), or the host (gc_run_finalizers). Those of objects that
    died together run in no order, but that the critical ones come last. A finalizer runs once; it may allocate, collect,
    store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
-   like any other variable before a call that may collect. Source: Object.Finalize, CriticalFinalizerObject. */
+   like any other variable before a call that may collect. The object may be visited after that: what its trace function reads
+   must stay, unless the object refers to it no more. Source: Object.Finalize, CriticalFinalizerObject. */
 #pragma once
 
 #include "handle.h"

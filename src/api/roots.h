@@ -13,7 +13,8 @@ enum {
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
-   which flags may only be 0 or GC_ROOT_VALUE. The collector may rewrite the slots. */
+   which flags may only be 0 or GC_ROOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
+   the slots. */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }

@@ -33,6 +33,7 @@ GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count,
 }
 
 GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count);
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));

@@ -47,8 +47,7 @@ GC_API const gc_type *gc_object_type(const void *object) {
 #endif
 
 GC_API void gc_object_visit(void *object, gc_visitor *visitor) {
-    if (gc__is_null(object, "gc_object_visit", "object") || gc__is_null(visitor, "gc_object_visit", "visitor"))
-        return;
+    if (gc__is_null(object, "gc_object_visit", "object") || gc__is_null(visitor, "gc_object_visit", "visitor")) return;
     gc__object_visit((uintptr_t)object, visitor);
 }
 
@@ -79,6 +78,7 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 GC_API size_t gc_verify(gc_heap *heap) {
     GC__ENTER("gc_verify");
     if (gc__is_null(heap, "gc_verify", "heap")) return 0;
+    gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();

@@ -63,8 +63,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
     gc__lock_release(&gc__the_arena.lock);
+    if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
     if (!heap) {
         if (opened == GC_OK)
