@@ -91,7 +91,7 @@
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots; GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace (types.h); GC_MODEL_NAME(object): its type's name, for reports. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
@@ -158,6 +158,11 @@ typedef enum gc_result {
 #undef GC__RESULT_NAME
 } gc_result;
 
+/* NULL: what ends or releases a thing accepts it and does nothing. Elsewhere a function that needs an argument fails with
+   GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and asserts it if GC_DEBUG >= 1. Inline fast paths do not check.
+   Exceptions: gc_thread_attach (the failure of gc_heap_create stays the last one), and the functions of safe handles, which
+   never assert, for a guest program's NULL is not the host's fault. */
+
 /* The text of a result; static storage. */
 GC_API const char *gc_result_text(gc_result result);
 
@@ -182,7 +187,8 @@ typedef struct gc_thread gc_thread;
 typedef struct gc_type gc_type;
 typedef struct gc_finalizer gc_finalizer;
 
-/* Receives the slots that a trace function or a root callback reports. Opaque: pass it on to gc_visit. */
+/* Receives the slots that a trace function or a root callback reports: pass it on to gc_visit. A host makes visitors of its own
+   for gc_object_visit. */
 typedef struct gc_visitor gc_visitor;
 struct gc_visitor {
     void (*visit)(gc_visitor *visitor, void *slot, size_t count, unsigned flags);
@@ -212,8 +218,10 @@ struct gc_type {
     uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
     uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
-    void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
-                                                         Must not allocate, nor read other heap objects. */
+    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap is
+       non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor read
+       other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
+    void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[16];    /* their offsets in the order of `fields` */
@@ -456,16 +464,17 @@ enum {
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
-   which flags may only be 0 or GC_ROOT_VALUE. The collector may rewrite the slots. */
+   which flags may only be 0 or GC_ROOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
+   the slots. */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
 
 /* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
    A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
-   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned, GC_ERROR_ARGUMENT if the heap is NULL. */
+   GC_ERROR_MISUSE if the slots are not 8-byte aligned. */
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
-/* Fails with GC_ERROR_MISUSE if `slots` was not added, GC_ERROR_ARGUMENT if the heap is NULL. Never collects. */
+/* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 /* Mutator threads, their modes, and shadow-stack frames.
 
@@ -560,8 +569,8 @@ struct gc_thread {
    failure (gc_last_message), also for a heap that is NULL: then the message is still that of gc_heap_create. Never
    collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
-   Never collects. */
+/* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
+   roots no more. Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
@@ -849,6 +858,17 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
+/* The same with undefined contents behind the header, for a type without references: the caller fills it. */
+static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
+    size_t size = gc__align(type->bytes);
+    char *object = thread->raw.next;
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->raw.limit - object)))
+        return gc__new_slow(thread, type, 0, false);
+    thread->raw.next = object + size;
+    ((gc_object *)object)->type = type;
+    return object;
+}
+
 /* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
    Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
@@ -907,6 +927,12 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one t
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
 GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
 GC_API const char *gc_object_type_name(const void *object);
+#if !GC_HAS_MODEL
+GC_API const gc_type *gc_object_type(const void *object); /* that gc_new was given */
+#endif
+/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or GC_ROOT_VALUE: for tools of the host's
+   that draw graphs or count what keeps what. The visitor is the host's, maybe the first member of a larger record. */
+GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
 /* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when it
    has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the answer
@@ -922,8 +948,15 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 GC_API size_t gc_verify(gc_heap *heap);
 
 #ifdef GC_IMPLEMENTATION
-/* All that the collector needs of the operating system and the CPU. One file per platform implements it. */
+/* All that the collector needs of the operating system and the CPU. One file per system and one per processor implement it. */
 
+
+#ifndef __linux__
+#error "gc.h: collecting is for Linux only, so far: src/platform/ has what another system must supply"
+#endif
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "gc.h: collecting is for x86-64 and AArch64 only, so far: src/platform/ has what another processor must supply"
+#endif
 
 #define GC__FN static __attribute__((unused))
 /* Works on the frame of its caller, or is a part of the trace's loop. */
@@ -933,22 +966,38 @@ GC_API size_t gc_verify(gc_heap *heap);
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
-/* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
+/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory for
+   them; and memory is given back by part, or with its address space. gc__os_map does the first two at once.
+   Where the process has locked its memory (mlockall), committing provides all of it at once, and none is given back before
+   its address space is.
+   Preconditions: addresses are those of pages; sizes are multiples of the page size, but for gc__os_map and gc__os_unmap,
+   which round up; no size is 0. Calls that return nothing are advice, or cannot fail. None of them changes errno if it
+   succeeds or returns nothing. */
 
-/* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
-GC__FN void *gc__os_reserve(size_t bytes, size_t alignment);
-/* Reserves zeroed, accessible address space that takes memory only where it is touched. Returns NULL on failure. */
-GC__FN void *gc__os_map(size_t bytes);
-GC__FN void gc__os_unmap(void *address, size_t bytes);
-/* Grows a gc__os_map, moving it if need be. Returns NULL on failure, and then the old one is as it was. */
-GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
-/* Makes reserved memory accessible, or accessible memory inaccessible keeping its contents. */
-GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
-/* Gives the memory back; it stays accessible and reads as zero. False: it is as it was (it may be locked). */
+/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. Readable: it reads as
+   zero; otherwise every access faults. Core dumps leave it out. NULL: the system refuses, see gc__os_refusal. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable);
+/* Commits reserved memory: it can be read and written, is zero at first, and core dumps have it. What was committed before
+   stays as it was. False: the system refuses, and a part may have been committed. */
+GC__FN bool gc__os_commit(void *address, size_t bytes);
+/* Gives the memory back of what is committed and stays so; it reads as zero. False: it is as it was (it may be locked). */
 GC__FN bool gc__os_discard(void *address, size_t bytes);
-/* Asks for larger pages. The address need not be aligned. May do nothing. */
+/* Makes committed memory inaccessible, with its contents, or accessible again. False: the system refuses. */
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
+/* Leaves committed memory out of core dumps until it is committed again. */
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes);
+/* Reserves and commits zeroed memory at once. NULL: the system refuses. */
+GC__FN void *gc__os_map(size_t bytes);
+/* Grows a gc__os_map, moving it if need be. NULL: the system refuses, and the old one is as it was. */
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
+/* Gives address space back, with whatever is committed in it. */
+GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Which limit the last reservation met, and so what to do: "raise `ulimit -v`". */
+GC__FN const char *gc__os_refusal(void);
+
+/* Asks for larger pages. The address need not be aligned. */
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
-/* Has the system provide the memory now, which takes less than a fault for each page. May do nothing. */
+/* Has the system provide committed memory now, which takes less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
@@ -985,7 +1034,7 @@ GC__FN void gc__cpu_pause(void);
 /* Has `f` called at the end of the calling thread. False: the system has no room for it. */
 GC__FN bool gc__os_at_thread_end(void (*f)(void));
 
-/* Implemented in assembly: stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
+/* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
@@ -1009,11 +1058,9 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <pthread.h>
 #include <sched.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -1021,22 +1068,73 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#else
+#include <unwind.h> /* of the compiler */
+#endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
+/* Not every C library comes with the kernel's headers, and not every kernel has what they name. */
+#define GC__FUTEX_WAIT_PRIVATE 128
+#define GC__FUTEX_WAKE_PRIVATE 129
+#define GC__MADV_POPULATE_WRITE 23
+
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-GC__FN void *gc__os_reserve(size_t bytes, size_t alignment) {
+GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+GC__FN void gc__os_check(const void *address, size_t bytes) {
+    (void)address, (void)bytes;
+    GC_ASSERT(bytes && !(((uintptr_t)address | bytes) & (gc__os_page_bytes() - 1)),
+              "%zu bytes at %p are not whole pages: a fault of gc.h, please report it", bytes, address);
+}
+
+/* Whether the system has taken the advice. */
+GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
+    int error = errno;
+    bool taken = madvise(address, bytes, advice) == 0;
+    errno = error;
+    return taken;
+}
+
+/* Memory is made readable only after it was mapped, for the system fills what is mapped readable if it is to be locked. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
+    gc__os_check(NULL, bytes | alignment);
     char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
     if (mapped == MAP_FAILED) return NULL;
     char *start = (char *)(((uintptr_t)mapped + alignment - 1) & ~(uintptr_t)(alignment - 1));
     if (start > mapped) munmap(mapped, (size_t)(start - mapped));
     size_t tail = (size_t)(mapped + alignment - start);
     if (tail) munmap(start + bytes, tail);
-    madvise(start, bytes, MADV_DONTDUMP);
-    return start;
+    gc__os_advise(start, bytes, MADV_DONTDUMP);
+    if (!readable || mprotect(start, bytes, PROT_READ) == 0) return start;
+    munmap(start, bytes);
+    return NULL;
+}
+
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
+    gc__os_check(address, bytes);
+    return mprotect(address, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
+GC__FN bool gc__os_commit(void *address, size_t bytes) {
+    if (!gc__os_access(address, bytes, true)) return false;
+    gc__os_advise(address, bytes, MADV_DODUMP);
+    return true;
+}
+
+GC__FN bool gc__os_discard(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    return gc__os_advise(address, bytes, MADV_DONTNEED);
+}
+
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__os_advise(address, bytes, MADV_DONTDUMP);
 }
 
 GC__FN void *gc__os_map(size_t bytes) {
@@ -1044,20 +1142,18 @@ GC__FN void *gc__os_map(size_t bytes) {
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
-
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
+    gc__os_check(address, old_bytes | new_bytes);
     void *mapped = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
-    if (mprotect(address, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) return false;
-    if (accessible) madvise(address, bytes, MADV_DODUMP);
-    return true;
-}
+GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
 
-GC__FN bool gc__os_discard(void *address, size_t bytes) { return madvise(address, bytes, MADV_DONTNEED) == 0; }
+GC__FN const char *gc__os_refusal(void) {
+    return errno == EAGAIN ? "raise `ulimit -l`, which counts address space too once the program has called mlockall"
+                           : "raise `ulimit -v`";
+}
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -1066,29 +1162,30 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
 }
 
-GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) {
     uintptr_t page = gc__os_page_bytes(), start = ((uintptr_t)address + page - 1) & ~(page - 1);
-    madvise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
+    gc__os_advise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
 }
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* of Linux 5.14; an older one refuses it */
-#endif
 GC__FN void gc__os_populate(void *address, size_t bytes) {
-    int error = errno;
-    if (madvise(address, bytes, MADV_POPULATE_WRITE) != 0) errno = error;
+    gc__os_check(address, bytes);
+    gc__os_advise(address, bytes, GC__MADV_POPULATE_WRITE);
 }
 
 GC__FN size_t gc__os_l2_bytes(void) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+    if (bytes > 0) return (size_t)bytes;
+#endif
+    return (size_t)1 << 20;
 }
 
+/* The set has room for 1024 processors; on a larger machine the system refuses to fill it. */
 GC__FN unsigned gc__os_processors(void) {
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
 }
 
 GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
@@ -1134,13 +1231,15 @@ GC__FN void gc__lock_init(gc__lock *lock) {
 }
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
 
-GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
+GC__FN void gc__os_wake(const uint32_t *word) {
+    syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
 
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
+    syscall(SYS_futex, word, GC__FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
 }
 
 struct gc__os_thread {
@@ -1178,41 +1277,6 @@ GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
     return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
 }
 
-#if defined(__x86_64__)
-GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, @function\n"
-        "gc__save_registers:\n\t"
-        "movq %rbx, 0(%rdi)\n\tmovq %rbp, 8(%rdi)\n\tmovq %r12, 16(%rdi)\n\tmovq %r13, 24(%rdi)\n\t"
-        "movq %r14, 32(%rdi)\n\tmovq %r15, 40(%rdi)\n\tleaq 8(%rsp), %rax\n\tmovq %rax, 88(%rdi)\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
-#else
-GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
-        "gc__save_registers:\n\t"
-        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
-        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
-#endif
-
-#ifndef __has_feature
-#define GC__HAS_FEATURE(name) 0
-#else
-#define GC__HAS_FEATURE(name) __has_feature(name)
-#endif
-#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
-#include <sanitizer/asan_interface.h>
-GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
-    if (is_free)
-        __asan_poison_memory_region((void *)address, bytes);
-    else
-        __asan_unpoison_memory_region((void *)address, bytes);
-}
-#else
-GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
-    (void)address, (void)bytes, (void)is_free;
-}
-#endif
-
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
@@ -1247,19 +1311,106 @@ GC__FN void gc__os_on_fault(gc__fault_handler f) {
     sigaction(SIGSEGV, &action, &gc__os_fault_former);
 }
 
+#define GC__STACK_FRAMES 32 /* of a native stack that are looked at, the innermost */
+
+#ifdef __GLIBC__
+GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
+#else
+typedef struct gc__os_stack_walk {
+    void **frames;
+    int count;
+} gc__os_stack_walk;
+
+GC__FN _Unwind_Reason_Code gc__os_stack_frame(struct _Unwind_Context *frame, void *context) {
+    gc__os_stack_walk *walk = (gc__os_stack_walk *)context;
+    if (walk->count == GC__STACK_FRAMES) return _URC_END_OF_STACK;
+    walk->frames[walk->count++] = (void *)_Unwind_GetIP(frame);
+    return _URC_NO_REASON;
+}
+
+GC__FN int gc__os_stack_frames(void **frames) {
+    gc__os_stack_walk walk = {frames, 0};
+    _Unwind_Backtrace(gc__os_stack_frame, &walk);
+    return walk.count;
+}
+
+GC__FN void gc__os_print_frames(void **frames, int count) {
+    for (int i = 0; i < count; i++) {
+        Dl_info in;
+        if (dladdr(frames[i], &in) && in.dli_fname)
+            fprintf(stderr, "%s(+%#tx) [%p]\n", in.dli_fname, (char *)frames[i] - (char *)in.dli_fbase, frames[i]);
+        else
+            fprintf(stderr, "[%p]\n", frames[i]);
+    }
+}
+#endif
+
 GC__FN void gc__os_print_stack(void) {
-    void *frames[24];
-    int count = backtrace(frames, 24);
-    backtrace_symbols_fd(frames, count, 2);
+    void *frames[GC__STACK_FRAMES];
+    gc__os_print_frames(frames, gc__os_stack_frames(frames));
 }
 
 GC__FN uint64_t gc__os_stack_hash(void) {
-    void *frames[32];
-    int count = backtrace(frames, 32);
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
     uint64_t hash = 1469598103934665603u;
     for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
     return hash;
 }
+/* The platform contract for x86-64. */
+
+
+#if defined(__x86_64__)
+GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
+
+/* In both dialects of assembly, for -masm=intel. */
+GC__EXTERN __attribute__((naked)) void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+    __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
+            "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"
+            "{movq %%r12, 16(%%rdi)|mov [rdi+16], r12}\n\t"
+            "{movq %%r13, 24(%%rdi)|mov [rdi+24], r13}\n\t"
+            "{movq %%r14, 32(%%rdi)|mov [rdi+32], r14}\n\t"
+            "{movq %%r15, 40(%%rdi)|mov [rdi+40], r15}\n\t"
+            "{leaq 8(%%rsp), %%rax|lea rax, [rsp+8]}\n\t"
+            "{movq %%rax, 88(%%rdi)|mov [rdi+88], rax}\n\t"
+            "ret" ::
+                : "memory");
+}
+#endif
+/* The platform contract for AArch64. */
+
+
+#if defined(__aarch64__)
+GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
+
+__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
+        "gc__save_registers:\n\t"
+        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
+        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#endif
+/* The platform contract for sanitizers. */
+
+
+#ifndef __has_feature
+#define GC__HAS_FEATURE(name) 0
+#else
+#define GC__HAS_FEATURE(name) __has_feature(name)
+#endif
+#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    if (is_free)
+        __asan_poison_memory_region((void *)address, bytes);
+    else
+        __asan_unpoison_memory_region((void *)address, bytes);
+}
+#else
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    (void)address, (void)bytes, (void)is_free;
+}
+#endif
 /* Finding, with GC_DEBUG, a signal handler that calls gc.h although it has interrupted gc.h on the same thread: what it
    interrupted may be in the middle of any change, and may hold any lock. */
 
@@ -1362,6 +1513,14 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) 
     va_end(arguments);
     fputc('\n', stderr);
     abort();
+}
+
+/* Whether an argument is NULL that must not be: then the call fails. */
+GC__FN bool gc__is_null(const void *argument, const char *caller, const char *name) {
+    if (GC__LIKELY(argument != NULL)) return false;
+    gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
 }
 
 GC_API const char *gc_version(void) { return GC_VERSION_TEXT; }
@@ -1494,6 +1653,222 @@ GC__FN void gc__map_take(gc__map *map, gc__words *list) {
     }
     gc__map_clear(map);
 }
+/* Regions, the arena that they come from, and the tables beside them.
+
+   The arena is one reserved address range for all heaps of the process. A region is in exactly one of these places:
+   the arena (heap == NULL), a heap's free list, a heap's list of its generation, or a heap's quarantine (stress).
+   A region in a generation's list is either *linear* (its objects follow one another from base to top, with fillers in
+   the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
+
+
+#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
+
+enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
+
+/* What a collection does with a region. The verdict table has it at the region's address, with the generation that copies go
+   to above the two lowest bits; 0 everywhere else, and between collections. */
+enum {
+    GC__IGNORE,     /* not condemned: references into it are not followed */
+    GC__MARK,       /* objects stay; the mark bit tells the living */
+    GC__MOVE,       /* objects are copied; a forwarding word tells the living */
+    GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
+};
+#define GC__VERDICT_BITS 2
+#define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
+
+/* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
+typedef struct gc__region {
+    gc_heap *heap; /* atomic; written under the arena lock */
+    uintptr_t base;
+    uintptr_t top;           /* objects of a linear region lie in [base, top) */
+    uintptr_t dirty_end;     /* memory from here to the region's end is zero */
+    uintptr_t hole;          /* where the search for holes goes on */
+    uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
+    struct gc__region *next; /* in its list */
+    size_t live_bytes;       /* of its objects, as of the last mark, plus what was copied in since */
+    uint64_t condemned;      /* number of the last collection that condemned it */
+    uint32_t span;           /* a large object's number of regions */
+    uint32_t rest_index;     /* of a GC__LARGE_REST: regions back to the first */
+    uint8_t kind;            /* arena lock when it turns from or to GC__FREE */
+    uint8_t generation;
+    uint8_t target; /* during a collection: the generation its survivors will be in */
+    uint8_t verdict;
+    bool linear;
+    bool formatted;  /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
+    bool overflowed; /* holds marked objects that did not fit on the mark stack */
+    bool pinned;     /* during a collection: holds objects that must stay */
+    bool accessible; /* this and the next: arena lock */
+    bool left_out;   /* of core dumps; it is zero */
+} gc__region;
+
+typedef struct gc__arena {
+    gc__lock lock;
+    uintptr_t base; /* this and the next three: written once */
+    size_t bytes;
+    size_t count; /* of regions */
+    gc__region *regions;
+    uint64_t *marks; /* bit address / 8: biased, as the card table that the barriers see */
+    uint8_t *cards;  /* the tables, unbiased */
+    uint8_t *bundles;
+    size_t used; /* regions below this have been in use: written under the lock, atomic */
+} gc__arena;
+
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
+
+GC__EXTERN gc_barrier_tables gc__tables;
+gc_barrier_tables gc__tables;
+
+#define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
+
+GC__FN bool gc__in_arena(uintptr_t address) { return address - gc__the_arena.base < gc__the_arena.bytes; }
+
+/* Precondition: gc__in_arena(address). */
+GC__FN gc__region *gc__region_of(uintptr_t address) {
+    return &gc__the_arena.regions[(address - gc__the_arena.base) >> GC_REGION_SHIFT];
+}
+
+GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+
+/* Whether the region is the heap's; those that are not may come and go meanwhile, so nothing else of them may be read. */
+GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
+    return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
+}
+
+GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.used, __ATOMIC_RELAXED); }
+
+/* The first region of the large object that `region` is a part of; itself for others. */
+GC__FN gc__region *gc__region_first(gc__region *region) {
+    return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
+}
+
+GC__FN uintptr_t gc__populate_end(uintptr_t address) {
+    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+}
+
+/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. Not for the first part of a region:
+   a tiny heap may need no more, and stress leaves most regions after a few objects. */
+GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    if (from < to && from % GC_REGION_BYTES) gc__os_populate((void *)from, gc__populate_end(to) - from);
+}
+
+/* Mark bits: one per 8 bytes. */
+/* The tables beside the arena, with an entry or more for each region.
+
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. It is writable, and takes memory, as
+   far as regions have been in use: what the rest of it would take counts for no limit, is not locked with the program's
+   memory, and is not in core dumps. */
+
+
+enum {
+    GC__SIDE_REGIONS,
+    GC__SIDE_MARKS,
+    GC__SIDE_CARDS,
+    GC__SIDE_BUNDLES,
+    GC__SIDE_ALWAYS, /* every arena has those before this */
+    GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
+    GC__SIDE_AGE,
+    GC__SIDE_VERDICT,
+    GC__SIDE_WATCH,
+    GC__SIDE_LOG_BITS,
+    GC__SIDE_SHADOW,
+    GC__SIDES
+};
+
+static const size_t gc__side_bytes_per_region[GC__SIDES] = {
+    sizeof(gc__region),
+    GC_REGION_BYTES / 64,
+    GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT,
+    GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
+    1,
+    1,
+    1,
+    GC_REGION_BYTES >> GC_WATCH_SHIFT,
+    GC_REGION_BYTES / 64,
+    GC_REGION_BYTES,
+};
+
+/* Written under the arena lock. */
+typedef struct gc__side {
+    char *start;          /* of a page; NULL: the table is not in use */
+    size_t lead;          /* bytes from there to the first region's */
+    size_t bytes, opened; /* from `start`: reserved, writable */
+} gc__side;
+static gc__side gc__sides[GC__SIDES];
+static size_t gc__sides_opened; /* regions for which all are writable */
+
+#define GC__SIDE_BYTES_SMALL ((size_t)2 << 20)
+
+/* What a table takes of `bytes`. Beyond the start, all that a small heap needs, it is opened by parts that may be huge pages. */
+GC__FN size_t gc__side_round(size_t bytes) {
+    size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
+    return (bytes + unit - 1) & ~(unit - 1);
+}
+
+/* What the table takes for the whole arena. */
+GC__FN size_t gc__side_bytes(int which, size_t lead) {
+    return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
+}
+
+/* The table's entries for the first region are at `first`, in reserved readable memory. */
+GC__FN void gc__side_place(int which, char *first) {
+    size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
+    gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
+    gc__sides[which] = side;
+}
+
+/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
+   longer than the look. The start of the table keeps small pages. */
+GC__FN void gc__side_huge_pages(int which) {
+    const gc__side *side = &gc__sides[which];
+    if (side->bytes > GC__SIDE_BYTES_SMALL)
+        gc__os_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
+}
+
+/* Makes the table writable for the first `regions` regions. False: the system refuses. */
+GC__FN bool gc__side_open(int which, size_t regions) {
+    gc__side *side = &gc__sides[which];
+    size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
+    if (end > side->bytes) end = side->bytes;
+    if (end <= side->opened) return true;
+    if (!gc__os_commit(side->start + side->opened, end - side->opened)) return false;
+    side->opened = end;
+    return true;
+}
+
+GC__FN bool gc__sides_open_exactly(size_t regions) {
+    for (int which = 0; which < GC__SIDES; which++)
+        if (!gc__side_open(which, regions)) return false;
+    gc__sides_opened = regions;
+    return true;
+}
+
+/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that it is seldom
+   done. False: the system refuses. */
+GC__FN bool gc__sides_open(size_t regions) {
+    if (regions <= gc__sides_opened) return true;
+    size_t more = regions + regions / 2 + 8;
+    if (more > gc__the_arena.count) more = gc__the_arena.count;
+    return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
+}
+
+/* Reserves a table that not every arena has, and opens it as far as the others. NULL: the system refuses. */
+GC__FN char *gc__side_reserve(int which) {
+    size_t bytes = gc__side_bytes(which, 0);
+    char *start = (char *)gc__os_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
+    if (!start) return NULL;
+    gc__side_place(which, start);
+    if (gc__side_open(which, gc__sides_opened)) return start;
+    gc__sides[which].start = NULL;
+    gc__os_unmap(start, bytes);
+    return NULL;
+}
+
+/* Zeroes the table. */
+GC__FN void gc__side_zero(int which) {
+    const gc__side *side = &gc__sides[which];
+    if (side->opened && !gc__os_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
+}
 /* What barriers read beside ranks and cards - bounds, write watch, log - and telling hosts when it changes.
 
    Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use in
@@ -1510,15 +1885,9 @@ typedef struct gc__barrier_observer {
     bool needs_barrier; /* its heap has generations */
 } gc__barrier_observer;
 
-GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables;
-
-/* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
+/* All of this: barrier lock. No lock but the arena's is taken while it is held, and it is held while hosts are told. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
-static uintptr_t
-    gc__covered_start; /* the addresses that the tables of barriers cover: set once, before there are heaps */
-static size_t gc__covered_bytes;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
@@ -1543,26 +1912,43 @@ GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
 GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
     return gc__fail(
         GC_ERROR_RESERVE,
-        "the system gives no address space for the tables of barrier %s: raise `ulimit -v`, or compile with "
-        "a smaller GC_ARENA_BYTES",
-        gc_barrier_name(barrier));
+        "the system gives no address space for the tables of barrier %s: %s, or compile with a smaller GC_ARENA_BYTES",
+        gc_barrier_name(barrier), gc__os_refusal());
+}
+
+/* Reserves a table beside the arena for a barrier; returns its biased base, or NULL. */
+GC__FN uint8_t *gc__barrier_side(int which, int shift) {
+    gc__lock_take(&gc__the_arena.lock);
+    char *side = gc__side_reserve(which);
+    gc__lock_release(&gc__the_arena.lock);
+    return side ? (uint8_t *)((uintptr_t)side - (gc__the_arena.base >> shift)) : NULL;
+}
+
+GC__FN void gc__barrier_side_zero(int which) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__side_zero(which);
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 /* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
 GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
     if (parts.watch && !gc__tables.watch) {
-        void *watch = gc__os_map(gc__covered_bytes >> GC_WATCH_SHIFT);
-        if (!watch) return gc__barrier_no_tables(barrier);
-        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (gc__covered_start >> GC_WATCH_SHIFT));
+        gc__tables.watch = gc__barrier_side(GC__SIDE_WATCH, GC_WATCH_SHIFT);
+        if (!gc__tables.watch) return gc__barrier_no_tables(barrier);
     }
     if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
-        size_t bits = gc__covered_bytes >> 6, log = GC__LOG_ENTRIES * 8;
-        char *mapped = (char *)gc__os_map(log + bits);
-        if (!mapped) return gc__barrier_no_tables(barrier);
-        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)mapped;
-        gc__the_log.limit = gc__log_start + log;
-        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (gc__covered_start >> 6));
+        size_t bytes = GC__LOG_ENTRIES * 8;
+        void *log = gc__os_map(bytes);
+        uint8_t *bits = log ? gc__barrier_side(GC__SIDE_LOG_BITS, 6) : NULL;
+        if (!bits) {
+            gc_result refused = gc__barrier_no_tables(barrier);
+            if (log) gc__os_unmap(log, bytes);
+            return refused;
+        }
+        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)log;
+        gc__the_log.limit = gc__log_start + bytes;
+        gc__tables.log_bits = bits;
         gc__tables.log = &gc__the_log;
     }
     return GC_OK;
@@ -1572,8 +1958,7 @@ GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_
 
 /* From now on gc_store calls this barrier. Pages are clean where watching begins. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
-    if (gc__tables.watch && !gc__barrier_watches())
-        gc__os_discard(gc__tables.watch + (gc__covered_start >> GC_WATCH_SHIFT), gc__covered_bytes >> GC_WATCH_SHIFT);
+    if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     gc__barrier_calls = *gc_barrier_functions_of(barrier);
     gc__barrier_in_force = barrier;
 }
@@ -1665,7 +2050,7 @@ GC__FN void gc__log_flush(void) {
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
     /* What found the log full has its bit set and its card dirty, but no entry. */
-    if (next > gc__the_log.limit) gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__covered_bytes >> 6);
+    if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);
     if (gap)
         gc__log_flushed = gap;
     else
@@ -1701,89 +2086,8 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
     gc__lock_release(&gc__barrier_lock);
     return result;
 }
-/* Regions, the arena that they come from, and the tables beside them.
+/* The ranks and the verdict of a region, in the tables that barriers and the trace read. */
 
-   The arena is one reserved address range for all heaps of the process. A region is in exactly one of these places:
-   the arena (heap == NULL), a heap's free list, a heap's list of its generation, or a heap's quarantine (stress).
-   A region in a generation's list is either *linear* (its objects follow one another from base to top, with fillers in
-   the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
-
-
-#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
-
-enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
-
-/* What a collection does with a region. The verdict table has it at the region's address, with the generation that copies go
-   to above the two lowest bits; 0 everywhere else, and between collections. */
-enum {
-    GC__IGNORE,     /* not condemned: references into it are not followed */
-    GC__MARK,       /* objects stay; the mark bit tells the living */
-    GC__MOVE,       /* objects are copied; a forwarding word tells the living */
-    GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
-};
-#define GC__VERDICT_BITS 2
-#define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
-
-/* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
-typedef struct gc__region {
-    gc_heap *heap; /* atomic; written under the arena lock */
-    uintptr_t base;
-    uintptr_t top;           /* objects of a linear region lie in [base, top) */
-    uintptr_t dirty_end;     /* memory from here to the region's end is zero */
-    uintptr_t hole;          /* where the search for holes goes on */
-    uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
-    struct gc__region *next; /* in its list */
-    size_t live_bytes;       /* of its objects, as of the last mark, plus what was copied in since */
-    uint64_t condemned;      /* number of the last collection that condemned it */
-    uint32_t span;           /* a large object's number of regions */
-    uint32_t rest_index;     /* of a GC__LARGE_REST: regions back to the first */
-    uint8_t kind;            /* arena lock when it turns from or to GC__FREE */
-    uint8_t generation;
-    uint8_t target; /* during a collection: the generation its survivors will be in */
-    uint8_t verdict;
-    bool linear;
-    bool formatted;  /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
-    bool overflowed; /* holds marked objects that did not fit on the mark stack */
-    bool pinned;     /* during a collection: holds objects that must stay */
-    bool accessible; /* arena lock */
-} gc__region;
-
-typedef struct gc__arena {
-    gc__lock lock;
-    uintptr_t base; /* this and the next three: written once */
-    size_t bytes;
-    size_t count; /* of regions */
-    gc__region *regions;
-    uint64_t *marks; /* bit address / 8: biased, as the card table that the barriers see */
-    uint8_t *cards;  /* the tables, unbiased */
-    uint8_t *bundles;
-    size_t used; /* regions below this have been in use: written under the lock, atomic */
-} gc__arena;
-
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
-
-#define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
-
-GC__FN bool gc__in_arena(uintptr_t address) { return address - gc__the_arena.base < gc__the_arena.bytes; }
-
-/* Precondition: gc__in_arena(address). */
-GC__FN gc__region *gc__region_of(uintptr_t address) {
-    return &gc__the_arena.regions[(address - gc__the_arena.base) >> GC_REGION_SHIFT];
-}
-
-GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
-
-/* Whether the region is the heap's; those that are not may come and go meanwhile, so nothing else of them may be read. */
-GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
-    return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
-}
-
-GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.used, __ATOMIC_RELAXED); }
-
-/* The first region of the large object that `region` is a part of; itself for others. */
-GC__FN gc__region *gc__region_first(gc__region *region) {
-    return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
-}
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
@@ -1804,19 +2108,6 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
 }
-
-GC__FN uintptr_t gc__populate_end(uintptr_t address) {
-    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
-}
-
-/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. Not for the first part of a region:
-   a tiny heap may need no more, and stress leaves most regions after a few objects. */
-GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
-    uintptr_t from = gc__populate_end(written);
-    if (from < to && from % GC_REGION_BYTES) gc__os_populate((void *)from, gc__populate_end(to) - from);
-}
-
-/* Mark bits: one per 8 bytes. */
 /* Mark bits: one per 8 bytes. */
 
 
@@ -2008,10 +2299,31 @@ GC_API const char *gc_type_check(const gc_type *type) {
     return NULL;
 }
 
+/* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
+static __thread uintptr_t gc__traced;
+
+/* The fault handler must find the object there for just as long as its trace function runs. */
+GC__INLINED void gc__traced_set(uintptr_t object) {
+    gc__traced = object;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Calls the object's trace function. The visitor may call another's. */
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
+    uintptr_t outer = gc__traced;
+    gc__traced_set(object);
+#if GC_HAS_MODEL
+    GC_MODEL_TRACE((void *)object, visitor);
+#else
+    gc__object_type(object)->trace((void *)object, visitor);
+#endif
+    gc__traced_set(outer);
+}
+
 /* Calls visitor->visit for every slot of the object. */
 GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
+    gc__object_trace(object, visitor);
 #else
     const gc_type *type = gc__object_type(object);
     for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
@@ -2027,79 +2339,101 @@ GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
             if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
         }
     }
-    if (type->trace) type->trace((void *)object, visitor);
+    if (type->trace) gc__object_trace(object, visitor);
 #endif
 }
 /* The arena: reserving the address range, handing out and taking back runs of regions. */
 
 
 #define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
-#define GC__TABLE_BYTES_SMALL ((size_t)2 << 20)
-
-/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
-   longer than the look. The start of the table, all that a small heap needs, keeps small pages. */
-GC__FN void gc__table_pages(char *table, size_t bytes) {
-    if (bytes > GC__TABLE_BYTES_SMALL)
-        gc__os_prefer_huge_pages(table + GC__TABLE_BYTES_SMALL, bytes - GC__TABLE_BYTES_SMALL);
-}
+GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
+                  "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
 /* Reserves everything for an arena of `bytes`, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
-    bytes &= ~(GC_REGION_BYTES - 1);
-    size_t table = (bytes >> GC_REGION_SHIFT) * sizeof(gc__region), marks = bytes / 64;
-    size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> GC_BUNDLE_SHIFT : 0;
-    size_t page = gc__os_page_bytes();
-    table = (table + page - 1) & ~(page - 1);
-    size_t beside = table + marks + cards + ((bundles + page - 1) & ~(page - 1));
-    char *tables = (char *)gc__os_map(beside);
-    char *base = tables ? (char *)gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+    arena->count = bytes >> GC_REGION_SHIFT;
+    size_t beside = 0;
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__side_bytes(i, 0);
+    char *sides = (char *)gc__os_reserve(beside, GC__SIDE_BYTES_SMALL, true);
+    char *base = sides ? (char *)gc__os_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
     if (!base) {
-        if (tables) gc__os_unmap(tables, beside);
+        if (sides) gc__os_unmap(sides, beside);
         return false;
     }
     arena->base = (uintptr_t)base;
-    arena->bytes = bytes;
-    gc__covered_start = arena->base;
-    gc__covered_bytes = bytes;
-    arena->count = bytes >> GC_REGION_SHIFT;
-    arena->regions = (gc__region *)(void *)tables;
-    arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
-    arena->cards = (uint8_t *)tables + table + marks;
-    arena->bundles = (uint8_t *)tables + table + marks + cards;
-    gc__table_pages(tables + table, marks);
-    gc__table_pages(tables + table + marks, cards);
-    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
-    gc__tables.lowest = gc__tables.highest = arena->base;
-    gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
-    gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
+    arena->bytes = arena->count << GC_REGION_SHIFT;
+    for (int i = 0; i < GC__SIDE_ALWAYS; sides += gc__sides[i++].bytes) gc__side_place(i, sides);
     return true;
 }
 
-/* Reserves the rank and verdict tables and the largest arena that the system grants. Lock held. */
-GC__FN gc_result gc__arena_open(void) {
-    if (gc__the_arena.base) return GC_OK;
-    size_t ranks = 3 * GC_RANK_ENTRIES;
-    uint8_t *tables = (uint8_t *)gc__os_map(ranks);
-    if (!tables)
-        return gc__fail(GC_ERROR_RESERVE,
-                        "cannot reserve %zu MiB of address space for the rank tables: raise "
-                        "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)",
-                        ranks >> 20, GC_REGION_SHIFT);
+/* The rank tables have no entries for addresses beyond GC_ADDRESS_BITS. */
+GC__FN gc_result gc__arena_check(void) {
+    gc__arena *arena = &gc__the_arena;
+    uintptr_t base = arena->base;
+    if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
+    gc__os_unmap((void *)base, arena->bytes);
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++)
+        if (gc__sides[i].bytes) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+    arena->base = arena->bytes = arena->count = 0;
+    return gc__fail(
+        GC_ERROR_RESERVE,
+        "the system has placed the arena at %p, beyond the %d bits of an address that gc.h expects: it does "
+        "not know this kind of system yet, please report it",
+        (void *)base, GC_ADDRESS_BITS);
+}
+
+/* Where the tables are, as their readers see them. */
+GC__FN void gc__arena_publish(uint8_t *ranks) {
+    gc__arena *arena = &gc__the_arena;
+    char *marks = gc__sides[GC__SIDE_MARKS].start;
+    arena->regions = (gc__region *)(void *)gc__sides[GC__SIDE_REGIONS].start;
+    arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
+    arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
+    arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
+    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
+    gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
+    gc__tables.lowest = gc__tables.highest = arena->base;
+    gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
+    gc__tables.age = ranks + GC_RANK_ENTRIES;
+    for (int i = GC__SIDE_YOUTH; i <= GC__SIDE_VERDICT; i++)
+        gc__side_place(i, (char *)ranks + (size_t)(i - GC__SIDE_YOUTH) * GC_RANK_ENTRIES +
+                              (arena->base >> GC_REGION_SHIFT));
+    gc__side_huge_pages(GC__SIDE_MARKS);
+    gc__side_huge_pages(GC__SIDE_CARDS);
+}
+
+/* Reserves the largest arena that the system grants. */
+GC__FN gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         /* Where address space is short, as much again must be left for the host and the collector's own lists. */
-        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
         bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
         if (spare) gc__os_unmap(spare, bytes);
-        if (!opened) continue;
-        gc__tables.age = tables + GC_RANK_ENTRIES;
-        return GC_OK;
+        if (opened) return GC_OK;
     }
-    gc__os_unmap(tables, ranks);
     return gc__fail(GC_ERROR_RESERVE,
-                    "cannot reserve address space for even 16 regions (%zu MiB, and their tables): "
-                    "raise `ulimit -v`",
-                    GC__ARENA_BYTES_MIN >> 20);
+                    "cannot reserve address space for even 16 regions (%zu MiB, and their tables): %s",
+                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
+}
+
+/* Reserves the rank and verdict tables and the arena. Lock held. */
+GC__FN gc_result gc__arena_open(void) {
+    if (gc__the_arena.base) return GC_OK;
+    size_t ranks = 3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL; /* what the last is opened by may reach beyond it */
+    uint8_t *tables = (uint8_t *)gc__os_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
+    if (!tables)
+        return gc__fail(GC_ERROR_RESERVE,
+                        "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
+                        "GC_REGION_SHIFT (now %d)",
+                        ranks >> 20, gc__os_refusal(), GC_REGION_SHIFT);
+    gc_result result = gc__arena_reserve();
+    if (result == GC_OK) result = gc__arena_check();
+    if (result == GC_OK)
+        gc__arena_publish(tables);
+    else
+        gc__os_unmap(tables, ranks);
+    return result;
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -2118,6 +2452,21 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
 }
 
+/* Provides memory for the region. False: the system refuses. Lock held. */
+GC__FN bool gc__arena_commit(gc__region *region) {
+    if (!region->base) {
+        region->base = gc__the_arena.base + ((uintptr_t)(region - gc__the_arena.regions) << GC_REGION_SHIFT);
+        region->dirty_end = region->base;
+    }
+    if (region->accessible && !region->left_out) return true;
+    if (!gc__os_commit((void *)region->base, GC_REGION_BYTES)) return false;
+    region->accessible = true;
+    region->left_out = false;
+    return true;
+}
+
+GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
+
 /* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
    them were). Returns the first, or NULL with gc__fail. */
 GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached) {
@@ -2125,15 +2474,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     *cached = 0;
     gc__lock_take(&arena->lock);
     size_t first = span <= arena->count ? gc__arena_find(heap, span) : arena->count;
-    bool found = first < arena->count;
-    for (size_t i = first; found && i < first + span; i++) {
-        gc__region *region = &arena->regions[i];
-        if (!region->base) region->base = region->dirty_end = arena->base + (i << GC_REGION_SHIFT);
-        if (!region->accessible && !gc__os_access((void *)region->base, GC_REGION_BYTES, true))
-            found = false;
-        else
-            region->accessible = true;
-    }
+    bool found = first < arena->count && gc__sides_open(first + span);
+    for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
         *cached += region->heap == heap;
@@ -2157,11 +2499,19 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     return NULL;
 }
 
+/* Core dumps leave out memory that was given back, but not that of every region: where each second one is left out, each
+   is a mapping of its own, of which the process may have some 65,000. */
+#define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
+
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
-    bool zero = region->dirty_end <= region->base || gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool dirty = region->dirty_end > region->base;
+    bool zero = !dirty || gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
+    if (left_out) gc__os_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
+    region->left_out = left_out;
     region->kind = GC__FREE;
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
@@ -2448,12 +2798,12 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *
     }
     return 0;
 }
-/* Windows: pieces of a region in which objects are allocated by moving a pointer; a thread has two of them, a worker of the
-   collector one for each generation that it copies to.
+/* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
+   collector has one for each generation that it copies to.
 
-   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span: a thread's window is zeroed
-   a piece at a time just ahead of the pointer, while that memory is in cache (but the raw one is not); a worker's stops where
-   memory was never written, since only what is needed should take any.
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's window is
+   zeroed a piece at a time just ahead of the pointer, while that memory is in cache (but the raw one is not). A worker's limit
+   stops where memory was never written, since only what is needed should take any.
 
    What lies between start and next is not accounted for in the region yet, which cannot be walked before its windows are
    flushed. */
@@ -2594,7 +2944,7 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
    Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
    fast as one (bench/threads.c; 0.8 times without), for a collection of a dying nursery takes but microseconds.
 
-   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while
+   Lock order: a heap's lock, then its roots lock or the barrier lock, then the arena's. No thread waits for a heap's lock while
    it holds another heap's. */
 
 
@@ -2934,6 +3284,7 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
 
 
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
+    if (gc__is_null(heap, "gc_stack_create", "heap")) return NULL;
     gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
     if (!stack) {
         gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
@@ -3137,12 +3488,10 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
     GC__ENTER("gc_add_roots");
-    if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_add_roots: the heap is NULL");
+    if (gc__is_null(heap, "gc_add_roots", "heap") || (count && gc__is_null(slots, "gc_add_roots", "slots")))
+        return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
-    if (!slots && count)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: NULL is not the address of %zu slots: allocate them first",
-                        count);
     gc__lock_take(&heap->threads->roots_lock);
     bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
     if (reserved) {
@@ -3168,7 +3517,7 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
 
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
     GC__ENTER("gc_remove_roots");
-    if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_remove_roots: the heap is NULL");
+    if (gc__is_null(heap, "gc_remove_roots", "heap")) return GC_ERROR_ARGUMENT;
     gc__lock_take(&heap->threads->roots_lock);
     bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
     gc__lock_release(&heap->threads->roots_lock);
@@ -3470,14 +3819,32 @@ GC__FN void gc__enqueue_mask(gc__worker *worker, uintptr_t words, uint64_t mask,
     for (; mask; mask &= mask - 1) gc__enqueue(worker, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
+/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card by which a
+   young collection would find the object. */
+GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count) {
+    uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
+    if (!count || heap->options.non_generational) return;
+    size_t bytes = gc__object_bytes(object);
+    if (offset < bytes && count <= (bytes - offset) / 8) return;
+    gc__fatal(&heap->options,
+              "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
+              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. Keep "
+              "the references in an array on the heap, to which the object refers (GC_TYPE_ARRAY), report them from "
+              "scan_roots, or set options.non_generational",
+              gc__object_name(object), count, slot, (void *)object, bytes);
+}
+
+/* What is in the object's region passes, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
-    for (size_t i = 0; i < count; i++)
-        gc__enqueue((gc__worker *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1)
+        gc__traced_check(worker->heap, slot, count);
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { GC_MODEL_TRACE((void *)object, &worker->visitor); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace(object, &worker->visitor); }
 GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
@@ -3518,7 +3885,7 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     if (type->values) gc__enqueue_mask(worker, object, type->values, GC_HAS_VALUES);
     if (type->element_refs | type->element_values) gc__scan_chunk(worker, object, 0);
-    if (type->trace) type->trace((void *)object, &worker->visitor);
+    if (type->trace) gc__object_trace(object, &worker->visitor);
 }
 
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
@@ -3550,7 +3917,7 @@ GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from,
         if (end > length) end = length;
         if (begin < end) gc__scan_elements(worker, type, first + begin * type->element_bytes, end - begin);
     }
-    if (type->trace) type->trace((void *)object, &worker->visitor);
+    if (type->trace) gc__object_trace(object, &worker->visitor);
 }
 #endif
 
@@ -3959,7 +4326,8 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
 
 
 /* Stress: a region that was moved out of stays inaccessible for a while, so that a missed root faults at once. */
-#define GC__QUARANTINE_REGIONS (((size_t)256 << 20) >> GC_REGION_SHIFT)
+#define GC__QUARANTINE_REGIONS \
+    ((GC_REGION_SHIFT < 26 ? (size_t)256 << 20 : (size_t)4 << GC_REGION_SHIFT) >> GC_REGION_SHIFT)
 
 GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
@@ -3972,7 +4340,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     else
         heap->quarantine = region;
     heap->quarantine_last = region;
-    gc__os_access((void *)region->base, GC_REGION_BYTES, false);
+    gc__os_access((void *)region->base, GC_REGION_BYTES, false); /* where the system refuses, no misuse is seen there */
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
@@ -4172,6 +4540,10 @@ typedef struct gc__verifier {
 
 /* Appends a field's name to `text`, if the type tells it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
+    if (offset >= gc__object_bytes(holder)) {
+        snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
+        return;
+    }
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(holder);
     const char *name = type->fields;
@@ -4255,6 +4627,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
+    if (gc__traced) gc__traced_check(verifier->heap, slot, count);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
@@ -4414,12 +4787,13 @@ GC__FN gc_word *gc__shadow_of(const void *slot) {
 /* Lock held. */
 GC__FN gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
-    gc__shadow = (char *)gc__os_map(gc__the_arena.bytes);
+    gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
     return gc__fail(
         GC_ERROR_RESERVE,
-        "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
-        gc__the_arena.bytes >> 20);
+        "cannot reserve %zu MiB for the shadow heap: %s, or compile with a smaller GC_ARENA_BYTES, or without "
+        "GC_SHADOW_HEAP",
+        gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
 GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
@@ -4432,6 +4806,7 @@ GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count,
 }
 
 GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count);
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
@@ -4556,7 +4931,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc_heap *heap = region->heap;
     if (region->kind != GC__QUARANTINED || !heap) return false;
     for (gc__region *each = heap->quarantine; each; each = each->next)
-        gc__os_access((void *)each->base, GC_REGION_BYTES, true);
+        if (!gc__os_access((void *)each->base, GC_REGION_BYTES, true)) return false;
     uintptr_t object = gc__mark_previous(region->base, address);
     if (!object) return false;
     bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;
@@ -4578,6 +4953,34 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc__os_print_stack();
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
+}
+
+/* A fault while a trace function runs. */
+GC__FN bool gc__trace_fault(uintptr_t address) {
+    uintptr_t object = gc__traced;
+    if (!object) return false;
+    const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
+    gc__traced_set(0); /* a fault in the report is another one */
+    fflush(stdout);
+    fprintf(stderr, "gc.h: a trace function faults here (addr2line -e PROGRAM shows the line):\n");
+    gc__os_print_stack();
+    gc__fatal(
+        heap ? &heap->options : NULL,
+        "the trace function of `%s` faults at %p, for the object %p: what it reads was freed, or is not there yet. "
+        "An object is visited from its allocation on, and also after its finalizer has run: a finalizer that frees "
+        "what the trace function reads must leave a NULL and a count of 0 in the object",
+        gc__object_name(object), (void *)address, (void *)object);
+}
+
+GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+    return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address);
+}
+
+/* Has faults reported by gc__fault from now on. */
+GC__FN void gc__faults_watch(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__os_on_fault(gc__fault);
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 /* Before a stress collection: makes every object findable, for the fault handler. */
@@ -4624,16 +5027,19 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
 
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     GC__ENTER("gc_get_stats");
+    if (gc__is_null(heap, "gc_get_stats", "heap") || gc__is_null(stats, "gc_get_stats", "stats")) return;
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);
 }
 
 GC_API uint64_t gc_moves(const gc_heap *heap) {
+    if (gc__is_null(heap, "gc_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
+    if (gc__is_null(stats, "gc_stats_pause_percentile", "stats")) return 0;
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) {
@@ -4647,6 +5053,7 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 }
 
 GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
+    if (gc__is_null(heap, "gc_print_stats", "heap") || gc__is_null(file, "gc_print_stats", "file")) return;
     gc_stats s;
     gc_get_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
@@ -4689,6 +5096,7 @@ GC__FN void gc__heap_flush(gc_heap *heap) {
 }
 
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
+    if (gc__is_null(heap, "gc_is_heap_pointer", "heap")) return false;
     if (!gc__in_arena((uintptr_t)address)) return false;
     const gc__region *region = gc__region_of((uintptr_t)address);
     return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
@@ -4696,6 +5104,7 @@ GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {
     GC__ENTER("gc_object_at");
+    if (gc__is_null(heap, "gc_object_at", "heap")) return NULL;
     if (!gc_is_heap_pointer(heap, address)) return NULL;
     gc__world_stop(heap);
     gc__heap_flush(heap);
@@ -4711,8 +5120,24 @@ GC_API int gc_generation_of(const void *object) {
     return gc__region_first(region)->generation;
 }
 
-GC_API size_t gc_object_bytes(const void *object) { return gc__object_bytes((uintptr_t)object); }
-GC_API const char *gc_object_type_name(const void *object) { return gc__object_name((uintptr_t)object); }
+GC_API size_t gc_object_bytes(const void *object) {
+    return gc__is_null(object, "gc_object_bytes", "object") ? 0 : gc__object_bytes((uintptr_t)object);
+}
+
+GC_API const char *gc_object_type_name(const void *object) {
+    return gc__is_null(object, "gc_object_type_name", "object") ? NULL : gc__object_name((uintptr_t)object);
+}
+
+#if !GC_HAS_MODEL
+GC_API const gc_type *gc_object_type(const void *object) {
+    return gc__is_null(object, "gc_object_type", "object") ? NULL : gc__object_type((uintptr_t)object);
+}
+#endif
+
+GC_API void gc_object_visit(void *object, gc_visitor *visitor) {
+    if (gc__is_null(object, "gc_object_visit", "object") || gc__is_null(visitor, "gc_object_visit", "visitor")) return;
+    gc__object_visit((uintptr_t)object, visitor);
+}
 
 typedef struct gc__walk {
     bool (*visit)(void *context, void *object, size_t bytes, int generation);
@@ -4727,6 +5152,7 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
 
 GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                     void *context) {
+    if (gc__is_null(heap, "gc_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_walk", "visit")) return;
     gc__walk walk = {visit, context, 0};
     bool on = true;
     gc__world_stop(heap);
@@ -4739,6 +5165,8 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 
 GC_API size_t gc_verify(gc_heap *heap) {
     GC__ENTER("gc_verify");
+    if (gc__is_null(heap, "gc_verify", "heap")) return 0;
+    gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
@@ -4850,6 +5278,9 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 }
 
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    if (gc__is_null(heap, "gc_take_written_pages", "heap") ||
+        (most && gc__is_null(pages, "gc_take_written_pages", "pages")))
+        return 0;
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -5016,6 +5447,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__ENTER("gc_collect");
+    if (gc__is_null(heap, "gc_collect", "heap")) return;
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
     GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
@@ -5246,6 +5678,9 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
 }
 
 GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_add_external_bytes", "thread") ||
+        gc__is_null(object, "gc_add_external_bytes", "object"))
+        return GC_ERROR_ARGUMENT;
     if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);
@@ -5349,6 +5784,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 
 GC_API void gc_thread_detach(gc_thread *thread) {
     GC__ENTER("gc_thread_detach");
+    if (!thread) return;
     if (!thread->heap) { /* it was destroyed */
         gc__thread_forget(thread);
         return;
@@ -5363,10 +5799,18 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     gc__thread_leave(thread);
 }
 
-GC_API gc_thread *gc_thread_current(const gc_heap *heap) { return gc__thread_self(heap); }
-GC_API gc_heap *gc_thread_heap(const gc_thread *thread) { return thread->heap; }
-GC_API void gc_thread_set_name(gc_thread *thread, const char *name) { thread->name = name; }
-GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { thread->conservative = conservative; }
+GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
+}
+GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
+    return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
+}
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
+    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) thread->name = name;
+}
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
+    if (!gc__is_null(thread, "gc_thread_set_conservative", "thread")) thread->conservative = conservative;
+}
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 
 
@@ -5418,12 +5862,14 @@ GC__FN bool gc__finalizer_run(gc_thread *thread) {
 }
 
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
+    if (gc__is_null(thread, "gc_run_finalizers", "thread")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread)) count++;
     return count;
 }
 
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_finalizers_pending", "heap")) return 0;
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     size_t count = gc__due_total(all);
@@ -5458,6 +5904,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 }
 
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
+    if (gc__is_null(thread, "gc_wait_for_finalizers", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
@@ -5503,6 +5950,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 }
 
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
     gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)
@@ -5717,8 +6165,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
     gc__lock_release(&gc__the_arena.lock);
+    if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
     if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
         gc__heap_end_locks(heap);
@@ -5785,5 +6233,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     free(heap);
 }
 
-GC_API void *gc_heap_host(const gc_heap *heap) { return heap->options.host; }
+GC_API void *gc_heap_host(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
+}
 #endif

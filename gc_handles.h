@@ -15,7 +15,8 @@
    finalizer: the heap's finalizer thread (gc_finalizer_thread_start), or the host (gc_run_finalizers). Those of objects that
    died together run in no order, but that the critical ones come last. A finalizer runs once; it may allocate, collect,
    store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
-   like any other variable before a call that may collect. Source: Object.Finalize, CriticalFinalizerObject. */
+   like any other variable before a call that may collect. The object may be visited after that: what its trace function reads
+   must stay, unless the object refers to it no more. Source: Object.Finalize, CriticalFinalizerObject. */
 
 
 /* Static or otherwise immortal; the collector keeps the address. A type that names one (gc_type.finalizer, by
@@ -32,7 +33,8 @@ struct gc_finalizer {
    if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
    collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
+/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none; NULL is
+   allowed.
    Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
    Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
@@ -74,7 +76,7 @@ typedef struct gc__handle *gc_handle;
    attached and in cooperative mode; destroying, and creating handles of NULL, may be done by any thread in any mode. None
    of these collects; they may be called by finalizers, not from a hook or callback of a collection.
    A handle that was destroyed, or is of another heap or kind than the call is for, is reported: asserted if GC_DEBUG >= 1,
-   otherwise the call fails with GC_ERROR_HANDLE and changes nothing. */
+   otherwise the call fails with GC_ERROR_HANDLE and changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
    (GC_ERROR_MEMORY). */
@@ -84,10 +86,16 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
 /* Another one of the same kind, object, and dependent or host word. */
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle);
 /* NULL is allowed. */
-GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle);
+GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle);
+/* Whether it is a handle of this heap's that exists. Any value may be asked about, NULL and handles of heaps that are no
+   more among them. Looks it up among the heap's segments of 6,144 handles. Any thread, any mode. Never collects. */
+GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle);
 
 /* Its object, or NULL. The caller must put it into a root before the next call that may collect. */
 GC_API void *gc_handle_get(gc_handle handle);
+/* The same, which tells a handle that holds nothing, or was cleared (GC_OK, and *object is NULL), from one that was
+   destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). These are never asserted: the caller asks. */
+GC_API gc_result gc_handle_try_get(gc_handle handle, void **object);
 GC_API gc_result gc_handle_set(gc_handle handle, void *object);
 /* Stores `object` if the handle holds `expected`; returns what it held. Atomic. */
 GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected);
@@ -454,6 +462,7 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
 
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
     GC__ENTER("gc_handle_create");
+    if (gc__is_null(heap, "gc_handle_create", "heap")) return NULL;
     if ((unsigned)kind < GC_HANDLE_KINDS) return gc__handle_make(heap, kind, (uintptr_t)object, 0);
     gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
     return NULL;
@@ -461,20 +470,27 @@ GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *obje
 
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent) {
     GC__ENTER("gc_handle_create_dependent");
+    if (gc__is_null(heap, "gc_handle_create_dependent", "heap")) return NULL;
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-/* Where a handle is. False with gc__fail if it is NULL or was destroyed. */
-GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
+/* Where a handle is. False if it is NULL or was destroyed. */
+GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
-    if (GC__LIKELY(place)) {
-        *segment = gc__handle_segment_of(place);
-        *index = gc__handle_index(*segment, place);
-        uintptr_t tag = __atomic_load_n(&(*segment)->tags[*index], __ATOMIC_RELAXED);
-        if (GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT)) return true;
-    }
-    gc__fail(GC_ERROR_HANDLE, handle ? "%s: the handle %p was destroyed" : "%s: the handle is NULL", caller,
-             (void *)handle);
+    *segment = NULL;
+    *index = 0;
+    if (GC__UNLIKELY(!place)) return false;
+    *segment = gc__handle_segment_of(place);
+    *index = gc__handle_index(*segment, place);
+    uintptr_t tag = __atomic_load_n(&(*segment)->tags[*index], __ATOMIC_RELAXED);
+    return GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT);
+}
+
+/* The same, with gc__fail where it is not. */
+GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
+    if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
+    if (gc__is_null(handle, caller, "handle")) return false;
+    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle);
     GC_ASSERT(false, "%s", gc__last_message);
     return false;
 }
@@ -501,6 +517,7 @@ GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_h
 
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_duplicate");
+    if (gc__is_null(heap, "gc_handle_duplicate", "heap")) return NULL;
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find_in(heap, handle, "gc_handle_duplicate", &segment, &index)) return NULL;
@@ -516,21 +533,23 @@ GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handl
     gc__handle_cache_push(cache, &segment->places[index]);
 }
 
-GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
+GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_destroy");
     gc__handle_segment *segment;
     size_t index;
-    if (!handle || !gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return;
+    if (!handle) return GC_OK;
+    if (!gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return gc__last_result;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
-    if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return;
+    if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return GC_OK;
     gc__lock_take(&heap->handles->lock);
     if (mine)
         gc__handle_cache_move(&mine[kind], shared, GC__HANDLE_CACHE_MAX / 2);
     else
         gc__handle_free(segment, index, shared);
     gc__lock_release(&heap->handles->lock);
+    return GC_OK;
 }
 
 /* A thread detaches: its free places become everybody's. */
@@ -549,10 +568,44 @@ GC_API void *gc_handle_get(gc_handle handle) {
     return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
+/* Where a handle's place is, if that is in use and its tag is the handle's. It asks rather than asserts. */
+GC__FN bool gc__handle_is_current(gc__handle_segment *segment, uintptr_t place, uintptr_t tag) {
+    uintptr_t first = (uintptr_t)segment->places;
+    if (place < first || place >= first + sizeof segment->places || (place - first) % sizeof(gc_word)) return false;
+    size_t index = gc__handle_index(segment, place);
+    return segment->kinds[index / GC__HANDLE_BLOCK] != GC_HANDLE_KINDS &&
+           __atomic_load_n(&segment->tags[index], __ATOMIC_RELAXED) == tag &&
+           !(__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
+}
+
+GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle) {
+    if (gc__is_null(heap, "gc_handle_is_valid", "heap") || !handle) return false;
+    uintptr_t tag = (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT;
+    uintptr_t place = (uintptr_t)handle ^ tag << GC__HANDLE_TAG_SHIFT;
+    bool valid = false;
+    gc__lock_take(&heap->handles->lock);
+    for (gc__handle_segment *segment = heap->handles->segments; segment && !valid; segment = segment->next)
+        valid = gc__handle_is_current(segment, place, tag);
+    gc__lock_release(&heap->handles->lock);
+    return valid;
+}
+
+GC_API gc_result gc_handle_try_get(gc_handle handle, void **object) {
+    if (gc__is_null(object, "gc_handle_try_get", "object")) return GC_ERROR_ARGUMENT;
+    *object = NULL;
+    if (!handle) return gc__fail(GC_ERROR_ARGUMENT, "gc_handle_try_get: handle is NULL");
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_at(handle, &segment, &index))
+        return gc__fail(GC_ERROR_HANDLE, "gc_handle_try_get: the handle %p was destroyed", (void *)handle);
+    *object = (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
+    return GC_OK;
+}
+
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
     gc__handle_segment *segment;
     size_t index;
-    if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
+    if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return gc__last_result;
     __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)object);
     return GC_OK;
@@ -574,7 +627,7 @@ GC__FN gc_result gc__handle_set_extra(gc_handle handle, const char *caller, gc_h
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, caller, kind, &segment, &index);
-    if (!extra) return GC_ERROR_HANDLE;
+    if (!extra) return gc__last_result;
     __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELEASE);
     if (kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, (uintptr_t)word);
     return GC_OK;
@@ -617,6 +670,8 @@ GC__FN bool gc__handle_segment_walk(gc__handle_segment *segment, gc_handle_kind 
 }
 
 GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context) {
+    if (gc__is_null(heap, "gc_handle_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_handle_walk", "visit"))
+        return;
     bool going = true;
     gc__world_stop(heap);
     gc__lock_take(&heap->handles->lock);
@@ -629,6 +684,7 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
 
 /* Cooperative threads may be at work in their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
+    if (gc__is_null(heap, "gc_handle_count", "heap")) return 0;
     size_t count = 0;
     gc__lock_take(&heap->handles->lock);
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
@@ -793,6 +849,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
+    if (gc__is_null(thread, "gc_suppress_finalizer", "thread") || !object) return false;
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
     bool found = gc__finalizer_remove(all, (uintptr_t)object);
@@ -801,11 +858,14 @@ GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
 }
 
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    if (gc__is_null(thread, "gc_register_finalizer", "thread") ||
+        gc__is_null(object, "gc_register_finalizer", "object") ||
+        gc__is_null(finalizer, "gc_register_finalizer", "finalizer"))
+        return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
-    if (!finalizer || !finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
-        gc__region_of((uintptr_t)object)->heap != heap) {
+    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap) {
         gc__fail(GC_ERROR_MISUSE, "gc_register_finalizer: %s",
-                 finalizer && finalizer->finalize ? "the object is not one of this heap" : "there is no function");
+                 finalizer->finalize ? "the object is not one of this heap" : "there is no function");
         GC_ASSERT(false, "%s", gc__last_message);
         return GC_ERROR_MISUSE;
     }
@@ -1280,6 +1340,8 @@ static const gc_type gc__safe_type = GC_TYPE_LEAF(gc_safe_handle);
 
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned) {
+    if (gc__is_null(thread, "gc_safe_handle_new", "thread") || gc__is_null(kind, "gc_safe_handle_new", "kind"))
+        return NULL;
     if (owned && !gc__finalizer_promise(thread->heap)) return NULL;
     gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, &gc__safe_type);
     if (owned) gc__finalizer_add(thread->heap, handle, &gc__safe_finalizer);

@@ -50,9 +50,11 @@
 #include "base/report.h"       /* failures as sentences */
 #include "base/words.h"        /* growing arrays outside the heap */
 #include "base/map.h"          /* maps from objects to words */
+#include "heap/region.h"        /* regions, rank and verdict tables */
+#include "heap/side.h"          /* memory for the tables beside the arena */
 #include "heap/barrier_state.h" /* what barriers read, and telling compiled code of it */
-#include "heap/region.h"       /* regions, rank and verdict tables */
-#include "heap/bits.h"         /* mark bits */
+#include "heap/rank.h"          /* ranks and verdicts of regions */
+#include "heap/bits.h"          /* mark bits */
 #include "heap/cards.h"        /* the card table */
 #include "heap/object.h"       /* sizes, slots, forwarding: the object-model seam */
 #include "heap/arena.h"        /* address space for all heaps */

@@ -41,6 +41,17 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
+/* The same with undefined contents behind the header, for a type without references: the caller fills it. */
+static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
+    size_t size = gc__align(type->bytes);
+    char *object = thread->raw.next;
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->raw.limit - object)))
+        return gc__new_slow(thread, type, 0, false);
+    thread->raw.next = object + size;
+    ((gc_object *)object)->type = type;
+    return object;
+}
+
 /* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
    Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {

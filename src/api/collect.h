@@ -24,6 +24,12 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one t
 GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
 GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
 GC_API const char *gc_object_type_name(const void *object);
+#if !GC_HAS_MODEL
+GC_API const gc_type *gc_object_type(const void *object); /* that gc_new was given */
+#endif
+/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or GC_ROOT_VALUE: for tools of the host's
+   that draw graphs or count what keeps what. The visitor is the host's, maybe the first member of a larger record. */
+GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
 /* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when it
    has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the answer

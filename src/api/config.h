@@ -56,7 +56,7 @@
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots; GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace (types.h); GC_MODEL_NAME(object): its type's name, for reports. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)

@@ -4,7 +4,8 @@
    finalizer: the heap's finalizer thread (gc_finalizer_thread_start), or the host (gc_run_finalizers). Those of objects that
    died together run in no order, but that the critical ones come last. A finalizer runs once; it may allocate, collect,
    store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
-   like any other variable before a call that may collect. Source: Object.Finalize, CriticalFinalizerObject. */
+   like any other variable before a call that may collect. The object may be visited after that: what its trace function reads
+   must stay, unless the object refers to it no more. Source: Object.Finalize, CriticalFinalizerObject. */
 #pragma once
 
 #include "result.h"
@@ -24,7 +25,8 @@ struct gc_finalizer {
    if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
    collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
-/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none.
+/* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none; NULL is
+   allowed.
    Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
    Source: GC.SuppressFinalize. */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);

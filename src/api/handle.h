@@ -23,7 +23,7 @@ typedef struct gc__handle *gc_handle;
    attached and in cooperative mode; destroying, and creating handles of NULL, may be done by any thread in any mode. None
    of these collects; they may be called by finalizers, not from a hook or callback of a collection.
    A handle that was destroyed, or is of another heap or kind than the call is for, is reported: asserted if GC_DEBUG >= 1,
-   otherwise the call fails with GC_ERROR_HANDLE and changes nothing. */
+   otherwise the call fails with GC_ERROR_HANDLE and changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
    (GC_ERROR_MEMORY). */
@@ -33,10 +33,16 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
 /* Another one of the same kind, object, and dependent or host word. */
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle);
 /* NULL is allowed. */
-GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle);
+GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle);
+/* Whether it is a handle of this heap's that exists. Any value may be asked about, NULL and handles of heaps that are no
+   more among them. Looks it up among the heap's segments of 6,144 handles. Any thread, any mode. Never collects. */
+GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle);
 
 /* Its object, or NULL. The caller must put it into a root before the next call that may collect. */
 GC_API void *gc_handle_get(gc_handle handle);
+/* The same, which tells a handle that holds nothing, or was cleared (GC_OK, and *object is NULL), from one that was
+   destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). These are never asserted: the caller asks. */
+GC_API gc_result gc_handle_try_get(gc_handle handle, void **object);
 GC_API gc_result gc_handle_set(gc_handle handle, void *object);
 /* Stores `object` if the handle holds `expected`; returns what it held. Atomic. */
 GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected);

@@ -24,6 +24,11 @@ typedef enum gc_result {
 #undef GC__RESULT_NAME
 } gc_result;
 
+/* NULL: what ends or releases a thing accepts it and does nothing. Elsewhere a function that needs an argument fails with
+   GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and asserts it if GC_DEBUG >= 1. Inline fast paths do not check.
+   Exceptions: gc_thread_attach (the failure of gc_heap_create stays the last one), and the functions of safe handles, which
+   never assert, for a guest program's NULL is not the host's fault. */
+
 /* The text of a result; static storage. */
 GC_API const char *gc_result_text(gc_result result);
 

@@ -14,14 +14,15 @@ enum {
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
-   which flags may only be 0 or GC_ROOT_VALUE. The collector may rewrite the slots. */
+   which flags may only be 0 or GC_ROOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
+   the slots. */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
 
 /* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
    A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
-   GC_ERROR_MISUSE if the slots are at NULL or not 8-byte aligned, GC_ERROR_ARGUMENT if the heap is NULL. */
+   GC_ERROR_MISUSE if the slots are not 8-byte aligned. */
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
-/* Fails with GC_ERROR_MISUSE if `slots` was not added, GC_ERROR_ARGUMENT if the heap is NULL. Never collects. */
+/* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);

@@ -93,8 +93,8 @@ struct gc_thread {
    failure (gc_last_message), also for a heap that is NULL: then the message is still that of gc_heap_create. Never
    collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are roots no more.
-   Never collects. */
+/* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
+   roots no more. Never collects. */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);

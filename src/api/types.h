@@ -17,7 +17,8 @@ typedef struct gc_thread gc_thread;
 typedef struct gc_type gc_type;
 typedef struct gc_finalizer gc_finalizer;
 
-/* Receives the slots that a trace function or a root callback reports. Opaque: pass it on to gc_visit. */
+/* Receives the slots that a trace function or a root callback reports: pass it on to gc_visit. A host makes visitors of its own
+   for gc_object_visit. */
 typedef struct gc_visitor gc_visitor;
 struct gc_visitor {
     void (*visit)(gc_visitor *visitor, void *slot, size_t count, unsigned flags);
@@ -47,8 +48,10 @@ struct gc_type {
     uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
     uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
-    void (*trace)(void *object, gc_visitor *visitor); /* visits the slots that no mask tells; may be NULL.
-                                                         Must not allocate, nor read other heap objects. */
+    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap is
+       non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor read
+       other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
+    void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[16];    /* their offsets in the order of `fields` */

@@ -1,6 +1,13 @@
 /* Compile-time facts of the barrier. Every translation unit of a program must see the same values. */
 #pragma once
 
+#ifndef __GNUC__
+#error "gc.h needs gcc or clang: it uses their attributes, built-in functions and inline assembly"
+#endif
+#if !defined(__SIZEOF_POINTER__) || __SIZEOF_POINTER__ != 8
+#error "gc.h needs pointers of 64 bits: compile for a 64-bit processor, without -m32 or -mx32"
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,8 +27,12 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
-#define GC_ADDRESS_BITS 47 /* user addresses on x86-64 Linux with 4-level paging, and on AArch64 Linux by default */
-#define GC_WATCH_SHIFT 12  /* log2 of the bytes that one write-watch byte covers */
+#ifdef __aarch64__
+#define GC_ADDRESS_BITS 48 /* of user addresses, unless the program asks for higher ones */
+#else
+#define GC_ADDRESS_BITS 47
+#endif
+#define GC_WATCH_SHIFT 12 /* log2 of the bytes that one write-watch byte covers */
 
 #define GC_REGION_BYTES ((size_t)1 << GC_REGION_SHIFT)
 #define GC_CARD_BYTES ((size_t)1 << GC_CARD_SHIFT)

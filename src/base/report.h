@@ -74,6 +74,14 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) 
     abort();
 }
 
+/* Whether an argument is NULL that must not be: then the call fails. */
+GC__FN bool gc__is_null(const void *argument, const char *caller, const char *name) {
+    if (GC__LIKELY(argument != NULL)) return false;
+    gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 GC_API const char *gc_version(void) { return GC_VERSION_TEXT; }
 
 GC_API const char *gc_result_text(gc_result result) {

@@ -1,6 +1,7 @@
 /* What the collector keeps of a heap: for good, and of the collection that runs. */
 #pragma once
 
+#include "../api/heap.h"
 #include "../base/map.h"
 #include "../heap/region.h"
 

@@ -110,12 +110,10 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
 
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
     GC__ENTER("gc_add_roots");
-    if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_add_roots: the heap is NULL");
+    if (gc__is_null(heap, "gc_add_roots", "heap") || (count && gc__is_null(slots, "gc_add_roots", "slots")))
+        return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
-    if (!slots && count)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: NULL is not the address of %zu slots: allocate them first",
-                        count);
     gc__lock_take(&heap->threads->roots_lock);
     bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
     if (reserved) {
@@ -141,7 +139,7 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
 
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
     GC__ENTER("gc_remove_roots");
-    if (!heap) return gc__fail(GC_ERROR_ARGUMENT, "gc_remove_roots: the heap is NULL");
+    if (gc__is_null(heap, "gc_remove_roots", "heap")) return GC_ERROR_ARGUMENT;
     gc__lock_take(&heap->threads->roots_lock);
     bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
     gc__lock_release(&heap->threads->roots_lock);

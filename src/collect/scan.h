@@ -45,14 +45,32 @@ GC__FN void gc__enqueue_mask(gc__worker *worker, uintptr_t words, uint64_t mask,
     for (; mask; mask &= mask - 1) gc__enqueue(worker, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
+/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card by which a
+   young collection would find the object. */
+GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count) {
+    uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
+    if (!count || heap->options.non_generational) return;
+    size_t bytes = gc__object_bytes(object);
+    if (offset < bytes && count <= (bytes - offset) / 8) return;
+    gc__fatal(&heap->options,
+              "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
+              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. Keep "
+              "the references in an array on the heap, to which the object refers (GC_TYPE_ARRAY), report them from "
+              "scan_roots, or set options.non_generational",
+              gc__object_name(object), count, slot, (void *)object, bytes);
+}
+
+/* What is in the object's region passes, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
-    for (size_t i = 0; i < count; i++)
-        gc__enqueue((gc__worker *)visitor, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1)
+        gc__traced_check(worker->heap, slot, count);
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { GC_MODEL_TRACE((void *)object, &worker->visitor); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace(object, &worker->visitor); }
 GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
@@ -93,7 +111,7 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     if (type->values) gc__enqueue_mask(worker, object, type->values, GC_HAS_VALUES);
     if (type->element_refs | type->element_values) gc__scan_chunk(worker, object, 0);
-    if (type->trace) type->trace((void *)object, &worker->visitor);
+    if (type->trace) gc__object_trace(object, &worker->visitor);
 }
 
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
@@ -125,7 +143,7 @@ GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from,
         if (end > length) end = length;
         if (begin < end) gc__scan_elements(worker, type, first + begin * type->element_bytes, end - begin);
     }
-    if (type->trace) type->trace((void *)object, &worker->visitor);
+    if (type->trace) gc__object_trace(object, &worker->visitor);
 }
 #endif
 

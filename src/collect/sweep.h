@@ -7,7 +7,8 @@
 #include "collector.h"
 
 /* Stress: a region that was moved out of stays inaccessible for a while, so that a missed root faults at once. */
-#define GC__QUARANTINE_REGIONS (((size_t)256 << 20) >> GC_REGION_SHIFT)
+#define GC__QUARANTINE_REGIONS \
+    ((GC_REGION_SHIFT < 26 ? (size_t)256 << 20 : (size_t)4 << GC_REGION_SHIFT) >> GC_REGION_SHIFT)
 
 GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 0, false);
@@ -20,7 +21,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     else
         heap->quarantine = region;
     heap->quarantine_last = region;
-    gc__os_access((void *)region->base, GC_REGION_BYTES, false);
+    gc__os_access((void *)region->base, GC_REGION_BYTES, false); /* where the system refuses, no misuse is seen there */
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 

@@ -14,12 +14,13 @@ GC__FN gc_word *gc__shadow_of(const void *slot) {
 /* Lock held. */
 GC__FN gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
-    gc__shadow = (char *)gc__os_map(gc__the_arena.bytes);
+    gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
     return gc__fail(
         GC_ERROR_RESERVE,
-        "cannot reserve %zu MiB for the shadow heap: compile with a smaller GC_ARENA_BYTES, or without GC_SHADOW_HEAP",
-        gc__the_arena.bytes >> 20);
+        "cannot reserve %zu MiB for the shadow heap: %s, or compile with a smaller GC_ARENA_BYTES, or without "
+        "GC_SHADOW_HEAP",
+        gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
 GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
@@ -32,6 +33,7 @@ GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count,
 }
 
 GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count);
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));

@@ -41,16 +41,19 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
 
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
     GC__ENTER("gc_get_stats");
+    if (gc__is_null(heap, "gc_get_stats", "heap") || gc__is_null(stats, "gc_get_stats", "stats")) return;
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);
 }
 
 GC_API uint64_t gc_moves(const gc_heap *heap) {
+    if (gc__is_null(heap, "gc_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
+    if (gc__is_null(stats, "gc_stats_pause_percentile", "stats")) return 0;
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) {
@@ -64,6 +67,7 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 }
 
 GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
+    if (gc__is_null(heap, "gc_print_stats", "heap") || gc__is_null(file, "gc_print_stats", "file")) return;
     gc_stats s;
     gc_get_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;

@@ -90,7 +90,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc_heap *heap = region->heap;
     if (region->kind != GC__QUARANTINED || !heap) return false;
     for (gc__region *each = heap->quarantine; each; each = each->next)
-        gc__os_access((void *)each->base, GC_REGION_BYTES, true);
+        if (!gc__os_access((void *)each->base, GC_REGION_BYTES, true)) return false;
     uintptr_t object = gc__mark_previous(region->base, address);
     if (!object) return false;
     bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;
@@ -112,6 +112,34 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc__os_print_stack();
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
+}
+
+/* A fault while a trace function runs. */
+GC__FN bool gc__trace_fault(uintptr_t address) {
+    uintptr_t object = gc__traced;
+    if (!object) return false;
+    const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
+    gc__traced_set(0); /* a fault in the report is another one */
+    fflush(stdout);
+    fprintf(stderr, "gc.h: a trace function faults here (addr2line -e PROGRAM shows the line):\n");
+    gc__os_print_stack();
+    gc__fatal(
+        heap ? &heap->options : NULL,
+        "the trace function of `%s` faults at %p, for the object %p: what it reads was freed, or is not there yet. "
+        "An object is visited from its allocation on, and also after its finalizer has run: a finalizer that frees "
+        "what the trace function reads must leave a NULL and a count of 0 in the object",
+        gc__object_name(object), (void *)address, (void *)object);
+}
+
+GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+    return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address);
+}
+
+/* Has faults reported by gc__fault from now on. */
+GC__FN void gc__faults_watch(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__os_on_fault(gc__fault);
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 /* Before a stress collection: makes every object findable, for the fault handler. */

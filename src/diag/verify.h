@@ -20,6 +20,10 @@ typedef struct gc__verifier {
 
 /* Appends a field's name to `text`, if the type tells it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
+    if (offset >= gc__object_bytes(holder)) {
+        snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
+        return;
+    }
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(holder);
     const char *name = type->fields;
@@ -103,6 +107,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
+    if (gc__traced) gc__traced_check(verifier->heap, slot, count);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
 }

@@ -1,13 +1,14 @@
 /* Looking at the heap: walks and questions about addresses. */
 #pragma once
 
-#include "verify.h"
+#include "stress.h"
 
 GC__FN void gc__heap_flush(gc_heap *heap) {
     for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) gc__thread_flush_windows(thread);
 }
 
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
+    if (gc__is_null(heap, "gc_is_heap_pointer", "heap")) return false;
     if (!gc__in_arena((uintptr_t)address)) return false;
     const gc__region *region = gc__region_of((uintptr_t)address);
     return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
@@ -15,6 +16,7 @@ GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
 
 GC_API void *gc_object_at(gc_heap *heap, const void *address) {
     GC__ENTER("gc_object_at");
+    if (gc__is_null(heap, "gc_object_at", "heap")) return NULL;
     if (!gc_is_heap_pointer(heap, address)) return NULL;
     gc__world_stop(heap);
     gc__heap_flush(heap);
@@ -30,8 +32,24 @@ GC_API int gc_generation_of(const void *object) {
     return gc__region_first(region)->generation;
 }
 
-GC_API size_t gc_object_bytes(const void *object) { return gc__object_bytes((uintptr_t)object); }
-GC_API const char *gc_object_type_name(const void *object) { return gc__object_name((uintptr_t)object); }
+GC_API size_t gc_object_bytes(const void *object) {
+    return gc__is_null(object, "gc_object_bytes", "object") ? 0 : gc__object_bytes((uintptr_t)object);
+}
+
+GC_API const char *gc_object_type_name(const void *object) {
+    return gc__is_null(object, "gc_object_type_name", "object") ? NULL : gc__object_name((uintptr_t)object);
+}
+
+#if !GC_HAS_MODEL
+GC_API const gc_type *gc_object_type(const void *object) {
+    return gc__is_null(object, "gc_object_type", "object") ? NULL : gc__object_type((uintptr_t)object);
+}
+#endif
+
+GC_API void gc_object_visit(void *object, gc_visitor *visitor) {
+    if (gc__is_null(object, "gc_object_visit", "object") || gc__is_null(visitor, "gc_object_visit", "visitor")) return;
+    gc__object_visit((uintptr_t)object, visitor);
+}
 
 typedef struct gc__walk {
     bool (*visit)(void *context, void *object, size_t bytes, int generation);
@@ -46,6 +64,7 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
 
 GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                     void *context) {
+    if (gc__is_null(heap, "gc_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_walk", "visit")) return;
     gc__walk walk = {visit, context, 0};
     bool on = true;
     gc__world_stop(heap);
@@ -58,6 +77,8 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
 
 GC_API size_t gc_verify(gc_heap *heap) {
     GC__ENTER("gc_verify");
+    if (gc__is_null(heap, "gc_verify", "heap")) return 0;
+    gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();

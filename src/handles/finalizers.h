@@ -144,6 +144,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
 }
 
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
+    if (gc__is_null(thread, "gc_suppress_finalizer", "thread") || !object) return false;
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
     bool found = gc__finalizer_remove(all, (uintptr_t)object);
@@ -152,11 +153,14 @@ GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
 }
 
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    if (gc__is_null(thread, "gc_register_finalizer", "thread") ||
+        gc__is_null(object, "gc_register_finalizer", "object") ||
+        gc__is_null(finalizer, "gc_register_finalizer", "finalizer"))
+        return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
-    if (!finalizer || !finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
-        gc__region_of((uintptr_t)object)->heap != heap) {
+    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap) {
         gc__fail(GC_ERROR_MISUSE, "gc_register_finalizer: %s",
-                 finalizer && finalizer->finalize ? "the object is not one of this heap" : "there is no function");
+                 finalizer->finalize ? "the object is not one of this heap" : "there is no function");
         GC_ASSERT(false, "%s", gc__last_message);
         return GC_ERROR_MISUSE;
     }

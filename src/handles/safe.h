@@ -114,6 +114,8 @@ static const gc_type gc__safe_type = GC_TYPE_LEAF(gc_safe_handle);
 
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned) {
+    if (gc__is_null(thread, "gc_safe_handle_new", "thread") || gc__is_null(kind, "gc_safe_handle_new", "kind"))
+        return NULL;
     if (owned && !gc__finalizer_promise(thread->heap)) return NULL;
     gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, &gc__safe_type);
     if (owned) gc__finalizer_add(thread->heap, handle, &gc__safe_finalizer);

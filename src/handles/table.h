@@ -185,6 +185,7 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
 
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
     GC__ENTER("gc_handle_create");
+    if (gc__is_null(heap, "gc_handle_create", "heap")) return NULL;
     if ((unsigned)kind < GC_HANDLE_KINDS) return gc__handle_make(heap, kind, (uintptr_t)object, 0);
     gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
     return NULL;
@@ -192,20 +193,27 @@ GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *obje
 
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent) {
     GC__ENTER("gc_handle_create_dependent");
+    if (gc__is_null(heap, "gc_handle_create_dependent", "heap")) return NULL;
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-/* Where a handle is. False with gc__fail if it is NULL or was destroyed. */
-GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
+/* Where a handle is. False if it is NULL or was destroyed. */
+GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
-    if (GC__LIKELY(place)) {
-        *segment = gc__handle_segment_of(place);
-        *index = gc__handle_index(*segment, place);
-        uintptr_t tag = __atomic_load_n(&(*segment)->tags[*index], __ATOMIC_RELAXED);
-        if (GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT)) return true;
-    }
-    gc__fail(GC_ERROR_HANDLE, handle ? "%s: the handle %p was destroyed" : "%s: the handle is NULL", caller,
-             (void *)handle);
+    *segment = NULL;
+    *index = 0;
+    if (GC__UNLIKELY(!place)) return false;
+    *segment = gc__handle_segment_of(place);
+    *index = gc__handle_index(*segment, place);
+    uintptr_t tag = __atomic_load_n(&(*segment)->tags[*index], __ATOMIC_RELAXED);
+    return GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT);
+}
+
+/* The same, with gc__fail where it is not. */
+GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
+    if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
+    if (gc__is_null(handle, caller, "handle")) return false;
+    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle);
     GC_ASSERT(false, "%s", gc__last_message);
     return false;
 }
@@ -232,6 +240,7 @@ GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_h
 
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_duplicate");
+    if (gc__is_null(heap, "gc_handle_duplicate", "heap")) return NULL;
     gc__handle_segment *segment;
     size_t index;
     if (!gc__handle_find_in(heap, handle, "gc_handle_duplicate", &segment, &index)) return NULL;
@@ -247,21 +256,23 @@ GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handl
     gc__handle_cache_push(cache, &segment->places[index]);
 }
 
-GC_API void gc_handle_destroy(gc_heap *heap, gc_handle handle) {
+GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__ENTER("gc_handle_destroy");
     gc__handle_segment *segment;
     size_t index;
-    if (!handle || !gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return;
+    if (!handle) return GC_OK;
+    if (!gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return gc__last_result;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
-    if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return;
+    if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return GC_OK;
     gc__lock_take(&heap->handles->lock);
     if (mine)
         gc__handle_cache_move(&mine[kind], shared, GC__HANDLE_CACHE_MAX / 2);
     else
         gc__handle_free(segment, index, shared);
     gc__lock_release(&heap->handles->lock);
+    return GC_OK;
 }
 
 /* A thread detaches: its free places become everybody's. */
@@ -280,10 +291,44 @@ GC_API void *gc_handle_get(gc_handle handle) {
     return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
+/* Where a handle's place is, if that is in use and its tag is the handle's. It asks rather than asserts. */
+GC__FN bool gc__handle_is_current(gc__handle_segment *segment, uintptr_t place, uintptr_t tag) {
+    uintptr_t first = (uintptr_t)segment->places;
+    if (place < first || place >= first + sizeof segment->places || (place - first) % sizeof(gc_word)) return false;
+    size_t index = gc__handle_index(segment, place);
+    return segment->kinds[index / GC__HANDLE_BLOCK] != GC_HANDLE_KINDS &&
+           __atomic_load_n(&segment->tags[index], __ATOMIC_RELAXED) == tag &&
+           !(__atomic_load_n(&segment->places[index], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
+}
+
+GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle) {
+    if (gc__is_null(heap, "gc_handle_is_valid", "heap") || !handle) return false;
+    uintptr_t tag = (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT;
+    uintptr_t place = (uintptr_t)handle ^ tag << GC__HANDLE_TAG_SHIFT;
+    bool valid = false;
+    gc__lock_take(&heap->handles->lock);
+    for (gc__handle_segment *segment = heap->handles->segments; segment && !valid; segment = segment->next)
+        valid = gc__handle_is_current(segment, place, tag);
+    gc__lock_release(&heap->handles->lock);
+    return valid;
+}
+
+GC_API gc_result gc_handle_try_get(gc_handle handle, void **object) {
+    if (gc__is_null(object, "gc_handle_try_get", "object")) return GC_ERROR_ARGUMENT;
+    *object = NULL;
+    if (!handle) return gc__fail(GC_ERROR_ARGUMENT, "gc_handle_try_get: handle is NULL");
+    gc__handle_segment *segment;
+    size_t index;
+    if (!gc__handle_at(handle, &segment, &index))
+        return gc__fail(GC_ERROR_HANDLE, "gc_handle_try_get: the handle %p was destroyed", (void *)handle);
+    *object = (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
+    return GC_OK;
+}
+
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
     gc__handle_segment *segment;
     size_t index;
-    if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return GC_ERROR_HANDLE;
+    if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return gc__last_result;
     __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
     gc__handle_remember(segment, index, (uintptr_t)object);
     return GC_OK;
@@ -305,7 +350,7 @@ GC__FN gc_result gc__handle_set_extra(gc_handle handle, const char *caller, gc_h
     gc__handle_segment *segment;
     size_t index;
     gc_word *extra = gc__handle_find_extra(handle, caller, kind, &segment, &index);
-    if (!extra) return GC_ERROR_HANDLE;
+    if (!extra) return gc__last_result;
     __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELEASE);
     if (kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, (uintptr_t)word);
     return GC_OK;
@@ -348,6 +393,8 @@ GC__FN bool gc__handle_segment_walk(gc__handle_segment *segment, gc_handle_kind 
 }
 
 GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context) {
+    if (gc__is_null(heap, "gc_handle_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_handle_walk", "visit"))
+        return;
     bool going = true;
     gc__world_stop(heap);
     gc__lock_take(&heap->handles->lock);
@@ -360,6 +407,7 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
 
 /* Cooperative threads may be at work in their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
+    if (gc__is_null(heap, "gc_handle_count", "heap")) return 0;
     size_t count = 0;
     gc__lock_take(&heap->handles->lock);
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)

@@ -1,75 +1,97 @@
 /* The arena: reserving the address range, handing out and taking back runs of regions. */
 #pragma once
 
-#include "region.h"
+#include "barrier_state.h"
 
 #define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
-#define GC__TABLE_BYTES_SMALL ((size_t)2 << 20)
-
-/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
-   longer than the look. The start of the table, all that a small heap needs, keeps small pages. */
-GC__FN void gc__table_pages(char *table, size_t bytes) {
-    if (bytes > GC__TABLE_BYTES_SMALL)
-        gc__os_prefer_huge_pages(table + GC__TABLE_BYTES_SMALL, bytes - GC__TABLE_BYTES_SMALL);
-}
+GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
+                  "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
 /* Reserves everything for an arena of `bytes`, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
-    bytes &= ~(GC_REGION_BYTES - 1);
-    size_t table = (bytes >> GC_REGION_SHIFT) * sizeof(gc__region), marks = bytes / 64;
-    size_t cards = bytes >> GC_BARRIER_CARD_BYTE_SHIFT, bundles = GC_BUNDLE_SHIFT ? bytes >> GC_BUNDLE_SHIFT : 0;
-    size_t page = gc__os_page_bytes();
-    table = (table + page - 1) & ~(page - 1);
-    size_t beside = table + marks + cards + ((bundles + page - 1) & ~(page - 1));
-    char *tables = (char *)gc__os_map(beside);
-    char *base = tables ? (char *)gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+    arena->count = bytes >> GC_REGION_SHIFT;
+    size_t beside = 0;
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__side_bytes(i, 0);
+    char *sides = (char *)gc__os_reserve(beside, GC__SIDE_BYTES_SMALL, true);
+    char *base = sides ? (char *)gc__os_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
     if (!base) {
-        if (tables) gc__os_unmap(tables, beside);
+        if (sides) gc__os_unmap(sides, beside);
         return false;
     }
     arena->base = (uintptr_t)base;
-    arena->bytes = bytes;
-    gc__covered_start = arena->base;
-    gc__covered_bytes = bytes;
-    arena->count = bytes >> GC_REGION_SHIFT;
-    arena->regions = (gc__region *)(void *)tables;
-    arena->marks = (uint64_t *)((uintptr_t)tables + table - (arena->base >> 9) * sizeof(uint64_t));
-    arena->cards = (uint8_t *)tables + table + marks;
-    arena->bundles = (uint8_t *)tables + table + marks + cards;
-    gc__table_pages(tables + table, marks);
-    gc__table_pages(tables + table + marks, cards);
-    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
-    gc__tables.lowest = gc__tables.highest = arena->base;
-    gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
-    gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
+    arena->bytes = arena->count << GC_REGION_SHIFT;
+    for (int i = 0; i < GC__SIDE_ALWAYS; sides += gc__sides[i++].bytes) gc__side_place(i, sides);
     return true;
 }
 
-/* Reserves the rank and verdict tables and the largest arena that the system grants. Lock held. */
-GC__FN gc_result gc__arena_open(void) {
-    if (gc__the_arena.base) return GC_OK;
-    size_t ranks = 3 * GC_RANK_ENTRIES;
-    uint8_t *tables = (uint8_t *)gc__os_map(ranks);
-    if (!tables)
-        return gc__fail(GC_ERROR_RESERVE,
-                        "cannot reserve %zu MiB of address space for the rank tables: raise "
-                        "`ulimit -v`, or compile with a larger GC_REGION_SHIFT (now %d)",
-                        ranks >> 20, GC_REGION_SHIFT);
+/* The rank tables have no entries for addresses beyond GC_ADDRESS_BITS. */
+GC__FN gc_result gc__arena_check(void) {
+    gc__arena *arena = &gc__the_arena;
+    uintptr_t base = arena->base;
+    if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
+    gc__os_unmap((void *)base, arena->bytes);
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++)
+        if (gc__sides[i].bytes) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+    arena->base = arena->bytes = arena->count = 0;
+    return gc__fail(
+        GC_ERROR_RESERVE,
+        "the system has placed the arena at %p, beyond the %d bits of an address that gc.h expects: it does "
+        "not know this kind of system yet, please report it",
+        (void *)base, GC_ADDRESS_BITS);
+}
+
+/* Where the tables are, as their readers see them. */
+GC__FN void gc__arena_publish(uint8_t *ranks) {
+    gc__arena *arena = &gc__the_arena;
+    char *marks = gc__sides[GC__SIDE_MARKS].start;
+    arena->regions = (gc__region *)(void *)gc__sides[GC__SIDE_REGIONS].start;
+    arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
+    arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
+    arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
+    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
+    gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
+    gc__tables.lowest = gc__tables.highest = arena->base;
+    gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
+    gc__tables.age = ranks + GC_RANK_ENTRIES;
+    for (int i = GC__SIDE_YOUTH; i <= GC__SIDE_VERDICT; i++)
+        gc__side_place(i, (char *)ranks + (size_t)(i - GC__SIDE_YOUTH) * GC_RANK_ENTRIES +
+                              (arena->base >> GC_REGION_SHIFT));
+    gc__side_huge_pages(GC__SIDE_MARKS);
+    gc__side_huge_pages(GC__SIDE_CARDS);
+}
+
+/* Reserves the largest arena that the system grants. */
+GC__FN gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         /* Where address space is short, as much again must be left for the host and the collector's own lists. */
-        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES) : NULL;
+        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
         bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
         if (spare) gc__os_unmap(spare, bytes);
-        if (!opened) continue;
-        gc__tables.age = tables + GC_RANK_ENTRIES;
-        return GC_OK;
+        if (opened) return GC_OK;
     }
-    gc__os_unmap(tables, ranks);
     return gc__fail(GC_ERROR_RESERVE,
-                    "cannot reserve address space for even 16 regions (%zu MiB, and their tables): "
-                    "raise `ulimit -v`",
-                    GC__ARENA_BYTES_MIN >> 20);
+                    "cannot reserve address space for even 16 regions (%zu MiB, and their tables): %s",
+                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
+}
+
+/* Reserves the rank and verdict tables and the arena. Lock held. */
+GC__FN gc_result gc__arena_open(void) {
+    if (gc__the_arena.base) return GC_OK;
+    size_t ranks = 3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL; /* what the last is opened by may reach beyond it */
+    uint8_t *tables = (uint8_t *)gc__os_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
+    if (!tables)
+        return gc__fail(GC_ERROR_RESERVE,
+                        "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
+                        "GC_REGION_SHIFT (now %d)",
+                        ranks >> 20, gc__os_refusal(), GC_REGION_SHIFT);
+    gc_result result = gc__arena_reserve();
+    if (result == GC_OK) result = gc__arena_check();
+    if (result == GC_OK)
+        gc__arena_publish(tables);
+    else
+        gc__os_unmap(tables, ranks);
+    return result;
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -88,6 +110,21 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
 }
 
+/* Provides memory for the region. False: the system refuses. Lock held. */
+GC__FN bool gc__arena_commit(gc__region *region) {
+    if (!region->base) {
+        region->base = gc__the_arena.base + ((uintptr_t)(region - gc__the_arena.regions) << GC_REGION_SHIFT);
+        region->dirty_end = region->base;
+    }
+    if (region->accessible && !region->left_out) return true;
+    if (!gc__os_commit((void *)region->base, GC_REGION_BYTES)) return false;
+    region->accessible = true;
+    region->left_out = false;
+    return true;
+}
+
+GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
+
 /* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
    them were). Returns the first, or NULL with gc__fail. */
 GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached) {
@@ -95,15 +132,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     *cached = 0;
     gc__lock_take(&arena->lock);
     size_t first = span <= arena->count ? gc__arena_find(heap, span) : arena->count;
-    bool found = first < arena->count;
-    for (size_t i = first; found && i < first + span; i++) {
-        gc__region *region = &arena->regions[i];
-        if (!region->base) region->base = region->dirty_end = arena->base + (i << GC_REGION_SHIFT);
-        if (!region->accessible && !gc__os_access((void *)region->base, GC_REGION_BYTES, true))
-            found = false;
-        else
-            region->accessible = true;
-    }
+    bool found = first < arena->count && gc__sides_open(first + span);
+    for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
         *cached += region->heap == heap;
@@ -127,11 +157,19 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     return NULL;
 }
 
+/* Core dumps leave out memory that was given back, but not that of every region: where each second one is left out, each
+   is a mapping of its own, of which the process may have some 65,000. */
+#define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
+
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
-    bool zero = region->dirty_end <= region->base || gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool dirty = region->dirty_end > region->base;
+    bool zero = !dirty || gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
+    if (left_out) gc__os_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
+    region->left_out = left_out;
     region->kind = GC__FREE;
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);

@@ -6,6 +6,7 @@
 
 #include "../api/barrier.h"
 #include "../base/report.h"
+#include "side.h"
 
 #define GC__LOG_ENTRIES ((size_t)1 << 16)
 
@@ -17,15 +18,9 @@ typedef struct gc__barrier_observer {
     bool needs_barrier; /* its heap has generations */
 } gc__barrier_observer;
 
-GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables;
-
-/* All of this: barrier lock. No other lock is taken while it is held, and it is held while hosts are told. */
+/* All of this: barrier lock. No lock but the arena's is taken while it is held, and it is held while hosts are told. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
-static uintptr_t
-    gc__covered_start; /* the addresses that the tables of barriers cover: set once, before there are heaps */
-static size_t gc__covered_bytes;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
@@ -50,26 +45,43 @@ GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
 GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
     return gc__fail(
         GC_ERROR_RESERVE,
-        "the system gives no address space for the tables of barrier %s: raise `ulimit -v`, or compile with "
-        "a smaller GC_ARENA_BYTES",
-        gc_barrier_name(barrier));
+        "the system gives no address space for the tables of barrier %s: %s, or compile with a smaller GC_ARENA_BYTES",
+        gc_barrier_name(barrier), gc__os_refusal());
+}
+
+/* Reserves a table beside the arena for a barrier; returns its biased base, or NULL. */
+GC__FN uint8_t *gc__barrier_side(int which, int shift) {
+    gc__lock_take(&gc__the_arena.lock);
+    char *side = gc__side_reserve(which);
+    gc__lock_release(&gc__the_arena.lock);
+    return side ? (uint8_t *)((uintptr_t)side - (gc__the_arena.base >> shift)) : NULL;
+}
+
+GC__FN void gc__barrier_side_zero(int which) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__side_zero(which);
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 /* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
 GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
     if (parts.watch && !gc__tables.watch) {
-        void *watch = gc__os_map(gc__covered_bytes >> GC_WATCH_SHIFT);
-        if (!watch) return gc__barrier_no_tables(barrier);
-        gc__tables.watch = (uint8_t *)((uintptr_t)watch - (gc__covered_start >> GC_WATCH_SHIFT));
+        gc__tables.watch = gc__barrier_side(GC__SIDE_WATCH, GC_WATCH_SHIFT);
+        if (!gc__tables.watch) return gc__barrier_no_tables(barrier);
     }
     if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
-        size_t bits = gc__covered_bytes >> 6, log = GC__LOG_ENTRIES * 8;
-        char *mapped = (char *)gc__os_map(log + bits);
-        if (!mapped) return gc__barrier_no_tables(barrier);
-        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)mapped;
-        gc__the_log.limit = gc__log_start + log;
-        gc__tables.log_bits = (uint8_t *)((uintptr_t)mapped + log - (gc__covered_start >> 6));
+        size_t bytes = GC__LOG_ENTRIES * 8;
+        void *log = gc__os_map(bytes);
+        uint8_t *bits = log ? gc__barrier_side(GC__SIDE_LOG_BITS, 6) : NULL;
+        if (!bits) {
+            gc_result refused = gc__barrier_no_tables(barrier);
+            if (log) gc__os_unmap(log, bytes);
+            return refused;
+        }
+        gc__log_start = gc__log_flushed = gc__the_log.next = (uintptr_t)log;
+        gc__the_log.limit = gc__log_start + bytes;
+        gc__tables.log_bits = bits;
         gc__tables.log = &gc__the_log;
     }
     return GC_OK;
@@ -79,8 +91,7 @@ GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_
 
 /* From now on gc_store calls this barrier. Pages are clean where watching begins. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
-    if (gc__tables.watch && !gc__barrier_watches())
-        gc__os_discard(gc__tables.watch + (gc__covered_start >> GC_WATCH_SHIFT), gc__covered_bytes >> GC_WATCH_SHIFT);
+    if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     gc__barrier_calls = *gc_barrier_functions_of(barrier);
     gc__barrier_in_force = barrier;
 }
@@ -172,7 +183,7 @@ GC__FN void gc__log_flush(void) {
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
     /* What found the log full has its bit set and its card dirty, but no entry. */
-    if (next > gc__the_log.limit) gc__os_discard((void *)(gc__log_start + GC__LOG_ENTRIES * 8), gc__covered_bytes >> 6);
+    if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);
     if (gap)
         gc__log_flushed = gap;
     else

@@ -1,6 +1,7 @@
 /* The heap: one instance of everything that is not shared by the process. */
 #pragma once
 
+#include "rank.h"
 #include "arena.h"
 
 /* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. What the rooms above keep of a heap

@@ -86,10 +86,31 @@ GC_API const char *gc_type_check(const gc_type *type) {
     return NULL;
 }
 
+/* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
+static __thread uintptr_t gc__traced;
+
+/* The fault handler must find the object there for just as long as its trace function runs. */
+GC__INLINED void gc__traced_set(uintptr_t object) {
+    gc__traced = object;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Calls the object's trace function. The visitor may call another's. */
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
+    uintptr_t outer = gc__traced;
+    gc__traced_set(object);
+#if GC_HAS_MODEL
+    GC_MODEL_TRACE((void *)object, visitor);
+#else
+    gc__object_type(object)->trace((void *)object, visitor);
+#endif
+    gc__traced_set(outer);
+}
+
 /* Calls visitor->visit for every slot of the object. */
 GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
+    gc__object_trace(object, visitor);
 #else
     const gc_type *type = gc__object_type(object);
     for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
@@ -105,6 +126,6 @@ GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
             if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
         }
     }
-    if (type->trace) type->trace((void *)object, visitor);
+    if (type->trace) gc__object_trace(object, visitor);
 #endif
 }

@@ -6,7 +6,8 @@
    the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
 #pragma once
 
-#include "barrier_state.h"
+#include "../api/types.h"
+#include "../platform/platform.h"
 
 #define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
 
@@ -44,7 +45,8 @@ typedef struct gc__region {
     bool formatted;  /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
     bool pinned;     /* during a collection: holds objects that must stay */
-    bool accessible; /* arena lock */
+    bool accessible; /* this and the next: arena lock */
+    bool left_out;   /* of core dumps; it is zero */
 } gc__region;
 
 typedef struct gc__arena {
@@ -60,6 +62,9 @@ typedef struct gc__arena {
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
+
+GC__EXTERN gc_barrier_tables gc__tables;
+gc_barrier_tables gc__tables;
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
 
@@ -82,26 +87,6 @@ GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.use
 /* The first region of the large object that `region` is a part of; itself for others. */
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
-}
-
-/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
-GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
-    uint8_t *age = gc__tables.age + (region->base >> GC_REGION_SHIFT);
-    for (uint32_t i = 0; i < region->span; i++) {
-        age[i] = (uint8_t)generation;
-        *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
-    }
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-    if (ranked && generation < 2 &&
-        (region->base < gc__barrier_bound(&gc__tables.low) || end > gc__barrier_bound(&gc__tables.high)))
-        gc__bounds_widen(region->base, end);
-}
-
-/* `copies`: the generation that the region's objects are copied to, if they are. */
-GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
-    region->verdict = verdict;
-    int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
-    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
 }
 
 GC__FN uintptr_t gc__populate_end(uintptr_t address) {

@@ -1,9 +1,9 @@
-/* Windows: pieces of a region in which objects are allocated by moving a pointer; a thread has two of them, a worker of the
-   collector one for each generation that it copies to.
+/* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
+   collector has one for each generation that it copies to.
 
-   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span: a thread's window is zeroed
-   a piece at a time just ahead of the pointer, while that memory is in cache (but the raw one is not); a worker's stops where
-   memory was never written, since only what is needed should take any.
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's window is
+   zeroed a piece at a time just ahead of the pointer, while that memory is in cache (but the raw one is not). A worker's limit
+   stops where memory was never written, since only what is needed should take any.
 
    What lies between start and next is not accounted for in the region yet, which cannot be walked before its windows are
    flushed. */

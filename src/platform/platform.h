@@ -1,7 +1,14 @@
-/* All that the collector needs of the operating system and the CPU. One file per platform implements it. */
+/* All that the collector needs of the operating system and the CPU. One file per system and one per processor implement it. */
 #pragma once
 
 #include "../api/collect.h"
+
+#ifndef __linux__
+#error "gc.h: collecting is for Linux only, so far: src/platform/ has what another system must supply"
+#endif
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "gc.h: collecting is for x86-64 and AArch64 only, so far: src/platform/ has what another processor must supply"
+#endif
 
 #define GC__FN static __attribute__((unused))
 /* Works on the frame of its caller, or is a part of the trace's loop. */
@@ -11,22 +18,38 @@
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
-/* Preconditions: addresses and sizes are multiples of the page size; sizes are not 0. */
+/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory for
+   them; and memory is given back by part, or with its address space. gc__os_map does the first two at once.
+   Where the process has locked its memory (mlockall), committing provides all of it at once, and none is given back before
+   its address space is.
+   Preconditions: addresses are those of pages; sizes are multiples of the page size, but for gc__os_map and gc__os_unmap,
+   which round up; no size is 0. Calls that return nothing are advice, or cannot fail. None of them changes errno if it
+   succeeds or returns nothing. */
 
-/* Reserves inaccessible address space, aligned to `alignment`, a power of two. Returns NULL on failure. */
-GC__FN void *gc__os_reserve(size_t bytes, size_t alignment);
-/* Reserves zeroed, accessible address space that takes memory only where it is touched. Returns NULL on failure. */
-GC__FN void *gc__os_map(size_t bytes);
-GC__FN void gc__os_unmap(void *address, size_t bytes);
-/* Grows a gc__os_map, moving it if need be. Returns NULL on failure, and then the old one is as it was. */
-GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
-/* Makes reserved memory accessible, or accessible memory inaccessible keeping its contents. */
-GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
-/* Gives the memory back; it stays accessible and reads as zero. False: it is as it was (it may be locked). */
+/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. Readable: it reads as
+   zero; otherwise every access faults. Core dumps leave it out. NULL: the system refuses, see gc__os_refusal. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable);
+/* Commits reserved memory: it can be read and written, is zero at first, and core dumps have it. What was committed before
+   stays as it was. False: the system refuses, and a part may have been committed. */
+GC__FN bool gc__os_commit(void *address, size_t bytes);
+/* Gives the memory back of what is committed and stays so; it reads as zero. False: it is as it was (it may be locked). */
 GC__FN bool gc__os_discard(void *address, size_t bytes);
-/* Asks for larger pages. The address need not be aligned. May do nothing. */
+/* Makes committed memory inaccessible, with its contents, or accessible again. False: the system refuses. */
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
+/* Leaves committed memory out of core dumps until it is committed again. */
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes);
+/* Reserves and commits zeroed memory at once. NULL: the system refuses. */
+GC__FN void *gc__os_map(size_t bytes);
+/* Grows a gc__os_map, moving it if need be. NULL: the system refuses, and the old one is as it was. */
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
+/* Gives address space back, with whatever is committed in it. */
+GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Which limit the last reservation met, and so what to do: "raise `ulimit -v`". */
+GC__FN const char *gc__os_refusal(void);
+
+/* Asks for larger pages. The address need not be aligned. */
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
-/* Has the system provide the memory now, which takes less than a fault for each page. May do nothing. */
+/* Has the system provide committed memory now, which takes less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
@@ -63,7 +86,7 @@ GC__FN void gc__cpu_pause(void);
 /* Has `f` called at the end of the calling thread. False: the system has no room for it. */
 GC__FN bool gc__os_at_thread_end(void (*f)(void));
 
-/* Implemented in assembly: stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
+/* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
@@ -82,4 +105,7 @@ GC__FN uint64_t gc__os_stack_hash(void);
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
-#include "platform_linux.h"
+#include "os_linux.h"
+#include "cpu_x86_64.h"
+#include "cpu_aarch64.h"
+#include "sanitize.h"

@@ -198,6 +198,9 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
 }
 
 GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_add_external_bytes", "thread") ||
+        gc__is_null(object, "gc_add_external_bytes", "object"))
+        return GC_ERROR_ARGUMENT;
     if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);

@@ -98,6 +98,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 
 GC_API void gc_thread_detach(gc_thread *thread) {
     GC__ENTER("gc_thread_detach");
+    if (!thread) return;
     if (!thread->heap) { /* it was destroyed */
         gc__thread_forget(thread);
         return;
@@ -112,7 +113,15 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     gc__thread_leave(thread);
 }
 
-GC_API gc_thread *gc_thread_current(const gc_heap *heap) { return gc__thread_self(heap); }
-GC_API gc_heap *gc_thread_heap(const gc_thread *thread) { return thread->heap; }
-GC_API void gc_thread_set_name(gc_thread *thread, const char *name) { thread->name = name; }
-GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) { thread->conservative = conservative; }
+GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
+}
+GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
+    return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
+}
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
+    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) thread->name = name;
+}
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
+    if (!gc__is_null(thread, "gc_thread_set_conservative", "thread")) thread->conservative = conservative;
+}

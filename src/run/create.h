@@ -130,8 +130,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK && options.stress) gc__os_on_fault(gc__stress_fault);
     gc__lock_release(&gc__the_arena.lock);
+    if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
     if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
         gc__heap_end_locks(heap);
@@ -198,4 +198,6 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     free(heap);
 }
 
-GC_API void *gc_heap_host(const gc_heap *heap) { return heap->options.host; }
+GC_API void *gc_heap_host(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
+}

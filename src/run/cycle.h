@@ -162,6 +162,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__ENTER("gc_collect");
+    if (gc__is_null(heap, "gc_collect", "heap")) return;
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
     GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),

@@ -52,12 +52,14 @@ GC__FN bool gc__finalizer_run(gc_thread *thread) {
 }
 
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
+    if (gc__is_null(thread, "gc_run_finalizers", "thread")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread)) count++;
     return count;
 }
 
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_finalizers_pending", "heap")) return 0;
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     size_t count = gc__due_total(all);
@@ -92,6 +94,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 }
 
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
+    if (gc__is_null(thread, "gc_wait_for_finalizers", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
@@ -137,6 +140,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 }
 
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
     gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)

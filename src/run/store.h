@@ -106,6 +106,9 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 }
 
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    if (gc__is_null(heap, "gc_take_written_pages", "heap") ||
+        (most && gc__is_null(pages, "gc_take_written_pages", "pages")))
+        return 0;
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     for (int g = 0; g < GC_GENERATIONS; g++)

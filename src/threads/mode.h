@@ -16,7 +16,7 @@
    Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
    fast as one (bench/threads.c; 0.8 times without), for a collection of a dying nursery takes but microseconds.
 
-   Lock order: a heap's lock, then its roots lock, the barrier lock or the arena's. No thread waits for a heap's lock while
+   Lock order: a heap's lock, then its roots lock or the barrier lock, then the arena's. No thread waits for a heap's lock while
    it holds another heap's. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The public API as a whole: its version, brackets of raw stores, and what its functions make of NULL. */
+/* The public API where no other test looks: its version, brackets of raw stores, NULL, questions about objects and handles. */
 #include "../fixture.h"
 
 static void version(void) {
@@ -49,8 +49,221 @@ static void stores(void) {
     }
 }
 
+/* NULL. */
+
+static bool visit_object(void *context, void *object, size_t bytes, int generation) {
+    (void)object, (void)bytes, (void)generation;
+    return ++*(int *)context;
+}
+static bool visit_handle(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
+    (void)handle, (void)kind, (void)object, (void)extra;
+    return ++*(int *)context;
+}
+static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
+static const gc_finalizer finalizer = {finalize, false, NULL};
+
+#define NULL_CALLS(X)                                                                      \
+    X(gc_heap_host, heap, gc_heap_host(NULL) == NULL)                                         \
+    X(gc_get_stats, heap, (gc_get_stats(NULL, &stats), true))                                 \
+    X(gc_get_stats, stats, (gc_get_stats(heap, NULL), true))                                  \
+    X(gc_print_stats, heap, (gc_print_stats(NULL, stdout), true))                             \
+    X(gc_print_stats, file, (gc_print_stats(heap, NULL), true))                               \
+    X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
+    X(gc_moves, heap, gc_moves(NULL) == 0)                                                    \
+    X(gc_stack_create, heap, gc_stack_create(NULL, NULL) == NULL)                             \
+    X(gc_thread_current, heap, gc_thread_current(NULL) == NULL)                               \
+    X(gc_thread_heap, thread, gc_thread_heap(NULL) == NULL)                                   \
+    X(gc_thread_set_name, thread, (gc_thread_set_name(NULL, "x"), true))                      \
+    X(gc_thread_set_conservative, thread, (gc_thread_set_conservative(NULL, false), true))    \
+    X(gc_collect, heap, (gc_collect(NULL, 0, GC_COLLECT_DEFAULT), true))                      \
+    X(gc_is_heap_pointer, heap, !gc_is_heap_pointer(NULL, object))                            \
+    X(gc_object_at, heap, gc_object_at(NULL, object) == NULL)                                 \
+    X(gc_object_bytes, object, gc_object_bytes(NULL) == 0)                                    \
+    X(gc_object_type_name, object, gc_object_type_name(NULL) == NULL)                         \
+    X(gc_object_type, object, gc_object_type(NULL) == NULL)                                   \
+    X(gc_object_visit, object, (gc_object_visit(NULL, &nobody), true))                        \
+    X(gc_object_visit, visitor, (gc_object_visit(object, NULL), true))                        \
+    X(gc_walk, heap, (gc_walk(NULL, visit_object, &visits), visits == 0))                     \
+    X(gc_walk, visit, (gc_walk(heap, NULL, &visits), visits == 0))                            \
+    X(gc_verify, heap, gc_verify(NULL) == 0)                                                  \
+    X(gc_add_external_bytes, thread, gc_add_external_bytes(NULL, object, 1) == null)          \
+    X(gc_add_external_bytes, object, gc_add_external_bytes(gc, NULL, 1) == null)              \
+    X(gc_add_roots, heap, gc_add_roots(NULL, &object, 1, 0) == null)                          \
+    X(gc_add_roots, slots, gc_add_roots(heap, NULL, 1, 0) == null)                            \
+    X(gc_remove_roots, heap, gc_remove_roots(NULL, &object) == null)                          \
+    X(gc_take_written_pages, heap, gc_take_written_pages(NULL, &object, 1) == 0)              \
+    X(gc_take_written_pages, pages, gc_take_written_pages(heap, NULL, 1) == 0)                \
+    X(gc_handle_create, heap, gc_handle_create(NULL, GC_HANDLE_STRONG, object) == NULL)       \
+    X(gc_handle_create_dependent, heap, !gc_handle_create_dependent(NULL, object, object))    \
+    X(gc_handle_duplicate, heap, gc_handle_duplicate(NULL, handle) == NULL)                   \
+    X(gc_handle_duplicate, handle, gc_handle_duplicate(heap, NULL) == NULL)                   \
+    X(gc_handle_is_valid, heap, !gc_handle_is_valid(NULL, handle))                            \
+    X(gc_handle_get, handle, gc_handle_get(NULL) == NULL)                                     \
+    X(gc_handle_try_get, object, gc_handle_try_get(handle, NULL) == null)                     \
+    X(gc_handle_set, handle, gc_handle_set(NULL, object) == null)                             \
+    X(gc_handle_compare_exchange, handle, !gc_handle_compare_exchange(NULL, object, object))  \
+    X(gc_handle_dependent, handle, gc_handle_dependent(NULL) == NULL)                         \
+    X(gc_handle_set_dependent, handle, gc_handle_set_dependent(NULL, object) == null)         \
+    X(gc_handle_host_word, handle, gc_handle_host_word(NULL) == NULL)                         \
+    X(gc_handle_set_host_word, handle, gc_handle_set_host_word(NULL, object) == null)         \
+    X(gc_handle_walk, heap, (gc_handle_walk(NULL, visit_handle, &visits), visits == 0))       \
+    X(gc_handle_walk, visit, (gc_handle_walk(heap, NULL, &visits), visits == 0))              \
+    X(gc_handle_count, heap, gc_handle_count(NULL, GC_HANDLE_STRONG) == 0)                    \
+    X(gc_register_finalizer, thread, gc_register_finalizer(NULL, object, &finalizer) == null) \
+    X(gc_register_finalizer, object, gc_register_finalizer(gc, NULL, &finalizer) == null)     \
+    X(gc_register_finalizer, finalizer, gc_register_finalizer(gc, object, NULL) == null)      \
+    X(gc_suppress_finalizer, thread, !gc_suppress_finalizer(NULL, object))                    \
+    X(gc_run_finalizers, thread, gc_run_finalizers(NULL, 1) == 0)                             \
+    X(gc_finalizers_pending, heap, gc_finalizers_pending(NULL) == 0)                          \
+    X(gc_wait_for_finalizers, thread, !gc_wait_for_finalizers(NULL, 0))                       \
+    X(gc_finalizer_thread_start, heap, gc_finalizer_thread_start(NULL) == null)               \
+    X(gc_safe_handle_new, thread, gc_safe_handle_new(NULL, &safe_kind, 0, false) == NULL)     \
+    X(gc_safe_handle_new, kind, gc_safe_handle_new(gc, NULL, 0, false) == NULL)
+
+enum {
+#define NULL_NUMBER(name, argument, call) null_##name##_##argument,
+    NULL_CALLS(NULL_NUMBER) null_calls
+};
+
+static const gc_safe_handle_kind safe_kind = {"nothing", gc_invalid_if_zero, gc_invalid_if_zero};
+static void *object;
+static gc_handle handle;
+
+/* Exits with 1 if the call returned something else than is expected. */
+static void null_call(void *which) {
+    const gc_result null = GC_ERROR_ARGUMENT;
+    gc_visitor nobody = {NULL};
+    gc_stats stats;
+    int visits = 0;
+    bool expected = false;
+    switch (*(int *)which) {
+#define NULL_CASE(name, argument, call) \
+    case null_##name##_##argument: expected = call; break;
+        NULL_CALLS(NULL_CASE)
+    }
+    if (!expected) exit(1);
+    if (gc_last_result() != GC_ERROR_ARGUMENT) exit(2);
+    puts(gc_last_message());
+}
+
+static void nulls(void) {
+    static const char *const messages[] = {
+#define NULL_MESSAGE(name, argument, call) #name ": " #argument " is NULL",
+        NULL_CALLS(NULL_MESSAGE)};
+    begin(NULL);
+    object = gc_new(gc, &node_type);
+    handle = gc_handle_create(heap, GC_HANDLE_STRONG, object);
+    for (int i = 0; i < null_calls; i++) {
+        int status = tap_child(null_call, &i, report, sizeof report);
+        ok(status == (GC_DEBUG >= 1 ? 256 + 6 : 0) && strstr(report, messages[i]), "%s: %s", messages[i], GC_DEBUG >= 1 ? "asserted" : "an error");
+    }
+    gc_heap_destroy(NULL), gc_thread_detach(NULL), gc_stack_destroy(NULL);
+    ok(!gc_suppress_finalizer(gc, NULL), "nothing has no finalizer to suppress");
+    is(gc_handle_destroy(heap, NULL), GC_OK, "what ends or releases a thing accepts NULL");
+    is(gc_generation_of(NULL), GC_GENERATIONS, "questions about addresses may be about NULL");
+    ok(!gc_is_heap_pointer(heap, NULL) && !gc_object_at(heap, NULL), "which is on no heap");
+    ok(!gc_thread_attach(NULL), "no thread is attached to no heap");
+    end();
+}
+
+/* Questions about objects. */
+
+typedef struct seen {
+    gc_visitor visitor;
+    void *slots[8];
+    unsigned flags[8];
+    int count;
+} seen;
+
+static void see(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    seen *s = (seen *)visitor;
+    for (; count--; slot = (char *)slot + 8)
+        if (s->count < 8) s->flags[s->count] = flags, s->slots[s->count++] = slot;
+}
+
+static void trace_right(void *object, gc_visitor *visitor) { gc_visit(visitor, &((node *)object)->right, 1, 0); }
+
+static void objects(void) {
+    static const gc_type mixed = GC_TYPE_MIXED(node, GC_FIELDS(node, left), GC_FIELDS(node, value), GC_NO_NAMES);
+    static const gc_type traced = GC_TYPE_TRACED(node, trace_right);
+    begin(NULL);
+    node *a = gc_new(gc, &mixed), *b = gc_new(gc, &traced);
+    vector *v = gc_new_array(gc, &vector_type, 3);
+    bytes *leaf = gc_new_array(gc, &bytes_type, 100);
+    ok(gc_object_type(a) == &mixed && gc_object_type(v) == &vector_type, "gc_object_type: what gc_new was given");
+    seen of_a = {.visitor = {see}}, of_b = {.visitor = {see}}, of_v = {.visitor = {see}}, of_leaf = {.visitor = {see}};
+    gc_object_visit(a, &of_a.visitor), gc_object_visit(b, &of_b.visitor);
+    gc_object_visit(v, &of_v.visitor), gc_object_visit(leaf, &of_leaf.visitor);
+    ok(of_a.count == 2 && of_a.slots[0] == &a->left && of_a.flags[0] == 0, "gc_object_visit: a reference by mask");
+    ok(of_a.slots[1] == &a->value && of_a.flags[1] == GC_ROOT_VALUE, "a tagged value");
+    ok(of_b.count == 1 && of_b.slots[0] == &b->right, "what a trace function visits");
+    ok(of_v.count == 3 && of_v.slots[2] == &v->items[2], "elements");
+    is(of_leaf.count, 0, "a leaf has no slots");
+    end();
+}
+
+/* Contents are what a dead object left there, once memory is used again. */
+static void raw(void) {
+    static const gc_type leaf_type = GC_TYPE_LEAF(node);
+    begin(NULL);
+    node *last = NULL, *n = NULL;
+    GC_ROOTS(gc, last);
+    int stale = 0, wrong = 0;
+    for (int i = 0; i < 1000000; i++) {
+        n = gc_new_raw(gc, &leaf_type);
+        stale += n->value == 0x5A5A;
+        wrong += gc_object_type(n) != &leaf_type || gc_object_bytes(n) != sizeof(node);
+        n->value = 0x5A5A;
+        if (i % 1000 == 0) last = n;
+    }
+    is(wrong, 0, "gc_new_raw: header and size");
+    ok(GC_DEBUG >= 2 || stale > 100000, "gc_new_raw does not clear memory that was in use (%d of 1000000)", stale);
+    gc_collect(heap, 2, GC_COLLECT_COMPACTING);
+    is(last->value, 0x5A5A, "and the contents move with it");
+    node *full = gc_new_raw(gc, &node_type);
+    ok(!full->left && !full->right, "a type with references is cleared on the slow path");
+    end();
+}
+
+/* Which handles are. */
+
+static void handles(void) {
+    void *held = &held;
+    begin(NULL);
+    gc_heap *other = gc_heap_create(NULL);
+    node *a = gc_new(gc, &node_type);
+    GC_ROOTS(gc, a);
+    gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, a), strong = gc_handle_create(heap, GC_HANDLE_STRONG, a);
+    ok(gc_handle_is_valid(heap, weak) && gc_handle_is_valid(heap, strong), "gc_handle_is_valid: those that exist");
+    ok(!gc_handle_is_valid(other, weak), "not in another heap");
+    ok(!gc_handle_is_valid(heap, NULL) && !gc_handle_is_valid(heap, (gc_handle)(uintptr_t)0x1234567890), "nor any value");
+    ok(!gc_handle_is_valid(heap, (gc_handle)((uintptr_t)weak + 1)), "nor an address within");
+    is(gc_handle_try_get(weak, &held), GC_OK, "gc_handle_try_get: one that holds an object");
+    ok(held == a, "gives it");
+    a = NULL;
+    is(gc_handle_destroy(heap, strong), GC_OK, "gc_handle_destroy");
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    is(gc_handle_try_get(weak, &held), GC_OK, "one that was cleared is no misuse");
+    ok(held == NULL && gc_handle_is_valid(heap, weak), "but holds nothing");
+    held = &held;
+    is(gc_handle_try_get(strong, &held), GC_ERROR_HANDLE, "one that was destroyed");
+    ok(held == NULL && !gc_handle_is_valid(heap, strong), "gives nothing");
+    gc_handle again = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
+    ok(!gc_handle_is_valid(heap, strong) && gc_handle_is_valid(heap, again), "also when its place is used again");
+    is(gc_handle_try_get(strong, &held), GC_ERROR_HANDLE, "by another handle");
+    is(gc_handle_try_get(NULL, &held), GC_ERROR_ARGUMENT, "NULL");
+    uintptr_t place = (uintptr_t)weak & (((uintptr_t)1 << 48) - 1);
+    ok(!gc_handle_is_valid(heap, (gc_handle)(place + 8 * 1000)), "a place that was never used");
+    gc_heap_destroy(other);
+    end();
+}
+
 int main(void) {
     version();
     stores();
+    nulls();
+    objects();
+    raw();
+    handles();
     return done();
 }

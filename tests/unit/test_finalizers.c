@@ -439,7 +439,8 @@ static void busy_on_thread(void) {
 static void misuse(void *object) {
     begin(NULL);
     node *n = new_node(1);
-    is(replace_finalizer(gc, object ? object : n, object ? &plain : NULL), GC_ERROR_MISUSE, "refused: %s",
+    static const gc_finalizer none = {NULL, false, NULL};
+    is(replace_finalizer(gc, object ? object : n, object ? &plain : &none), GC_ERROR_MISUSE, "refused: %s",
        gc_last_message());
     end();
 }
@@ -452,7 +453,7 @@ static void refused(void) {
         tap_child(misuse, &outside, report, sizeof report);
         has(report, "the object is not one of this heap", "an object outside the heap is reported");
         tap_child(misuse, NULL, report, sizeof report);
-        has(report, "there is no function", "so is the lack of a finalizer");
+        has(report, "there is no function", "so is a finalizer without a function");
     } else {
         misuse(&outside), misuse(NULL);
     }

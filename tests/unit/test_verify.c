@@ -161,6 +161,120 @@ static void by_hook(void *unused) {
     gc_collect(heap, 0, 0);
 }
 
+/* An object whose references lie where the host likes, for its trace function to report. */
+typedef struct list {
+    gc_object header;
+    void **items;
+    size_t count;
+} list;
+
+static void list_trace(void *object, gc_visitor *visitor) {
+    gc_visit(visitor, ((list *)object)->items, ((list *)object)->count, 0);
+}
+static void list_finalize(gc_thread *thread, void *object) {
+    (void)thread;
+    mprotect(((list *)object)->items, 4096, PROT_NONE); /* as if freed, but not mapped again; items and count stay */
+}
+static const gc_finalizer list_finalizer = {.finalize = list_finalize};
+static const gc_type list_type = GC_TYPE_TRACED(list, list_trace);
+static const gc_type finalized_list_type = {
+    .name = "list", .bytes = sizeof(list), .trace = list_trace, .finalizer = &list_finalizer};
+
+static list *new_list(const gc_type *type, void **items, size_t count) {
+    list *l = gc_new(gc, type);
+    l->items = items, l->count = count;
+    return l;
+}
+
+static void slots_outside_the_heap(void *unused) {
+    (void)unused;
+    begin(NULL);
+    list *l = new_list(&list_type, calloc(2, sizeof(void *)), 2);
+    GC_ROOTS(gc, l);
+    gc_collect(heap, 0, 0);
+}
+
+/* In the same region, so that only verify notices. */
+static void slots_in_another_object(void *unused) {
+    (void)unused;
+    begin(&verified);
+    vector *v = new_vector(4);
+    list *l = NULL;
+    GC_ROOTS(gc, v, l);
+    l = new_list(&list_type, v->items, 4);
+    gc_collect(heap, 0, 0);
+}
+
+static void slots_beyond_the_end(void *unused) {
+    (void)unused;
+    begin(&verified);
+    list *l = new_list(&list_type, NULL, 3);
+    GC_ROOTS(gc, l);
+    new_node(1);
+    l->items = (void **)(void *)&l->count;
+    gc_collect(heap, 0, 0);
+}
+
+/* A trace function faults: in verify, in verify by request, in the trace itself. */
+static void **unmapped_items(void) {
+    return mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void finalizer_frees_slots(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.verify = GC_VERIFY_BEFORE, .non_generational = true});
+    gc_handle hold = NULL;
+    {
+        void **items = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        hold = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_list(&finalized_list_type, items, 512));
+    }
+    gc_collect(heap, 2, 0);
+    if (gc_run_finalizers(gc, 10) != 1 || !gc_handle_get(hold)) _exit(1);
+    gc_collect(heap, 2, 0);
+}
+
+static void slots_freed(const gc_options *options) {
+    begin(options);
+    list *l = new_list(&list_type, unmapped_items(), 512);
+    GC_ROOTS(gc, l);
+    if (options->verify || options->checkmark)
+        gc_collect(heap, 2, 0);
+    else
+        gc_verify(heap);
+}
+
+static void slots_freed_in_trace(void *unused) {
+    (void)unused;
+    slots_freed(&(gc_options){.verify = GC_VERIFY_AFTER, .non_generational = true});
+}
+
+static void slots_freed_by_request(void *unused) {
+    (void)unused;
+    slots_freed(&(gc_options){.non_generational = true});
+}
+
+/* Where every collection is a full one, slots may lie in the host's memory; and 0 slots anywhere. */
+static void slots_of_the_host(void *unused) {
+    (void)unused;
+    begin(&(gc_options){
+        .verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .stress = GC_STRESS_ALLOCATION, .non_generational = true});
+    list *l = new_list(&list_type, calloc(1, sizeof(void *)), 1);
+    GC_ROOTS(gc, l);
+    for (uint64_t i = 0; i < 20; i++) {
+        node *n = new_node(i);
+        if (i && ((node *)l->items[0])->value != i - 1) printf("wrong\n");
+        l->items[0] = n;
+    }
+    free(l->items);
+    l = NULL;
+    end();
+    begin(&verified);
+    list *empty = new_list(&list_type, NULL, 0);
+    GC_ROOTS(gc, empty);
+    empty->items = (void **)&heap;
+    full();
+}
+
 /* Programs without a mistake run under every kind of stress, and say nothing. */
 static gc_options quiet_options;
 static const char *quiet_environment;
@@ -269,6 +383,14 @@ int main(void) {
     REPORTED("an interior pointer in a plain root", interior_root, "inside", "test_verify.c");
     REPORTED("a header overwritten", wrecked_header, "gc.h");
     REPORTED("a missed barrier, by hook", by_hook, "hooked: ", "holder", "first");
+    REPORTED("slots outside the heap", slots_outside_the_heap, "trace function of `list`", "2 slots", "non_generational");
+    REPORTED("slots in another object", slots_in_another_object, "trace function of `list`", "4 slots");
+    REPORTED("slots beyond the end", slots_beyond_the_end, "trace function of `list`", "3 slots");
+    REPORTED("a finalizer frees what is traced", finalizer_frees_slots, "trace function of `list`", "faults", "finalizer");
+    REPORTED("freed slots, in the trace", slots_freed_in_trace, "trace function of `list`", "faults");
+    REPORTED("freed slots, by gc_verify", slots_freed_by_request, "trace function of `list`", "faults");
+    is(tap_child(slots_of_the_host, NULL, report, sizeof report), 0, "slots of the host's, without generations");
+    is(strcmp(report, ""), 0, "are updated: %s", report);
 
     const gc_stress kinds[] = {GC_STRESS_ALLOCATION, GC_STRESS_SAFEPOINT, GC_STRESS_NTH, GC_STRESS_STACK};
     for (int i = 0; i < 8; i++) {

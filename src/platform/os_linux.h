@@ -5,11 +5,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <pthread.h>
 #include <sched.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,22 +15,73 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#else
+#include <unwind.h> /* of the compiler */
+#endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
+/* Not every C library comes with the kernel's headers, and not every kernel has what they name. */
+#define GC__FUTEX_WAIT_PRIVATE 128
+#define GC__FUTEX_WAKE_PRIVATE 129
+#define GC__MADV_POPULATE_WRITE 23
+
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-GC__FN void *gc__os_reserve(size_t bytes, size_t alignment) {
+GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+GC__FN void gc__os_check(const void *address, size_t bytes) {
+    (void)address, (void)bytes;
+    GC_ASSERT(bytes && !(((uintptr_t)address | bytes) & (gc__os_page_bytes() - 1)),
+              "%zu bytes at %p are not whole pages: a fault of gc.h, please report it", bytes, address);
+}
+
+/* Whether the system has taken the advice. */
+GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
+    int error = errno;
+    bool taken = madvise(address, bytes, advice) == 0;
+    errno = error;
+    return taken;
+}
+
+/* Memory is made readable only after it was mapped, for the system fills what is mapped readable if it is to be locked. */
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
+    gc__os_check(NULL, bytes | alignment);
     char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
     if (mapped == MAP_FAILED) return NULL;
     char *start = (char *)(((uintptr_t)mapped + alignment - 1) & ~(uintptr_t)(alignment - 1));
     if (start > mapped) munmap(mapped, (size_t)(start - mapped));
     size_t tail = (size_t)(mapped + alignment - start);
     if (tail) munmap(start + bytes, tail);
-    madvise(start, bytes, MADV_DONTDUMP);
-    return start;
+    gc__os_advise(start, bytes, MADV_DONTDUMP);
+    if (!readable || mprotect(start, bytes, PROT_READ) == 0) return start;
+    munmap(start, bytes);
+    return NULL;
+}
+
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
+    gc__os_check(address, bytes);
+    return mprotect(address, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
+GC__FN bool gc__os_commit(void *address, size_t bytes) {
+    if (!gc__os_access(address, bytes, true)) return false;
+    gc__os_advise(address, bytes, MADV_DODUMP);
+    return true;
+}
+
+GC__FN bool gc__os_discard(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    return gc__os_advise(address, bytes, MADV_DONTNEED);
+}
+
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__os_advise(address, bytes, MADV_DONTDUMP);
 }
 
 GC__FN void *gc__os_map(size_t bytes) {
@@ -40,20 +89,18 @@ GC__FN void *gc__os_map(size_t bytes) {
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
-
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
+    gc__os_check(address, old_bytes | new_bytes);
     void *mapped = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
-    if (mprotect(address, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) return false;
-    if (accessible) madvise(address, bytes, MADV_DODUMP);
-    return true;
-}
+GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
 
-GC__FN bool gc__os_discard(void *address, size_t bytes) { return madvise(address, bytes, MADV_DONTNEED) == 0; }
+GC__FN const char *gc__os_refusal(void) {
+    return errno == EAGAIN ? "raise `ulimit -l`, which counts address space too once the program has called mlockall"
+                           : "raise `ulimit -v`";
+}
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -62,29 +109,30 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
 }
 
-GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) {
     uintptr_t page = gc__os_page_bytes(), start = ((uintptr_t)address + page - 1) & ~(page - 1);
-    madvise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
+    gc__os_advise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
 }
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* of Linux 5.14; an older one refuses it */
-#endif
 GC__FN void gc__os_populate(void *address, size_t bytes) {
-    int error = errno;
-    if (madvise(address, bytes, MADV_POPULATE_WRITE) != 0) errno = error;
+    gc__os_check(address, bytes);
+    gc__os_advise(address, bytes, GC__MADV_POPULATE_WRITE);
 }
 
 GC__FN size_t gc__os_l2_bytes(void) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+    if (bytes > 0) return (size_t)bytes;
+#endif
+    return (size_t)1 << 20;
 }
 
+/* The set has room for 1024 processors; on a larger machine the system refuses to fill it. */
 GC__FN unsigned gc__os_processors(void) {
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
 }
 
 GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
@@ -130,13 +178,15 @@ GC__FN void gc__lock_init(gc__lock *lock) {
 }
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
 
-GC__FN void gc__os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
+GC__FN void gc__os_wake(const uint32_t *word) {
+    syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
 
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
+    syscall(SYS_futex, word, GC__FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
 }
 
 struct gc__os_thread {
@@ -174,41 +224,6 @@ GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
     return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
 }
 
-#if defined(__x86_64__)
-GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, @function\n"
-        "gc__save_registers:\n\t"
-        "movq %rbx, 0(%rdi)\n\tmovq %rbp, 8(%rdi)\n\tmovq %r12, 16(%rdi)\n\tmovq %r13, 24(%rdi)\n\t"
-        "movq %r14, 32(%rdi)\n\tmovq %r15, 40(%rdi)\n\tleaq 8(%rsp), %rax\n\tmovq %rax, 88(%rdi)\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
-#else
-GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
-        "gc__save_registers:\n\t"
-        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
-        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
-#endif
-
-#ifndef __has_feature
-#define GC__HAS_FEATURE(name) 0
-#else
-#define GC__HAS_FEATURE(name) __has_feature(name)
-#endif
-#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
-#include <sanitizer/asan_interface.h>
-GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
-    if (is_free)
-        __asan_poison_memory_region((void *)address, bytes);
-    else
-        __asan_unpoison_memory_region((void *)address, bytes);
-}
-#else
-GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
-    (void)address, (void)bytes, (void)is_free;
-}
-#endif
-
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
@@ -243,15 +258,49 @@ GC__FN void gc__os_on_fault(gc__fault_handler f) {
     sigaction(SIGSEGV, &action, &gc__os_fault_former);
 }
 
+#define GC__STACK_FRAMES 32 /* of a native stack that are looked at, the innermost */
+
+#ifdef __GLIBC__
+GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
+#else
+typedef struct gc__os_stack_walk {
+    void **frames;
+    int count;
+} gc__os_stack_walk;
+
+GC__FN _Unwind_Reason_Code gc__os_stack_frame(struct _Unwind_Context *frame, void *context) {
+    gc__os_stack_walk *walk = (gc__os_stack_walk *)context;
+    if (walk->count == GC__STACK_FRAMES) return _URC_END_OF_STACK;
+    walk->frames[walk->count++] = (void *)_Unwind_GetIP(frame);
+    return _URC_NO_REASON;
+}
+
+GC__FN int gc__os_stack_frames(void **frames) {
+    gc__os_stack_walk walk = {frames, 0};
+    _Unwind_Backtrace(gc__os_stack_frame, &walk);
+    return walk.count;
+}
+
+GC__FN void gc__os_print_frames(void **frames, int count) {
+    for (int i = 0; i < count; i++) {
+        Dl_info in;
+        if (dladdr(frames[i], &in) && in.dli_fname)
+            fprintf(stderr, "%s(+%#tx) [%p]\n", in.dli_fname, (char *)frames[i] - (char *)in.dli_fbase, frames[i]);
+        else
+            fprintf(stderr, "[%p]\n", frames[i]);
+    }
+}
+#endif
+
 GC__FN void gc__os_print_stack(void) {
-    void *frames[24];
-    int count = backtrace(frames, 24);
-    backtrace_symbols_fd(frames, count, 2);
+    void *frames[GC__STACK_FRAMES];
+    gc__os_print_frames(frames, gc__os_stack_frames(frames));
 }
 
 GC__FN uint64_t gc__os_stack_hash(void) {
-    void *frames[32];
-    int count = backtrace(frames, 32);
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
     uint64_t hash = 1469598103934665603u;
     for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
     return hash;

@@ -1,0 +1,118 @@
+/* The tables beside the arena, with an entry or more for each region.
+
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. It is writable, and takes memory, as
+   far as regions have been in use: what the rest of it would take counts for no limit, is not locked with the program's
+   memory, and is not in core dumps. */
+#pragma once
+
+#include "region.h"
+
+enum {
+    GC__SIDE_REGIONS,
+    GC__SIDE_MARKS,
+    GC__SIDE_CARDS,
+    GC__SIDE_BUNDLES,
+    GC__SIDE_ALWAYS, /* every arena has those before this */
+    GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
+    GC__SIDE_AGE,
+    GC__SIDE_VERDICT,
+    GC__SIDE_WATCH,
+    GC__SIDE_LOG_BITS,
+    GC__SIDE_SHADOW,
+    GC__SIDES
+};
+
+static const size_t gc__side_bytes_per_region[GC__SIDES] = {
+    sizeof(gc__region),
+    GC_REGION_BYTES / 64,
+    GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT,
+    GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
+    1,
+    1,
+    1,
+    GC_REGION_BYTES >> GC_WATCH_SHIFT,
+    GC_REGION_BYTES / 64,
+    GC_REGION_BYTES,
+};
+
+/* Written under the arena lock. */
+typedef struct gc__side {
+    char *start;          /* of a page; NULL: the table is not in use */
+    size_t lead;          /* bytes from there to the first region's */
+    size_t bytes, opened; /* from `start`: reserved, writable */
+} gc__side;
+static gc__side gc__sides[GC__SIDES];
+static size_t gc__sides_opened; /* regions for which all are writable */
+
+#define GC__SIDE_BYTES_SMALL ((size_t)2 << 20)
+
+/* What a table takes of `bytes`. Beyond the start, all that a small heap needs, it is opened by parts that may be huge pages. */
+GC__FN size_t gc__side_round(size_t bytes) {
+    size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
+    return (bytes + unit - 1) & ~(unit - 1);
+}
+
+/* What the table takes for the whole arena. */
+GC__FN size_t gc__side_bytes(int which, size_t lead) {
+    return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
+}
+
+/* The table's entries for the first region are at `first`, in reserved readable memory. */
+GC__FN void gc__side_place(int which, char *first) {
+    size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
+    gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
+    gc__sides[which] = side;
+}
+
+/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
+   longer than the look. The start of the table keeps small pages. */
+GC__FN void gc__side_huge_pages(int which) {
+    const gc__side *side = &gc__sides[which];
+    if (side->bytes > GC__SIDE_BYTES_SMALL)
+        gc__os_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
+}
+
+/* Makes the table writable for the first `regions` regions. False: the system refuses. */
+GC__FN bool gc__side_open(int which, size_t regions) {
+    gc__side *side = &gc__sides[which];
+    size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
+    if (end > side->bytes) end = side->bytes;
+    if (end <= side->opened) return true;
+    if (!gc__os_commit(side->start + side->opened, end - side->opened)) return false;
+    side->opened = end;
+    return true;
+}
+
+GC__FN bool gc__sides_open_exactly(size_t regions) {
+    for (int which = 0; which < GC__SIDES; which++)
+        if (!gc__side_open(which, regions)) return false;
+    gc__sides_opened = regions;
+    return true;
+}
+
+/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that it is seldom
+   done. False: the system refuses. */
+GC__FN bool gc__sides_open(size_t regions) {
+    if (regions <= gc__sides_opened) return true;
+    size_t more = regions + regions / 2 + 8;
+    if (more > gc__the_arena.count) more = gc__the_arena.count;
+    return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
+}
+
+/* Reserves a table that not every arena has, and opens it as far as the others. NULL: the system refuses. */
+GC__FN char *gc__side_reserve(int which) {
+    size_t bytes = gc__side_bytes(which, 0);
+    char *start = (char *)gc__os_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
+    if (!start) return NULL;
+    gc__side_place(which, start);
+    if (gc__side_open(which, gc__sides_opened)) return start;
+    gc__sides[which].start = NULL;
+    gc__os_unmap(start, bytes);
+    return NULL;
+}
+
+/* Zeroes the table. */
+GC__FN void gc__side_zero(int which) {
+    const gc__side *side = &gc__sides[which];
+    if (side->opened && !gc__os_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
+}

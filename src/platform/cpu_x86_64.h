@@ -1,0 +1,22 @@
+/* The platform contract for x86-64. */
+#pragma once
+
+#include "platform.h"
+
+#if defined(__x86_64__)
+GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
+
+/* In both dialects of assembly, for -masm=intel. */
+GC__EXTERN __attribute__((naked)) void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+    __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
+            "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"
+            "{movq %%r12, 16(%%rdi)|mov [rdi+16], r12}\n\t"
+            "{movq %%r13, 24(%%rdi)|mov [rdi+24], r13}\n\t"
+            "{movq %%r14, 32(%%rdi)|mov [rdi+32], r14}\n\t"
+            "{movq %%r15, 40(%%rdi)|mov [rdi+40], r15}\n\t"
+            "{leaq 8(%%rsp), %%rax|lea rax, [rsp+8]}\n\t"
+            "{movq %%rax, 88(%%rdi)|mov [rdi+88], rax}\n\t"
+            "ret" ::
+                : "memory");
+}
+#endif

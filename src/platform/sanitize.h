@@ -1,0 +1,23 @@
+/* The platform contract for sanitizers. */
+#pragma once
+
+#include "platform.h"
+
+#ifndef __has_feature
+#define GC__HAS_FEATURE(name) 0
+#else
+#define GC__HAS_FEATURE(name) __has_feature(name)
+#endif
+#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    if (is_free)
+        __asan_poison_memory_region((void *)address, bytes);
+    else
+        __asan_unpoison_memory_region((void *)address, bytes);
+}
+#else
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    (void)address, (void)bytes, (void)is_free;
+}
+#endif
