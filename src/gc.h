@@ -89,7 +89,7 @@
 #include "diag/stress.h"    /* what to say at a fault */
 #include "diag/stats.h"     /* statistics */
 #include "diag/walk.h"      /* walks and questions */
-#include "run/store.h"      /* stores of ranges */
+#include "run/store.h"      /* stores of ranges, written pages */
 #include "run/cycle.h"      /* one collection from start to end */
 #include "run/allocate.h"   /* allocation's slow paths */
 #include "run/attach.h"     /* mutators */

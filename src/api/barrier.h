@@ -111,5 +111,5 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier);
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
    page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not
-   move. Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
+   move. Cooperative mode; a safe point with several threads. Source: GetWriteWatch with reset. */
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);
