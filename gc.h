@@ -497,6 +497,7 @@ typedef struct gc_stack {
     struct gc_thread *thread; /* that it runs on; NULL: none */
     struct gc_thread *last;   /* that it ran on, which its frames name */
     gc_frame *frames;
+    bool conservative;   /* of gc_stack_create: it has run where native stacks are scanned, so it is scanned ever after */
     char *base;          /* the highest address; NULL: not scanned conservatively */
     char *stack_pointer; /* below it nothing is in use */
     uintptr_t registers[GC__SAVED_REGISTERS];
@@ -516,7 +517,7 @@ struct gc_thread {
     gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_thread *next;      /* of the heap: its lock */
     gc_thread *next_mine; /* of the native thread, which alone uses it */
-    bool parked;          /* since a function of gc.h waited, which returns to cooperative mode before it ends */
+    bool parked;          /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
     bool conservative;    /* the native stack is a root, too */
     const char *name;     /* for statistics and reports */
     char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
@@ -538,9 +539,10 @@ struct gc_thread {
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
    native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
-   Detach it from the same native thread; one that ends without is reported as a warning and detached. Returns NULL on
-   failure (gc_last_message), also for a heap that is NULL: then the message is still that of gc_heap_create. Never
-   collects. */
+   Detach it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is
+   reported as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own
+   stack, not on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still
+   that of gc_heap_create. Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
    roots no more. Never collects. */
@@ -550,7 +552,9 @@ GC_API gc_thread *gc_thread_current(const gc_heap *heap);
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. */
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
-/* Whether this thread's native stack is scanned conservatively; at first as options.conservative_stack says. */
+/* Whether the native stacks that this thread runs on are scanned conservatively; at first as options.conservative_stack
+   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of the
+   stack that it was attached on is not known. */
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
 /* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
@@ -813,7 +817,7 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier);
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
    page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not
-   move. Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
+   move. Cooperative mode; a safe point with several threads. Source: GetWriteWatch with reset. */
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);
 /* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
    exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
@@ -1005,8 +1009,9 @@ GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* that the process may use */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
-/* The highest address of the calling thread's stack. */
-GC__FN char *gc__os_stack_base(void);
+/* The end, above the highest address, of the calling thread's stack. NULL: the system does not tell, or the thread runs on
+   another stack, as a fiber does; then *elsewhere is set. */
+GC__FN char *gc__os_stack_base(bool *elsewhere);
 
 /* A lock. None is held across a call into the host but the barrier lock, for barrier_changed. */
 typedef struct gc__lock gc__lock;
@@ -1030,8 +1035,9 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
-/* Has `f` called at the end of the calling thread. False: the system has no room for it. */
-GC__FN bool gc__os_at_thread_end(void (*f)(void));
+/* Has `f` called at the end of the calling thread, and if it returns true once more after other destructors. False: the
+   system has no room for it. */
+GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN void gc__save_registers(uintptr_t *registers);
@@ -1195,14 +1201,15 @@ GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
 GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
 GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-GC__FN char *gc__os_stack_base(void) {
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
     pthread_attr_t attributes;
     void *lowest = NULL;
     size_t bytes = 0;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return NULL;
     pthread_attr_getstack(&attributes, &lowest, &bytes);
     pthread_attr_destroy(&attributes);
-    return (char *)lowest + bytes;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest >= bytes;
+    return *elsewhere ? NULL : (char *)lowest + bytes;
 }
 
 struct gc__lock {
@@ -1263,14 +1270,14 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread
 static pthread_key_t gc__os_end_key;
 static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
 static bool gc__os_end_ok;
-static void (*gc__os_end)(void);
+static bool (*gc__os_end)(void);
 
 GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
-    __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)();
+    if (__atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)()) pthread_setspecific(gc__os_end_key, &gc__os_end_key);
 }
 GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
-GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
+GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     pthread_once(&gc__os_end_once, gc__os_end_create);
     return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
@@ -3019,6 +3026,10 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_COOPERATIVE;
 }
 
+GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
+    __atomic_store_n(&thread->parked, parked, __ATOMIC_RELAXED);
+}
+
 /* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
    thread preemptive, or this thread sees that it is waited for. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
@@ -3038,14 +3049,14 @@ GC__FN void gc__park(const gc_heap *heap) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
         thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
-        thread->parked = true;
+        gc__set_parked(thread, true);
         gc__mine_parked++;
         gc__thread_stop(thread);
     }
 }
 
 GC__FN void gc__unpark(gc_thread *thread) {
-    thread->parked = false;
+    gc__set_parked(thread, false);
     gc__mine_parked--;
 }
 /* The heap's lock. */
@@ -3127,7 +3138,7 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
     gc__thread_stop(thread);
-    thread->parked = true;
+    gc__set_parked(thread, true);
     gc__mine_parked++;
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
@@ -3294,12 +3305,56 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
                   frame->site->line, left);
 }
 
+/* What frames of a thread in native code may point to: its stack, and what the system says is memory, which is not asked again
+   for a page that came lately. */
+typedef struct gc__frame_memory {
+    const gc_thread *thread;
+    uintptr_t pages[8]; /* that are memory, by their lowest bits */
+} gc__frame_memory;
+
+GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
+    uintptr_t at = (uintptr_t)address, from = (uintptr_t)memory->thread->stack_pointer,
+              base = (uintptr_t)memory->thread->stack_base;
+    if ((at & 7) || at < 4096) return false;
+    if (base && at - from < base - from) return bytes <= base - at;
+    uintptr_t page = at >> 12, *known = &memory->pages[page & 7];
+    if (*known == page && (at + bytes - 1) >> 12 == page) return true;
+    if (!gc__os_is_mapped(address, 8) || !gc__os_is_mapped((const void *)(at + bytes - 8), 8)) return false;
+    *known = page;
+    return true;
+}
+
+GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) {
+    if (!gc__frame_memory_has(memory, frame, sizeof *frame) || frame->thread != memory->thread) return false;
+    if (!gc__frame_memory_has(memory, frame->site, sizeof *frame->site) || frame->count > SIZE_MAX / 16) return false;
+    if (frame->count && !gc__frame_memory_has(memory, frame->slots, frame->count * 8)) return false;
+    bool whole = true;
+    if (!(frame->site->flags & GC__ROOT_CONTIGUOUS))
+        for (size_t i = 0; whole && i < frame->count; i++) whole = gc__frame_memory_has(memory, frame->slots[i], 8);
+    return whole;
+}
+
+/* A thread that ends in native code without leaving its scopes overwrites its frames while collections run. */
+GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
+    if (gc__frame_is_whole(memory, frame)) return;
+    const char *name = memory->thread->name;
+    gc__fatal(
+        &heap->options,
+        "the frame of GC_ROOTS at %p of the thread `%s`, which is in preemptive mode, was overwritten: the thread "
+        "has ended by pthread_exit or a cancellation, or called longjmp, and has not left its scopes. Compile with "
+        "-fexceptions, so that a thread that ends leaves them, or restore frames by gc_frames_restore",
+        (const void *)frame, name ? name : "(unnamed)");
+}
+
+/* `native`: the thread, if it runs native code on that stack. */
 GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
-                             const char *stack_pointer) {
+                             const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
+    gc__frame_memory memory = {native, {0}};
     heap->root_kind = "frame";
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
+        if (native) gc__frame_check_native(heap, &memory, frame);
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
         heap->root_site = frame->site;
@@ -3323,6 +3378,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     }
     stack->heap = heap;
     stack->base = (char *)base;
+    stack->conservative = heap->options.conservative_stack;
     gc__lock_take(&heap->roots_lock);
     stack->next = heap->stacks;
     heap->stacks = stack;
@@ -3348,9 +3404,14 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     if (!stack) stack = &thread->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
     GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
+    GC_ASSERT(
+        stack->base || !thread->conservative,
+        "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
+        "this one's highest address");
     left->frames = thread->frames;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &thread->own_stack ? thread : NULL;
+    left->conservative |= thread->conservative && left != &thread->own_stack;
     if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;
@@ -3442,20 +3503,21 @@ __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc
 GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
-    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer);
+    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
     heap->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
-    bool self = thread == gc__thread_self(heap);
+    bool self = thread == gc__thread_self(heap), parked = __atomic_load_n(&thread->parked, __ATOMIC_RELAXED);
+    bool native = !self && !parked && !gc__is_cooperative(thread);
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
-    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
+    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     heap->root_kind = "native stack";
-    if (thread->conservative) gc__stack_visit(&scan, stack_pointer);
+    if (thread->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
     heap->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
@@ -3467,7 +3529,7 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads; thread; thread = thread->next) gc__thread_visit(heap, thread, visitor);
     gc__lock_take(&heap->roots_lock);
     for (const gc_stack *stack = heap->stacks; stack; stack = stack->next)
-        gc__stack_visit_left(heap, stack, heap->options.conservative_stack, visitor);
+        gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->roots_lock);
     heap->root_kind = "scan_roots callback";
     if (!heap->threads && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
@@ -5144,7 +5206,7 @@ GC_API size_t gc_verify(gc_heap *heap) {
     gc__world_resume(heap);
     return objects;
 }
-/* The range barriers. */
+/* The range barriers, and what write watch has seen. */
 
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
@@ -5247,21 +5309,30 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
+/* Heap's lock held. The bytes are exchanged, so that a store meanwhile is reported now or the next time. */
+GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    size_t count = 0;
+    for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+        uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
+        if (!__atomic_load_n(watch, __ATOMIC_RELAXED) || !__atomic_exchange_n(watch, 0, __ATOMIC_ACQUIRE)) continue;
+        pages[count++] = (void *)page;
+    }
+    return count;
+}
+
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
     if (gc__is_null(heap, "gc_take_written_pages", "heap") ||
         (most && gc__is_null(pages, "gc_take_written_pages", "pages")))
         return 0;
+    GC__ENTER("gc_take_written_pages");
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
+    gc__heap_lock(heap);
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
-                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
-                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
-                pages[count++] = (void *)page;
-            }
-        }
+        for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
+            count += gc__region_take_written(region, pages + count, most - count);
+    gc__heap_unlock(heap);
     return count;
 }
 /* One collection, start to end. */
@@ -5663,8 +5734,37 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_forget(thread);
 }
 
-/* A native thread ends: whatever it is still attached to. */
-GC__FN void gc__thread_ended(void) {
+/* Of a thread that ends: what was on its stacks is gone. In preemptive mode a collection may be reading them. */
+GC__FN void gc__thread_drop_roots(gc_thread *thread) {
+    bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
+    if (preemptive) gc__heap_lock(thread->heap);
+    thread->stack->thread = NULL; /* a fiber's, maybe */
+    thread->stack = &thread->own_stack;
+    thread->stack_base = thread->own_stack.base;
+    thread->frames = thread->own_stack.frames = NULL;
+    thread->conservative = false;
+    if (preemptive) gc__heap_unlock(thread->heap);
+    if (!within || !preemptive) return;
+    char message[384];
+    snprintf(
+        message, sizeof message,
+        "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
+        "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
+        "it leaves scopes in their order",
+        thread->name ? thread->name : "(unnamed)");
+    gc__warn(&thread->heap->options, message);
+}
+
+static __thread bool gc__ending; /* the native thread's end has begun */
+
+/* A native thread ends. True: it is to be called again, when other destructors have had their chance to detach it. */
+GC__FN bool gc__thread_ended(void) {
+    if (!gc__ending) {
+        gc__ending = true;
+        for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine)
+            if (thread->heap) gc__thread_drop_roots(thread);
+        return gc__mine != NULL;
+    }
     while (gc__mine) {
         gc_thread *thread = gc__mine;
         if (!thread->heap) {
@@ -5674,11 +5774,10 @@ GC__FN void gc__thread_ended(void) {
         char message[256];
         snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
                  thread->name ? thread->name : "(unnamed)");
-        thread->frames = thread->own_stack.frames = NULL; /* they were on its stack, which is no more */
-        thread->conservative = false;
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
+    return false;
 }
 
 GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
@@ -5686,12 +5785,18 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
         return gc__fail(GC_ERROR_MEMORY,
                         "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
                         "thread is noticed");
-    thread->stack_base = gc__os_stack_base();
+    bool elsewhere = false;
+    thread->stack_base = gc__os_stack_base(&elsewhere);
     thread->stack = &thread->own_stack;
     thread->own_stack.heap = thread->heap;
     thread->own_stack.thread = thread->own_stack.last = thread;
     thread->own_stack.base = thread->stack_base;
     if (thread->stack_base || !thread->conservative) return GC_OK;
+    if (elsewhere)
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_thread_attach: conservative_stack is set, and the calling thread does not run on its own "
+                        "stack, but on a fiber's, whose end is not known: attach before the first switch to a fiber, "
+                        "then enter each by gc_stack_switch to a stack of gc_stack_create");
     return gc__fail(GC_ERROR_MISUSE,
                     "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
                     "thread's stack is: is /proc mounted?");
@@ -5727,15 +5832,26 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     return thread;
 }
 
+/* Reads nothing of it: it may have ended. */
+GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
+    const gc_thread *mine = gc__mine;
+    while (mine && mine != thread) mine = mine->next_mine;
+    return mine != NULL;
+}
+
 GC_API void gc_thread_detach(gc_thread *thread) {
     GC__ENTER("gc_thread_detach");
     if (!thread) return;
+    if (!gc__thread_is_mine(thread)) {
+        GC_ASSERT(false,
+                  "gc_thread_detach: that is no attachment of the calling thread: it is another thread's, or has "
+                  "ended");
+        return;
+    }
     if (!thread->heap) { /* it was destroyed */
         gc__thread_forget(thread);
         return;
     }
-    GC_ASSERT(gc__thread_self(thread->heap) == thread,
-              "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
     GC_ASSERT(thread->stack == &thread->own_stack,
@@ -5753,8 +5869,16 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (!gc__is_null(thread, "gc_thread_set_name", "thread")) thread->name = name;
 }
+
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
-    if (!gc__is_null(thread, "gc_thread_set_conservative", "thread")) thread->conservative = conservative;
+    if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
+    if (conservative && (!thread->own_stack.base || !thread->stack_base))
+        gc__fatal(
+            &thread->heap->options,
+            "gc_thread_set_conservative: where the stack of the thread `%s` ends is not known: attach on the native "
+            "thread's own stack, not on a fiber's, and hand gc_stack_create the highest address of each fiber's",
+            thread->name ? thread->name : "(unnamed)");
+    thread->conservative = conservative;
 }
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 
@@ -5970,7 +6094,7 @@ GC__SEAM bool gc__finalizers_end(gc_heap *heap) {
     if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
     gc_thread *thread = self ? self : gc_thread_attach(heap);
     if (!thread) {
-        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
+        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: the calling thread could not be attached");
         return true;
     }
     gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
