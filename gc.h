@@ -40,7 +40,63 @@
 #define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
 #endif
 
+/* Who sees what gc.h defines. Every translation unit must be compiled with the same choice:
+
+   By default the units of one program, or of one shared library, share a gc.h, and nobody else sees it: several libraries
+   of a process may have one each, of different versions and configurations.
+   GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
+   GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
+   setting. Of several such exporters in a process the first one loaded serves all, so there must be but one.
+   GC_API as any other linkage, in C++ with extern "C": exports, too, unless GC_EXPORTED is 0. */
+
 #include "gc_barrier_x86_64.h"
+
+#ifdef __cplusplus
+#define GC__EXTERN extern "C"
+#else
+#define GC__EXTERN extern
+#endif
+
+/* The first word of GC_API makes the name of a macro, which yields the 1 if that word is `static`. */
+#define GC__LINKAGE_static 0, 1,
+#define GC__SECOND_OF(a, b, ...) b
+#define GC__SECOND(...) GC__SECOND_OF(__VA_ARGS__, 0, 0)
+
+#ifdef GC_API
+#define GC__API_IS_STATIC GC__SECOND(GC__PASTE(GC__LINKAGE_, GC_API))
+#ifndef GC_EXPORTED
+#define GC_EXPORTED !GC__API_IS_STATIC
+#endif
+#else
+#define GC__API_IS_STATIC 0
+#define GC_API GC__SHARED
+#endif
+#ifndef GC_EXPORTED
+#define GC_EXPORTED 0
+#endif
+
+/* The assembly's symbols cannot be static. Weak ones may be in several units that are linked together: all are alike. */
+#if GC_EXPORTED
+#define GC__VISIBLE __attribute__((visibility("default")))
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
+#else
+#define GC__VISIBLE __attribute__((visibility("hidden")))
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
+#endif
+
+/* GC__SHARED: linkage of what inline functions use. GC__INNER: of what only the implementation does.
+   GC__DATA(definition): defines data that was declared as GC__SHARED; a static declaration has defined it already. */
+#if GC__API_IS_STATIC
+#undef GC_API
+#define GC_API static __attribute__((unused))
+#define GC__SHARED GC_API
+#define GC__INNER GC_API
+#define GC__DATA(definition) GC__STATIC_ASSERT(1, "defined where it is declared")
+#else
+#define GC__SHARED GC__EXTERN GC__VISIBLE
+#define GC__INNER GC__EXTERN __attribute__((visibility("hidden")))
+#define GC__DATA(definition) definition
+#endif
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,18 +104,13 @@
 #include <stdio.h>
 
 #ifdef __cplusplus
-#define GC__EXTERN extern "C"
 #define GC__STATIC_ASSERT static_assert
 #define GC__IS_POLYMORPHIC(T) __is_polymorphic(T)
 #else
-#define GC__EXTERN extern
 #define GC__STATIC_ASSERT _Static_assert
 #define GC__IS_POLYMORPHIC(T) 0
 #endif
 
-#ifndef GC_API
-#define GC_API GC__EXTERN /* linkage of the public functions */
-#endif
 #ifndef GC_ARENA_BYTES
 #define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
 #endif
@@ -110,7 +161,7 @@
 #define GC__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
-GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
+GC_API void gc__misuse(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
 
 /* What inline code depends on is in a symbol's name, to which every unit refers and which the implementation defines: units
@@ -121,8 +172,10 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
 #define GC__CONFIGURATION                                                                                         \
     GC__CONFIGURATION1(GC_REGION_SHIFT, GC_CARD_SHIFT, GC_CARD_BITS, GC_BUNDLE_SHIFT, GC_BARRIER, GC_SHADOW_HEAP, \
                        GC_HAS_VALUES, GC_HAS_MODEL)
-GC__EXTERN const char GC__CONFIGURATION;
+#if !GC__API_IS_STATIC
+GC__SHARED const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;
+#endif
 /* Which gc.h this is. Until 1.0.0 a minor version may change the API; CHANGELOG.md says how. */
 
 
@@ -573,7 +626,7 @@ static inline gc_mode gc_get_mode(const gc_thread *thread) {
     gc__mode_scope GC__NAME(gc__mode, id) __attribute__((cleanup(gc__mode_leave), unused)) = \
         gc__mode_enter((thread), (mode))
 
-GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
 static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
     /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */
@@ -714,10 +767,10 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
    at_run_time they call it out of line, and gc_switch_barrier chooses. */
 
 
-GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
-GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
-GC__EXTERN void gc__shadow_store(void *slot, size_t count);
-GC__EXTERN void gc__check_outside(const char *name); /* of any function of gc.h */
+GC__SHARED gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
+GC__SHARED gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
+GC_API void gc__shadow_store(void *slot, size_t count);
+GC_API void gc__check_outside(const char *name); /* of any function of gc.h */
 
 static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
     gc__barrier_calls.store(tables, slot, ref);
@@ -965,7 +1018,7 @@ GC_API size_t gc_verify(gc_heap *heap);
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* What hot code hardly ever does, and would be larger with. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
-#define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
+#define GC__SEAM GC__INNER /* declared by the layer that calls it, defined by a later one */
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
@@ -1040,7 +1093,7 @@ GC__FN void gc__cpu_pause(void);
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
-GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
 /* The calling function's frame stays until here: a call at its end might be a jump, with which the frame is gone. */
@@ -1370,8 +1423,9 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 #if defined(__x86_64__)
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
-/* In both dialects of assembly, for -masm=intel. */
-GC__EXTERN __attribute__((naked)) void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+/* In both dialects of assembly, for -masm=intel. Weak, as linkage.h says; nor does a caller then rely on which registers
+   its body leaves alone. */
+GC__EXTERN GC__VISIBLE __attribute__((naked, weak)) void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
     __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
             "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"
             "{movq %%r12, 16(%%rdi)|mov [rdi+16], r12}\n\t"
@@ -1390,7 +1444,7 @@ GC__EXTERN __attribute__((naked)) void gc__save_registers(uintptr_t *registers _
 #if defined(__aarch64__)
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
 
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
+__asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".type gc__save_registers, %function\n"
         "gc__save_registers:\n\t"
         "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
         "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
@@ -1424,7 +1478,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
 /* The function of gc.h that the calling thread is in; NULL: none, or a callback of the host that may call some. */
 static __thread const char *volatile gc__inside;
 
-GC__EXTERN void gc__check_outside(const char *name) {
+GC_API void gc__check_outside(const char *name) {
     const char *inside = gc__inside;
     (void)name, (void)inside;
     GC_ASSERT(!inside,
@@ -1457,7 +1511,7 @@ GC__FN void gc__leave(const char **outer) {
 
 #define GC__MESSAGE_BYTES 1024
 
-const char GC__CONFIGURATION = 1;
+GC__DATA(const char GC__CONFIGURATION = 1);
 
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
@@ -1500,7 +1554,7 @@ GC__FN void gc__warn(const gc_options *options, const char *message) {
         fprintf(stderr, "gc.h: warning: %s\n", message);
 }
 
-GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) {
+GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     va_list arguments;
     fflush(stdout);
     fprintf(stderr, "gc.h: misuse at %s:%d: ", file, line);
@@ -1710,8 +1764,7 @@ typedef struct gc__arena {
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
-GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables;
+GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
 
@@ -2805,8 +2858,7 @@ static gc_barrier gc__barrier_in_force =
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
 static gc_barrier_log gc__the_log;
 
-GC__EXTERN gc_barrier_functions gc__barrier_calls;
-gc_barrier_functions gc__barrier_calls;
+GC__DATA(gc_barrier_functions gc__barrier_calls);
 
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
@@ -4832,7 +4884,7 @@ GC__FN gc_result gc__shadow_open(void) {
         gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
-GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
+GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 

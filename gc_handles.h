@@ -236,7 +236,8 @@ typedef struct gc__native_scope {
         for (intptr_t value_ = scope.value; scope.state == GC__NATIVE_ENTERED; scope.state = GC__NATIVE_DONE)
 
 GC_API void gc__native_leave(gc__native_scope *scope);
-GC__EXTERN const gc_frame_site gc__native_site;
+static const gc_frame_site gc__native_site __attribute__((unused)) = {
+    "the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
 
 static inline __attribute__((always_inline)) gc__native_scope gc__native_open(gc_thread *thread) {
     gc__native_scope scope;
@@ -1325,9 +1326,6 @@ GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handl
     handle->owned = owned;
     return handle;
 }
-
-GC__EXTERN const gc_frame_site gc__native_site;
-const gc_frame_site gc__native_site = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
 
 GC_API void gc__native_leave(gc__native_scope *scope) {
     int error = errno;

@@ -8,10 +8,10 @@
 
 #include "roots.h"
 
-GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
-GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
-GC__EXTERN void gc__shadow_store(void *slot, size_t count);
-GC__EXTERN void gc__check_outside(const char *name); /* of any function of gc.h */
+GC__SHARED gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
+GC__SHARED gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
+GC_API void gc__shadow_store(void *slot, size_t count);
+GC_API void gc__check_outside(const char *name); /* of any function of gc.h */
 
 static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
     gc__barrier_calls.store(tables, slot, ref);

@@ -122,7 +122,7 @@ static inline gc_mode gc_get_mode(const gc_thread *thread) {
     gc__mode_scope GC__NAME(gc__mode, id) __attribute__((cleanup(gc__mode_leave), unused)) = \
         gc__mode_enter((thread), (mode))
 
-GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
 static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
     /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */

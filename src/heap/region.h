@@ -61,8 +61,7 @@ typedef struct gc__arena {
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
-GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables;
+GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
 

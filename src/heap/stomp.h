@@ -16,8 +16,7 @@ static gc_barrier gc__barrier_in_force =
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
 static gc_barrier_log gc__the_log;
 
-GC__EXTERN gc_barrier_functions gc__barrier_calls;
-gc_barrier_functions gc__barrier_calls;
+GC__DATA(gc_barrier_functions gc__barrier_calls);
 
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {

@@ -15,7 +15,7 @@
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* What hot code hardly ever does, and would be larger with. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
-#define GC__SEAM GC__EXTERN /* declared by the layer that calls it, defined by a later one */
+#define GC__SEAM GC__INNER /* declared by the layer that calls it, defined by a later one */
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
@@ -90,7 +90,7 @@ GC__FN void gc__cpu_pause(void);
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
-GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
 /* The calling function's frame stays until here: a call at its end might be a jump, with which the frame is gone. */
