@@ -40,7 +40,65 @@
 #define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
 #endif
 
+/* Who sees what gc.h defines. Every translation unit must be compiled with the same choice:
+
+   By default the units of one program, or of one shared library, share a gc.h, and nobody else sees it: several libraries
+   of a process may have one each, of different versions and configurations.
+   GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
+   GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
+   setting. Of several such exporters in a process the first one loaded serves all, so there must be but one.
+   GC_API as any other linkage, in C++ with extern "C": exports, too, unless GC_EXPORTED is 0. */
+
 #include "gc_barrier_x86_64.h"
+
+#ifdef __cplusplus
+#define GC__EXTERN extern "C"
+#define GC__STATIC_ASSERT static_assert
+#else
+#define GC__EXTERN extern
+#define GC__STATIC_ASSERT _Static_assert
+#endif
+
+/* The first word of GC_API makes the name of a macro, which yields the 1 if that word is `static`. */
+#define GC__LINKAGE_static 0, 1,
+#define GC__SECOND_OF(a, b, ...) b
+#define GC__SECOND(...) GC__SECOND_OF(__VA_ARGS__, 0, 0)
+
+#ifdef GC_API
+#define GC__API_IS_STATIC GC__SECOND(GC__PASTE(GC__LINKAGE_, GC_API))
+#ifndef GC_EXPORTED
+#define GC_EXPORTED !GC__API_IS_STATIC
+#endif
+#else
+#define GC__API_IS_STATIC 0
+#define GC_API GC__SHARED
+#endif
+#ifndef GC_EXPORTED
+#define GC_EXPORTED 0
+#endif
+
+/* The assembly's symbols cannot be static. Weak ones may be in several units that are linked together: all are alike. */
+#if GC_EXPORTED
+#define GC__VISIBLE __attribute__((visibility("default")))
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
+#else
+#define GC__VISIBLE __attribute__((visibility("hidden")))
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
+#endif
+
+/* GC__SHARED: linkage of what inline functions use. GC__INNER: of what only the implementation does.
+   GC__DATA(definition): defines data that was declared as GC__SHARED; a static declaration has defined it already. */
+#if GC__API_IS_STATIC
+#undef GC_API
+#define GC_API static __attribute__((unused))
+#define GC__SHARED GC_API
+#define GC__INNER GC_API
+#define GC__DATA(definition) GC__STATIC_ASSERT(1, "defined where it is declared")
+#else
+#define GC__SHARED GC__EXTERN GC__VISIBLE
+#define GC__INNER GC__EXTERN __attribute__((visibility("hidden")))
+#define GC__DATA(definition) definition
+#endif
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,18 +106,11 @@
 #include <stdio.h>
 
 #ifdef __cplusplus
-#define GC__EXTERN extern "C"
-#define GC__STATIC_ASSERT static_assert
 #define GC__IS_POLYMORPHIC(T) __is_polymorphic(T)
 #else
-#define GC__EXTERN extern
-#define GC__STATIC_ASSERT _Static_assert
 #define GC__IS_POLYMORPHIC(T) 0
 #endif
 
-#ifndef GC_API
-#define GC_API GC__EXTERN /* linkage of the public functions */
-#endif
 #ifndef GC_ARENA_BYTES
 #define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
 #endif
@@ -110,7 +161,7 @@
 #define GC__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
-GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
+GC_API void gc__misuse(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
 
 /* What inline code depends on is in a symbol's name, to which every unit refers and which the implementation defines: units
@@ -121,8 +172,10 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
 #define GC__CONFIGURATION                                                                                         \
     GC__CONFIGURATION1(GC_REGION_SHIFT, GC_CARD_SHIFT, GC_CARD_BITS, GC_BUNDLE_SHIFT, GC_BARRIER, GC_SHADOW_HEAP, \
                        GC_HAS_VALUES, GC_HAS_MODEL)
-GC__EXTERN const char GC__CONFIGURATION;
+#if !GC__API_IS_STATIC
+GC__SHARED const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;
+#endif
 /* Which gc.h this is. Until 1.0.0 a minor version may change the API; CHANGELOG.md says how. */
 
 
@@ -522,7 +575,8 @@ typedef struct gc_stack {
     struct gc_thread *thread; /* that it runs on; NULL: none */
     struct gc_thread *last;   /* that it ran on, which its frames name */
     gc_frame *frames;
-    char *base;          /* the highest address; NULL: not scanned conservatively */
+    bool conservative; /* of gc_stack_create: it has run where native stacks are scanned, so it is scanned ever after */
+    char *base;        /* the highest address; NULL: not scanned conservatively */
     char *stack_pointer; /* below it nothing is in use */
     uintptr_t registers[GC__SAVED_REGISTERS];
 } gc_stack;
@@ -549,10 +603,10 @@ struct gc_thread {
     gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_thread *next;      /* of the heap: its lock */
     gc_thread *next_mine; /* of the native thread, which alone uses it */
-    bool parked;          /* since a function of gc.h waited, which returns to cooperative mode before it ends */
-    bool conservative;    /* the native stack is a root, too */
-    const char *name;     /* for statistics and reports */
-    char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
+    bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
+    bool conservative;   /* the native stack is a root, too */
+    const char *name;    /* for statistics and reports */
+    char *stack_pointer; /* not cooperative: the stack below is none of the heap's business */
     uintptr_t registers[GC__SAVED_REGISTERS];   /* in preemptive mode: what callee-saved registers held */
     uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
@@ -565,9 +619,10 @@ struct gc_thread {
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
    native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
-   Detach it from the same native thread; one that ends without is reported as a warning and detached. Returns NULL on
-   failure (gc_last_message), also for a heap that is NULL: then the message is still that of gc_heap_create. Never
-   collects. */
+   Detach it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is
+   reported as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own
+   stack, not on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still
+   that of gc_heap_create. Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
    roots no more. Never collects. */
@@ -577,7 +632,9 @@ GC_API gc_thread *gc_thread_current(const gc_heap *heap);
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. */
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
-/* Whether this thread's native stack is scanned conservatively; at first as options.conservative_stack says. */
+/* Whether the native stacks that this thread runs on are scanned conservatively; at first as options.conservative_stack
+   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of the
+   stack that it was attached on is not known. */
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
 /* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
@@ -596,7 +653,7 @@ static inline gc_mode gc_get_mode(const gc_thread *thread) {
     gc__mode_scope GC__NAME(gc__mode, id) __attribute__((cleanup(gc__mode_leave), unused)) = \
         gc__mode_enter((thread), (mode))
 
-GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
 static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
     /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */
@@ -712,10 +769,10 @@ static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread
    at_run_time they call it out of line, and gc_switch_barrier chooses. */
 
 
-GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
-GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
-GC__EXTERN void gc__shadow_store(void *slot, size_t count);
-GC__EXTERN void gc__check_outside(const char *name); /* of any function of gc.h */
+GC__SHARED gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
+GC__SHARED gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
+GC_API void gc__shadow_store(void *slot, size_t count);
+GC_API void gc__check_outside(const char *name); /* of any function of gc.h */
 
 static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
     gc__barrier_calls.store(tables, slot, ref);
@@ -815,7 +872,7 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier);
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
    page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not
-   move. Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
+   move. Cooperative mode; a safe point with several threads. Source: GetWriteWatch with reset. */
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);
 /* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
    exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
@@ -1006,8 +1063,9 @@ GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* that the process may use */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
-/* The highest address of the calling thread's stack. */
-GC__FN char *gc__os_stack_base(void);
+/* The end, above the highest address, of the calling thread's stack. NULL: the system does not tell, or the thread runs on
+   another stack, as a fiber does; then *elsewhere is set. */
+GC__FN char *gc__os_stack_base(bool *elsewhere);
 
 /* A lock. None is held across a call into the host but the barrier lock, for barrier_changed. */
 typedef struct gc__lock gc__lock;
@@ -1031,11 +1089,12 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
-/* Has `f` called at the end of the calling thread. False: the system has no room for it. */
-GC__FN bool gc__os_at_thread_end(void (*f)(void));
+/* Has `f` called at the end of the calling thread, and if it returns true once more after other destructors. False: the
+   system has no room for it. */
+GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
-GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
 /* The calling function's frame stays until here: a call at its end might be a jump, with which the frame is gone. */
@@ -1196,14 +1255,15 @@ GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
 GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
 GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-GC__FN char *gc__os_stack_base(void) {
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
     pthread_attr_t attributes;
     void *lowest = NULL;
     size_t bytes = 0;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return NULL;
     pthread_attr_getstack(&attributes, &lowest, &bytes);
     pthread_attr_destroy(&attributes);
-    return (char *)lowest + bytes;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest >= bytes;
+    return *elsewhere ? NULL : (char *)lowest + bytes;
 }
 
 struct gc__lock {
@@ -1264,14 +1324,14 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread
 static pthread_key_t gc__os_end_key;
 static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
 static bool gc__os_end_ok;
-static void (*gc__os_end)(void);
+static bool (*gc__os_end)(void);
 
 GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
-    __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)();
+    if (__atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)()) pthread_setspecific(gc__os_end_key, &gc__os_end_key);
 }
 GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
-GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
+GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     pthread_once(&gc__os_end_once, gc__os_end_create);
     return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
@@ -1364,8 +1424,10 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 #if defined(__x86_64__)
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
-/* In both dialects of assembly, for -masm=intel. */
-GC__EXTERN __attribute__((naked)) void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+/* In both dialects of assembly, for -masm=intel. Weak, as linkage.h says; nor does a caller then rely on which registers
+   its body leaves alone. */
+GC__EXTERN GC__VISIBLE __attribute__((naked, weak)) void gc__save_registers(uintptr_t *registers
+                                                                            __attribute__((unused))) {
     __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
             "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"
             "{movq %%r12, 16(%%rdi)|mov [rdi+16], r12}\n\t"
@@ -1384,11 +1446,13 @@ GC__EXTERN __attribute__((naked)) void gc__save_registers(uintptr_t *registers _
 #if defined(__aarch64__)
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
 
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
-        "gc__save_registers:\n\t"
-        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
-        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+__asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
+    "gc__save_registers") ".type gc__save_registers, %function\n"
+                          "gc__save_registers:\n\t"
+                          "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, "
+                          "[x0, #48]\n\t"
+                          "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
+                          ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
 #endif
 /* The platform contract for sanitizers. */
 
@@ -1418,7 +1482,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
 /* The function of gc.h that the calling thread is in; NULL: none, or a callback of the host that may call some. */
 static __thread const char *volatile gc__inside;
 
-GC__EXTERN void gc__check_outside(const char *name) {
+GC_API void gc__check_outside(const char *name) {
     const char *inside = gc__inside;
     (void)name, (void)inside;
     GC_ASSERT(!inside,
@@ -1451,7 +1515,7 @@ GC__FN void gc__leave(const char **outer) {
 
 #define GC__MESSAGE_BYTES 1024
 
-const char GC__CONFIGURATION = 1;
+GC__DATA(const char GC__CONFIGURATION = 1);
 
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
@@ -1504,7 +1568,7 @@ GC__FN void gc__warn(const gc_options *options, const char *message) {
         fprintf(stderr, "gc.h: warning: %s\n", message);
 }
 
-GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) {
+GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     va_list arguments;
     fflush(stdout);
     fprintf(stderr, "gc.h: misuse at %s:%d: ", file, line);
@@ -1714,9 +1778,7 @@ typedef struct gc__arena {
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
-
-GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables;
+GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
 
@@ -1893,8 +1955,7 @@ static gc_barrier gc__barrier_in_force =
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
 static gc_barrier_log gc__the_log;
 
-GC__EXTERN gc_barrier_functions gc__barrier_calls;
-gc_barrier_functions gc__barrier_calls;
+GC__DATA(gc_barrier_functions gc__barrier_calls);
 
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
@@ -2986,6 +3047,10 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_COOPERATIVE;
 }
 
+GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
+    __atomic_store_n(&thread->parked, parked, __ATOMIC_RELAXED);
+}
+
 /* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
    thread preemptive, or this thread sees that it is waited for. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
@@ -3005,14 +3070,14 @@ GC__FN void gc__park(const gc_heap *heap) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
         thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
-        thread->parked = true;
+        gc__set_parked(thread, true);
         gc__mine_parked++;
         gc__thread_stop(thread);
     }
 }
 
 GC__FN void gc__unpark(gc_thread *thread) {
-    thread->parked = false;
+    gc__set_parked(thread, false);
     gc__mine_parked--;
 }
 /* The heap's lock. */
@@ -3095,7 +3160,7 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
     gc__thread_stop(thread);
-    thread->parked = true;
+    gc__set_parked(thread, true);
     gc__mine_parked++;
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
@@ -3263,12 +3328,56 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
                   frame->site->line, left);
 }
 
+/* What frames of a thread in native code may point to: its stack, and what the system says is memory, which is not asked again
+   for a page that came lately. */
+typedef struct gc__frame_memory {
+    const gc_thread *thread;
+    uintptr_t pages[8]; /* that are memory, by their lowest bits */
+} gc__frame_memory;
+
+GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
+    uintptr_t at = (uintptr_t)address, from = (uintptr_t)memory->thread->stack_pointer,
+              base = (uintptr_t)memory->thread->stack_base;
+    if ((at & 7) || at < 4096) return false;
+    if (base && at - from < base - from) return bytes <= base - at;
+    uintptr_t page = at >> 12, *known = &memory->pages[page & 7];
+    if (*known == page && (at + bytes - 1) >> 12 == page) return true;
+    if (!gc__os_is_mapped(address, 8) || !gc__os_is_mapped((const void *)(at + bytes - 8), 8)) return false;
+    *known = page;
+    return true;
+}
+
+GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) {
+    if (!gc__frame_memory_has(memory, frame, sizeof *frame) || frame->thread != memory->thread) return false;
+    if (!gc__frame_memory_has(memory, frame->site, sizeof *frame->site) || frame->count > SIZE_MAX / 16) return false;
+    if (frame->count && !gc__frame_memory_has(memory, frame->slots, frame->count * 8)) return false;
+    bool whole = true;
+    if (!(frame->site->flags & GC__ROOT_CONTIGUOUS))
+        for (size_t i = 0; whole && i < frame->count; i++) whole = gc__frame_memory_has(memory, frame->slots[i], 8);
+    return whole;
+}
+
+/* A thread that ends in native code without leaving its scopes overwrites its frames while collections run. */
+GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
+    if (gc__frame_is_whole(memory, frame)) return;
+    const char *name = memory->thread->name;
+    gc__fatal(
+        &heap->options,
+        "the frame of GC_ROOTS at %p of the thread `%s`, which is in preemptive mode, was overwritten: the thread "
+        "has ended by pthread_exit or a cancellation, or called longjmp, and has not left its scopes. Compile with "
+        "-fexceptions, so that a thread that ends leaves them, or restore frames by gc_frames_restore",
+        (const void *)frame, name ? name : "(unnamed)");
+}
+
+/* `native`: the thread, if it runs native code on that stack. */
 GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
-                             const char *stack_pointer) {
+                             const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
+    gc__frame_memory memory = {native, {0}};
     heap->threads->root_kind = "frame";
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
+        if (native) gc__frame_check_native(heap, &memory, frame);
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
         heap->threads->root_site = frame->site;
@@ -3292,6 +3401,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     }
     stack->heap = heap;
     stack->base = (char *)base;
+    stack->conservative = heap->options.conservative_stack;
     gc__lock_take(&heap->threads->roots_lock);
     stack->next = heap->threads->stacks;
     heap->threads->stacks = stack;
@@ -3317,9 +3427,14 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     if (!stack) stack = &thread->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
     GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
+    GC_ASSERT(
+        stack->base || !thread->conservative,
+        "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
+        "this one's highest address");
     left->frames = thread->frames;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &thread->own_stack ? thread : NULL;
+    left->conservative |= thread->conservative && left != &thread->own_stack;
     if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;
@@ -3447,20 +3562,21 @@ __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc
 GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
-    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer);
+    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
     heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
-    bool self = thread == gc__thread_self(heap);
+    bool self = thread == gc__thread_self(heap), parked = __atomic_load_n(&thread->parked, __ATOMIC_RELAXED);
+    bool native = !self && !parked && !gc__is_cooperative(thread);
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
-    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
+    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     heap->threads->root_kind = "native stack";
-    if (thread->conservative) gc__stack_visit(&scan, stack_pointer);
+    if (thread->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
     heap->threads->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
@@ -3473,7 +3589,7 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
         gc__thread_visit(heap, thread, visitor);
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
-        gc__stack_visit_left(heap, stack, heap->options.conservative_stack, visitor);
+        gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
     heap->threads->root_kind = "scan_roots callback";
     if (!heap->threads->first && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
@@ -4796,7 +4912,7 @@ GC__FN gc_result gc__shadow_open(void) {
         gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
-GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
+GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 
@@ -5174,7 +5290,7 @@ GC_API size_t gc_verify(gc_heap *heap) {
     gc__world_resume(heap);
     return objects;
 }
-/* The range barriers. */
+/* The range barriers, and what write watch has seen. */
 
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
@@ -5277,21 +5393,30 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
+/* Heap's lock held. The bytes are exchanged, so that a store meanwhile is reported now or the next time. */
+GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    size_t count = 0;
+    for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+        uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
+        if (!__atomic_load_n(watch, __ATOMIC_RELAXED) || !__atomic_exchange_n(watch, 0, __ATOMIC_ACQUIRE)) continue;
+        pages[count++] = (void *)page;
+    }
+    return count;
+}
+
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
     if (gc__is_null(heap, "gc_take_written_pages", "heap") ||
         (most && gc__is_null(pages, "gc_take_written_pages", "pages")))
         return 0;
+    GC__ENTER("gc_take_written_pages");
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
+    gc__heap_lock(heap);
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
-                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
-                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
-                pages[count++] = (void *)page;
-            }
-        }
+        for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
+            count += gc__region_take_written(region, pages + count, most - count);
+    gc__heap_unlock(heap);
     return count;
 }
 /* One collection, start to end. */
@@ -5718,8 +5843,37 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_forget(thread);
 }
 
-/* A native thread ends: whatever it is still attached to. */
-GC__FN void gc__thread_ended(void) {
+/* Of a thread that ends: what was on its stacks is gone. In preemptive mode a collection may be reading them. */
+GC__FN void gc__thread_drop_roots(gc_thread *thread) {
+    bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
+    if (preemptive) gc__heap_lock(thread->heap);
+    thread->stack->thread = NULL; /* a fiber's, maybe */
+    thread->stack = &thread->own_stack;
+    thread->stack_base = thread->own_stack.base;
+    thread->frames = thread->own_stack.frames = NULL;
+    thread->conservative = false;
+    if (preemptive) gc__heap_unlock(thread->heap);
+    if (!within || !preemptive) return;
+    char message[384];
+    snprintf(
+        message, sizeof message,
+        "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
+        "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
+        "it leaves scopes in their order",
+        thread->name ? thread->name : "(unnamed)");
+    gc__warn(&thread->heap->options, message);
+}
+
+static __thread bool gc__ending; /* the native thread's end has begun */
+
+/* A native thread ends. True: it is to be called again, when other destructors have had their chance to detach it. */
+GC__FN bool gc__thread_ended(void) {
+    if (!gc__ending) {
+        gc__ending = true;
+        for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine)
+            if (thread->heap) gc__thread_drop_roots(thread);
+        return gc__mine != NULL;
+    }
     while (gc__mine) {
         gc_thread *thread = gc__mine;
         if (!thread->heap) {
@@ -5729,11 +5883,10 @@ GC__FN void gc__thread_ended(void) {
         char message[256];
         snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
                  thread->name ? thread->name : "(unnamed)");
-        thread->frames = thread->own_stack.frames = NULL; /* they were on its stack, which is no more */
-        thread->conservative = false;
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
+    return false;
 }
 
 GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
@@ -5741,12 +5894,18 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
         return gc__fail(GC_ERROR_MEMORY,
                         "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
                         "thread is noticed");
-    thread->stack_base = gc__os_stack_base();
+    bool elsewhere = false;
+    thread->stack_base = gc__os_stack_base(&elsewhere);
     thread->stack = &thread->own_stack;
     thread->own_stack.heap = thread->heap;
     thread->own_stack.thread = thread->own_stack.last = thread;
     thread->own_stack.base = thread->stack_base;
     if (thread->stack_base || !thread->conservative) return GC_OK;
+    if (elsewhere)
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_thread_attach: conservative_stack is set, and the calling thread does not run on its own "
+                        "stack, but on a fiber's, whose end is not known: attach before the first switch to a fiber, "
+                        "then enter each by gc_stack_switch to a stack of gc_stack_create");
     return gc__fail(GC_ERROR_MISUSE,
                     "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
                     "thread's stack is: is /proc mounted?");
@@ -5782,15 +5941,26 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     return thread;
 }
 
+/* Reads nothing of it: it may have ended. */
+GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
+    const gc_thread *mine = gc__mine;
+    while (mine && mine != thread) mine = mine->next_mine;
+    return mine != NULL;
+}
+
 GC_API void gc_thread_detach(gc_thread *thread) {
     GC__ENTER("gc_thread_detach");
     if (!thread) return;
+    if (!gc__thread_is_mine(thread)) {
+        GC_ASSERT(false,
+                  "gc_thread_detach: that is no attachment of the calling thread: it is another thread's, or has "
+                  "ended");
+        return;
+    }
     if (!thread->heap) { /* it was destroyed */
         gc__thread_forget(thread);
         return;
     }
-    GC_ASSERT(gc__thread_self(thread->heap) == thread,
-              "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
     GC_ASSERT(thread->stack == &thread->own_stack,
@@ -5808,8 +5978,16 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (!gc__is_null(thread, "gc_thread_set_name", "thread")) thread->name = name;
 }
+
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
-    if (!gc__is_null(thread, "gc_thread_set_conservative", "thread")) thread->conservative = conservative;
+    if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
+    if (conservative && (!thread->own_stack.base || !thread->stack_base))
+        gc__fatal(
+            &thread->heap->options,
+            "gc_thread_set_conservative: where the stack of the thread `%s` ends is not known: attach on the native "
+            "thread's own stack, not on a fiber's, and hand gc_stack_create the highest address of each fiber's",
+            thread->name ? thread->name : "(unnamed)");
+    thread->conservative = conservative;
 }
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 
@@ -6025,7 +6203,7 @@ GC__FN bool gc__finalizers_end(gc_heap *heap) {
     if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
     gc_thread *thread = self ? self : gc_thread_attach(heap);
     if (!thread) {
-        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
+        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: the calling thread could not be attached");
         return true;
     }
     gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);

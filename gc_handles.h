@@ -236,7 +236,8 @@ typedef struct gc__native_scope {
         for (intptr_t value_ = scope.value; scope.state == GC__NATIVE_ENTERED; scope.state = GC__NATIVE_DONE)
 
 GC_API void gc__native_leave(gc__native_scope *scope);
-GC__EXTERN const gc_frame_site gc__native_site;
+static const gc_frame_site gc__native_site
+    __attribute__((unused)) = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
 
 static inline __attribute__((always_inline)) gc__native_scope gc__native_open(gc_thread *thread) {
     gc__native_scope scope;
@@ -434,8 +435,9 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
 }
 
-GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind) {
-    gc__handle_cache *mine = gc__handle_caches(heap), *cache = mine ? &mine[kind] : &heap->handles->free[kind];
+/* `mine`: the calling thread's caches, if it may use them. Otherwise the place is cleared here, under the lock. */
+GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *mine) {
+    gc__handle_cache *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
     gc__lock_take(&heap->handles->lock);
     gc_word *place = cache->count || gc__handle_cache_fill(heap, kind, cache) ? gc__handle_cache_pop(cache) : NULL;
@@ -446,7 +448,8 @@ GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind) {
 
 /* object and extra are 0 unless the calling thread is cooperative. */
 GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
-    gc_word *place = gc__handle_take(heap, kind);
+    gc__handle_cache *mine = gc__handle_caches(heap);
+    gc_word *place = gc__handle_take(heap, kind, mine);
     if (!place) {
         gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
         return NULL;
@@ -456,7 +459,7 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
     if (extra) *gc__handle_extra(segment, index) = extra;
     if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
     if (object) gc__handle_remember(segment, index, object);
-    __atomic_store_n(place, object, __ATOMIC_RELAXED);
+    if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELAXED);
     return gc__handle_value(segment, index);
 }
 
@@ -1352,9 +1355,6 @@ GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handl
     handle->owned = owned;
     return handle;
 }
-
-GC__EXTERN const gc_frame_site gc__native_site;
-const gc_frame_site gc__native_site = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
 
 GC_API void gc__native_leave(gc__native_scope *scope) {
     int error = errno;

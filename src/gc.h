@@ -45,41 +45,41 @@
 #include "api/collect.h"
 
 #ifdef GC_IMPLEMENTATION
-#include "platform/platform.h" /* the contract with the system and the CPU */
-#include "base/entry.h"        /* signal handlers that must not call gc.h */
-#include "base/report.h"       /* failures as sentences */
-#include "base/words.h"        /* growing arrays outside the heap */
-#include "base/map.h"          /* maps from objects to words */
+#include "platform/platform.h"  /* the contract with the system and the CPU */
+#include "base/entry.h"         /* signal handlers that must not call gc.h */
+#include "base/report.h"        /* failures as sentences */
+#include "base/words.h"         /* growing arrays outside the heap */
+#include "base/map.h"           /* maps from objects to words */
 #include "heap/region.h"        /* regions, rank and verdict tables */
 #include "heap/side.h"          /* memory for the tables beside the arena */
 #include "heap/barrier_state.h" /* what barriers read, and telling compiled code of it */
 #include "heap/rank.h"          /* ranks and verdicts of regions */
 #include "heap/bits.h"          /* mark bits */
-#include "heap/cards.h"        /* the card table */
-#include "heap/object.h"       /* sizes, slots, forwarding: the object-model seam */
-#include "heap/arena.h"        /* address space for all heaps */
-#include "heap/heap.h"         /* one heap and its regions */
-#include "heap/index.h"        /* the object that covers an address */
-#include "heap/holes.h"        /* free runs inside regions */
-#include "heap/window.h"       /* where threads and the collector allocate */
-#include "threads/mode.h"      /* cooperative and preemptive */
-#include "threads/lock.h"      /* the heap's lock */
-#include "threads/stop.h"      /* stopping threads */
-#include "threads/frames.h"    /* frames of GC_ROOTS */
-#include "threads/stack.h"     /* stacks, fibers */
-#include "collect/collector.h" /* what a collection knows */
-#include "collect/roots.h"     /* gathering roots */
-#include "collect/suspects.h"  /* what conservative words found */
-#include "collect/worker.h"    /* mark stack, FIFO */
-#include "collect/claim.h"     /* marks and forwarding words */
-#include "collect/copy.h"      /* copying survivors */
-#include "collect/scan.h"      /* the trace's loop */
-#include "collect/trace.h"     /* tracing from roots */
-#include "collect/cards.h"     /* tracing from dirty cards */
-#include "collect/plan.h"      /* which region is moved, marked, ignored */
-#include "collect/external.h"  /* off-heap memory of objects */
-#include "collect/sweep.h"     /* what becomes of condemned regions */
-#include "collect/pace.h"      /* when to collect what */
+#include "heap/cards.h"         /* the card table */
+#include "heap/object.h"        /* sizes, slots, forwarding: the object-model seam */
+#include "heap/arena.h"         /* address space for all heaps */
+#include "heap/heap.h"          /* one heap and its regions */
+#include "heap/index.h"         /* the object that covers an address */
+#include "heap/holes.h"         /* free runs inside regions */
+#include "heap/window.h"        /* where threads and the collector allocate */
+#include "threads/mode.h"       /* cooperative and preemptive */
+#include "threads/lock.h"       /* the heap's lock */
+#include "threads/stop.h"       /* stopping threads */
+#include "threads/frames.h"     /* frames of GC_ROOTS */
+#include "threads/stack.h"      /* stacks, fibers */
+#include "collect/collector.h"  /* what a collection knows */
+#include "collect/roots.h"      /* gathering roots */
+#include "collect/suspects.h"   /* what conservative words found */
+#include "collect/worker.h"     /* mark stack, FIFO */
+#include "collect/claim.h"      /* marks and forwarding words */
+#include "collect/copy.h"       /* copying survivors */
+#include "collect/scan.h"       /* the trace's loop */
+#include "collect/trace.h"      /* tracing from roots */
+#include "collect/cards.h"      /* tracing from dirty cards */
+#include "collect/plan.h"       /* which region is moved, marked, ignored */
+#include "collect/external.h"   /* off-heap memory of objects */
+#include "collect/sweep.h"      /* what becomes of condemned regions */
+#include "collect/pace.h"       /* when to collect what */
 #endif
 
 #include "gc_handles.h"
@@ -91,7 +91,7 @@
 #include "diag/stress.h"    /* what to say at a fault */
 #include "diag/stats.h"     /* statistics */
 #include "diag/walk.h"      /* walks and questions */
-#include "run/store.h"      /* stores of ranges */
+#include "run/store.h"      /* stores of ranges, written pages */
 #include "run/cycle.h"      /* one collection from start to end */
 #include "run/allocate.h"   /* allocation's slow paths */
 #include "run/attach.h"     /* mutators */

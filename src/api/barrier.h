@@ -9,10 +9,10 @@
 #include "result.h"
 #include "types.h"
 
-GC__EXTERN gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
-GC__EXTERN gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
-GC__EXTERN void gc__shadow_store(void *slot, size_t count);
-GC__EXTERN void gc__check_outside(const char *name); /* of any function of gc.h */
+GC__SHARED gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
+GC__SHARED gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: written with the world stopped */
+GC_API void gc__shadow_store(void *slot, size_t count);
+GC_API void gc__check_outside(const char *name); /* of any function of gc.h */
 
 static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
     gc__barrier_calls.store(tables, slot, ref);
@@ -112,5 +112,5 @@ GC_API gc_result gc_switch_barrier(gc_barrier barrier);
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
    page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not
-   move. Cooperative mode. Never collects. Source: GetWriteWatch with reset. */
+   move. Cooperative mode; a safe point with several threads. Source: GetWriteWatch with reset. */
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
 #endif
 
-#include "../gc_barrier_x86_64.h"
+#include "linkage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,18 +13,11 @@
 #include <stdio.h>
 
 #ifdef __cplusplus
-#define GC__EXTERN extern "C"
-#define GC__STATIC_ASSERT static_assert
 #define GC__IS_POLYMORPHIC(T) __is_polymorphic(T)
 #else
-#define GC__EXTERN extern
-#define GC__STATIC_ASSERT _Static_assert
 #define GC__IS_POLYMORPHIC(T) 0
 #endif
 
-#ifndef GC_API
-#define GC_API GC__EXTERN /* linkage of the public functions */
-#endif
 #ifndef GC_ARENA_BYTES
 #define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
 #endif
@@ -75,7 +68,7 @@
 #define GC__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
-GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
+GC_API void gc__misuse(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
 
 /* What inline code depends on is in a symbol's name, to which every unit refers and which the implementation defines: units
@@ -86,5 +79,7 @@ GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...)
 #define GC__CONFIGURATION                                                                                         \
     GC__CONFIGURATION1(GC_REGION_SHIFT, GC_CARD_SHIFT, GC_CARD_BITS, GC_BUNDLE_SHIFT, GC_BARRIER, GC_SHADOW_HEAP, \
                        GC_HAS_VALUES, GC_HAS_MODEL)
-GC__EXTERN const char GC__CONFIGURATION;
+#if !GC__API_IS_STATIC
+GC__SHARED const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;
+#endif

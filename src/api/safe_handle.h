@@ -118,7 +118,8 @@ typedef struct gc__native_scope {
         for (intptr_t value_ = scope.value; scope.state == GC__NATIVE_ENTERED; scope.state = GC__NATIVE_DONE)
 
 GC_API void gc__native_leave(gc__native_scope *scope);
-GC__EXTERN const gc_frame_site gc__native_site;
+static const gc_frame_site gc__native_site
+    __attribute__((unused)) = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
 
 static inline __attribute__((always_inline)) gc__native_scope gc__native_open(gc_thread *thread) {
     gc__native_scope scope;

@@ -46,7 +46,8 @@ typedef struct gc_stack {
     struct gc_thread *thread; /* that it runs on; NULL: none */
     struct gc_thread *last;   /* that it ran on, which its frames name */
     gc_frame *frames;
-    char *base;          /* the highest address; NULL: not scanned conservatively */
+    bool conservative; /* of gc_stack_create: it has run where native stacks are scanned, so it is scanned ever after */
+    char *base;        /* the highest address; NULL: not scanned conservatively */
     char *stack_pointer; /* below it nothing is in use */
     uintptr_t registers[GC__SAVED_REGISTERS];
 } gc_stack;
@@ -73,10 +74,10 @@ struct gc_thread {
     gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_thread *next;      /* of the heap: its lock */
     gc_thread *next_mine; /* of the native thread, which alone uses it */
-    bool parked;          /* since a function of gc.h waited, which returns to cooperative mode before it ends */
-    bool conservative;    /* the native stack is a root, too */
-    const char *name;     /* for statistics and reports */
-    char *stack_pointer;  /* not cooperative: the stack below is none of the heap's business */
+    bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
+    bool conservative;   /* the native stack is a root, too */
+    const char *name;    /* for statistics and reports */
+    char *stack_pointer; /* not cooperative: the stack below is none of the heap's business */
     uintptr_t registers[GC__SAVED_REGISTERS];   /* in preemptive mode: what callee-saved registers held */
     uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
@@ -89,9 +90,10 @@ struct gc_thread {
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
    native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
-   Detach it from the same native thread; one that ends without is reported as a warning and detached. Returns NULL on
-   failure (gc_last_message), also for a heap that is NULL: then the message is still that of gc_heap_create. Never
-   collects. */
+   Detach it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is
+   reported as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own
+   stack, not on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still
+   that of gc_heap_create. Never collects. */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
    roots no more. Never collects. */
@@ -101,7 +103,9 @@ GC_API gc_thread *gc_thread_current(const gc_heap *heap);
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. */
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
-/* Whether this thread's native stack is scanned conservatively; at first as options.conservative_stack says. */
+/* Whether the native stacks that this thread runs on are scanned conservatively; at first as options.conservative_stack
+   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of the
+   stack that it was attached on is not known. */
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
 /* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
@@ -120,7 +124,7 @@ static inline gc_mode gc_get_mode(const gc_thread *thread) {
     gc__mode_scope GC__NAME(gc__mode, id) __attribute__((cleanup(gc__mode_leave), unused)) = \
         gc__mode_enter((thread), (mode))
 
-GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
 static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
     /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */

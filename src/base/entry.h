@@ -7,7 +7,7 @@
 /* The function of gc.h that the calling thread is in; NULL: none, or a callback of the host that may call some. */
 static __thread const char *volatile gc__inside;
 
-GC__EXTERN void gc__check_outside(const char *name) {
+GC_API void gc__check_outside(const char *name) {
     const char *inside = gc__inside;
     (void)name, (void)inside;
     GC_ASSERT(!inside,

@@ -10,7 +10,7 @@
 
 #define GC__MESSAGE_BYTES 1024
 
-const char GC__CONFIGURATION = 1;
+GC__DATA(const char GC__CONFIGURATION = 1);
 
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
@@ -63,7 +63,7 @@ GC__FN void gc__warn(const gc_options *options, const char *message) {
         fprintf(stderr, "gc.h: warning: %s\n", message);
 }
 
-GC__EXTERN void gc__misuse(const char *file, int line, const char *format, ...) {
+GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     va_list arguments;
     fflush(stdout);
     fprintf(stderr, "gc.h: misuse at %s:%d: ", file, line);

@@ -69,20 +69,21 @@ __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc
 GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
-    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer);
+    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
     heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
-    bool self = thread == gc__thread_self(heap);
+    bool self = thread == gc__thread_self(heap), parked = __atomic_load_n(&thread->parked, __ATOMIC_RELAXED);
+    bool native = !self && !parked && !gc__is_cooperative(thread);
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
-    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer);
+    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     heap->threads->root_kind = "native stack";
-    if (thread->conservative) gc__stack_visit(&scan, stack_pointer);
+    if (thread->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
     heap->threads->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
@@ -95,7 +96,7 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
         gc__thread_visit(heap, thread, visitor);
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
-        gc__stack_visit_left(heap, stack, heap->options.conservative_stack, visitor);
+        gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
     heap->threads->root_kind = "scan_roots callback";
     if (!heap->threads->first && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);

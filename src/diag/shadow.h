@@ -23,7 +23,7 @@ GC__FN gc_result gc__shadow_open(void) {
         gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
-GC__EXTERN void gc__shadow_store(void *slot, size_t count) {
+GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 

@@ -127,9 +127,6 @@ GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handl
     return handle;
 }
 
-GC__EXTERN const gc_frame_site gc__native_site;
-const gc_frame_site gc__native_site = {"the object of a native call", "GC_NATIVE_CALL", __FILE__, 0, 0};
-
 GC_API void gc__native_leave(gc__native_scope *scope) {
     int error = errno;
     if (scope->state != GC__NATIVE_SKIPPED) {

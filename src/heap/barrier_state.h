@@ -4,7 +4,6 @@
    [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
 #pragma once
 
-#include "../api/barrier.h"
 #include "../base/report.h"
 #include "side.h"
 
@@ -26,8 +25,7 @@ static gc_barrier gc__barrier_in_force =
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
 static gc_barrier_log gc__the_log;
 
-GC__EXTERN gc_barrier_functions gc__barrier_calls;
-gc_barrier_functions gc__barrier_calls;
+GC__DATA(gc_barrier_functions gc__barrier_calls);
 
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {

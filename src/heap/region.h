@@ -6,7 +6,7 @@
    the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
 #pragma once
 
-#include "../api/types.h"
+#include "../api/barrier.h"
 #include "../platform/platform.h"
 
 #define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
@@ -62,9 +62,7 @@ typedef struct gc__arena {
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
-
-GC__EXTERN gc_barrier_tables gc__tables;
-gc_barrier_tables gc__tables;
+GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
 

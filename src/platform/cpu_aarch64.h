@@ -6,9 +6,11 @@
 #if defined(__aarch64__)
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
 
-__asm__(".pushsection .text\n\t.globl gc__save_registers\n\t.type gc__save_registers, %function\n"
-        "gc__save_registers:\n\t"
-        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
-        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+__asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
+    "gc__save_registers") ".type gc__save_registers, %function\n"
+                          "gc__save_registers:\n\t"
+                          "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, "
+                          "[x0, #48]\n\t"
+                          "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
+                          ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
 #endif

@@ -6,8 +6,10 @@
 #if defined(__x86_64__)
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
-/* In both dialects of assembly, for -masm=intel. */
-GC__EXTERN __attribute__((naked)) void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+/* In both dialects of assembly, for -masm=intel. Weak, as linkage.h says; nor does a caller then rely on which registers
+   its body leaves alone. */
+GC__EXTERN GC__VISIBLE __attribute__((naked, weak)) void gc__save_registers(uintptr_t *registers
+                                                                            __attribute__((unused))) {
     __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
             "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"
             "{movq %%r12, 16(%%rdi)|mov [rdi+16], r12}\n\t"

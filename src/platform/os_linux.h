@@ -143,14 +143,15 @@ GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
 GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
 GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-GC__FN char *gc__os_stack_base(void) {
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
     pthread_attr_t attributes;
     void *lowest = NULL;
     size_t bytes = 0;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return NULL;
     pthread_attr_getstack(&attributes, &lowest, &bytes);
     pthread_attr_destroy(&attributes);
-    return (char *)lowest + bytes;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest >= bytes;
+    return *elsewhere ? NULL : (char *)lowest + bytes;
 }
 
 struct gc__lock {
@@ -211,14 +212,14 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread
 static pthread_key_t gc__os_end_key;
 static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
 static bool gc__os_end_ok;
-static void (*gc__os_end)(void);
+static bool (*gc__os_end)(void);
 
 GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
-    __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)();
+    if (__atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)()) pthread_setspecific(gc__os_end_key, &gc__os_end_key);
 }
 GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
-GC__FN bool gc__os_at_thread_end(void (*f)(void)) {
+GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     pthread_once(&gc__os_end_once, gc__os_end_create);
     return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;

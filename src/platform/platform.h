@@ -58,8 +58,9 @@ GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* that the process may use */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
-/* The highest address of the calling thread's stack. */
-GC__FN char *gc__os_stack_base(void);
+/* The end, above the highest address, of the calling thread's stack. NULL: the system does not tell, or the thread runs on
+   another stack, as a fiber does; then *elsewhere is set. */
+GC__FN char *gc__os_stack_base(bool *elsewhere);
 
 /* A lock. None is held across a call into the host but the barrier lock, for barrier_changed. */
 typedef struct gc__lock gc__lock;
@@ -83,11 +84,12 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
-/* Has `f` called at the end of the calling thread. False: the system has no room for it. */
-GC__FN bool gc__os_at_thread_end(void (*f)(void));
+/* Has `f` called at the end of the calling thread, and if it returns true once more after other destructors. False: the
+   system has no room for it. */
+GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
-GC__EXTERN void gc__save_registers(uintptr_t *registers);
+GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
 /* The calling function's frame stays until here: a call at its end might be a jump, with which the frame is gone. */

@@ -32,8 +32,37 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_forget(thread);
 }
 
-/* A native thread ends: whatever it is still attached to. */
-GC__FN void gc__thread_ended(void) {
+/* Of a thread that ends: what was on its stacks is gone. In preemptive mode a collection may be reading them. */
+GC__FN void gc__thread_drop_roots(gc_thread *thread) {
+    bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
+    if (preemptive) gc__heap_lock(thread->heap);
+    thread->stack->thread = NULL; /* a fiber's, maybe */
+    thread->stack = &thread->own_stack;
+    thread->stack_base = thread->own_stack.base;
+    thread->frames = thread->own_stack.frames = NULL;
+    thread->conservative = false;
+    if (preemptive) gc__heap_unlock(thread->heap);
+    if (!within || !preemptive) return;
+    char message[384];
+    snprintf(
+        message, sizeof message,
+        "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
+        "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
+        "it leaves scopes in their order",
+        thread->name ? thread->name : "(unnamed)");
+    gc__warn(&thread->heap->options, message);
+}
+
+static __thread bool gc__ending; /* the native thread's end has begun */
+
+/* A native thread ends. True: it is to be called again, when other destructors have had their chance to detach it. */
+GC__FN bool gc__thread_ended(void) {
+    if (!gc__ending) {
+        gc__ending = true;
+        for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine)
+            if (thread->heap) gc__thread_drop_roots(thread);
+        return gc__mine != NULL;
+    }
     while (gc__mine) {
         gc_thread *thread = gc__mine;
         if (!thread->heap) {
@@ -43,11 +72,10 @@ GC__FN void gc__thread_ended(void) {
         char message[256];
         snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
                  thread->name ? thread->name : "(unnamed)");
-        thread->frames = thread->own_stack.frames = NULL; /* they were on its stack, which is no more */
-        thread->conservative = false;
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
+    return false;
 }
 
 GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
@@ -55,12 +83,18 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
         return gc__fail(GC_ERROR_MEMORY,
                         "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
                         "thread is noticed");
-    thread->stack_base = gc__os_stack_base();
+    bool elsewhere = false;
+    thread->stack_base = gc__os_stack_base(&elsewhere);
     thread->stack = &thread->own_stack;
     thread->own_stack.heap = thread->heap;
     thread->own_stack.thread = thread->own_stack.last = thread;
     thread->own_stack.base = thread->stack_base;
     if (thread->stack_base || !thread->conservative) return GC_OK;
+    if (elsewhere)
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_thread_attach: conservative_stack is set, and the calling thread does not run on its own "
+                        "stack, but on a fiber's, whose end is not known: attach before the first switch to a fiber, "
+                        "then enter each by gc_stack_switch to a stack of gc_stack_create");
     return gc__fail(GC_ERROR_MISUSE,
                     "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
                     "thread's stack is: is /proc mounted?");
@@ -96,15 +130,26 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     return thread;
 }
 
+/* Reads nothing of it: it may have ended. */
+GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
+    const gc_thread *mine = gc__mine;
+    while (mine && mine != thread) mine = mine->next_mine;
+    return mine != NULL;
+}
+
 GC_API void gc_thread_detach(gc_thread *thread) {
     GC__ENTER("gc_thread_detach");
     if (!thread) return;
+    if (!gc__thread_is_mine(thread)) {
+        GC_ASSERT(false,
+                  "gc_thread_detach: that is no attachment of the calling thread: it is another thread's, or has "
+                  "ended");
+        return;
+    }
     if (!thread->heap) { /* it was destroyed */
         gc__thread_forget(thread);
         return;
     }
-    GC_ASSERT(gc__thread_self(thread->heap) == thread,
-              "gc_thread_detach: called from another thread than the attached one");
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
     GC_ASSERT(thread->stack == &thread->own_stack,
@@ -122,6 +167,14 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (!gc__is_null(thread, "gc_thread_set_name", "thread")) thread->name = name;
 }
+
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
-    if (!gc__is_null(thread, "gc_thread_set_conservative", "thread")) thread->conservative = conservative;
+    if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
+    if (conservative && (!thread->own_stack.base || !thread->stack_base))
+        gc__fatal(
+            &thread->heap->options,
+            "gc_thread_set_conservative: where the stack of the thread `%s` ends is not known: attach on the native "
+            "thread's own stack, not on a fiber's, and hand gc_stack_create the highest address of each fiber's",
+            thread->name ? thread->name : "(unnamed)");
+    thread->conservative = conservative;
 }

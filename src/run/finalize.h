@@ -215,7 +215,7 @@ GC__FN bool gc__finalizers_end(gc_heap *heap) {
     if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
     gc_thread *thread = self ? self : gc_thread_attach(heap);
     if (!thread) {
-        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: there is no memory to attach the thread");
+        gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: the calling thread could not be attached");
         return true;
     }
     gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);

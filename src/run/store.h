@@ -1,9 +1,8 @@
-/* The range barriers. */
+/* The range barriers, and what write watch has seen. */
 #pragma once
 
-#include "../api/roots.h"
 #include "../heap/cards.h"
-#include "../heap/heap.h"
+#include "../threads/lock.h"
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     if (value && !GC_VALUE_IS_REF(word)) return;
@@ -105,20 +104,29 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
+/* Heap's lock held. The bytes are exchanged, so that a store meanwhile is reported now or the next time. */
+GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
+    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    size_t count = 0;
+    for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+        uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
+        if (!__atomic_load_n(watch, __ATOMIC_RELAXED) || !__atomic_exchange_n(watch, 0, __ATOMIC_ACQUIRE)) continue;
+        pages[count++] = (void *)page;
+    }
+    return count;
+}
+
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
     if (gc__is_null(heap, "gc_take_written_pages", "heap") ||
         (most && gc__is_null(pages, "gc_take_written_pages", "pages")))
         return 0;
+    GC__ENTER("gc_take_written_pages");
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
+    gc__heap_lock(heap);
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
-            for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
-                if (!gc__tables.watch[page >> GC_WATCH_SHIFT]) continue;
-                gc__tables.watch[page >> GC_WATCH_SHIFT] = 0;
-                pages[count++] = (void *)page;
-            }
-        }
+        for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
+            count += gc__region_take_written(region, pages + count, most - count);
+    gc__heap_unlock(heap);
     return count;
 }

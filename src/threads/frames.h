@@ -67,12 +67,56 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
                   frame->site->line, left);
 }
 
+/* What frames of a thread in native code may point to: its stack, and what the system says is memory, which is not asked again
+   for a page that came lately. */
+typedef struct gc__frame_memory {
+    const gc_thread *thread;
+    uintptr_t pages[8]; /* that are memory, by their lowest bits */
+} gc__frame_memory;
+
+GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
+    uintptr_t at = (uintptr_t)address, from = (uintptr_t)memory->thread->stack_pointer,
+              base = (uintptr_t)memory->thread->stack_base;
+    if ((at & 7) || at < 4096) return false;
+    if (base && at - from < base - from) return bytes <= base - at;
+    uintptr_t page = at >> 12, *known = &memory->pages[page & 7];
+    if (*known == page && (at + bytes - 1) >> 12 == page) return true;
+    if (!gc__os_is_mapped(address, 8) || !gc__os_is_mapped((const void *)(at + bytes - 8), 8)) return false;
+    *known = page;
+    return true;
+}
+
+GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) {
+    if (!gc__frame_memory_has(memory, frame, sizeof *frame) || frame->thread != memory->thread) return false;
+    if (!gc__frame_memory_has(memory, frame->site, sizeof *frame->site) || frame->count > SIZE_MAX / 16) return false;
+    if (frame->count && !gc__frame_memory_has(memory, frame->slots, frame->count * 8)) return false;
+    bool whole = true;
+    if (!(frame->site->flags & GC__ROOT_CONTIGUOUS))
+        for (size_t i = 0; whole && i < frame->count; i++) whole = gc__frame_memory_has(memory, frame->slots[i], 8);
+    return whole;
+}
+
+/* A thread that ends in native code without leaving its scopes overwrites its frames while collections run. */
+GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
+    if (gc__frame_is_whole(memory, frame)) return;
+    const char *name = memory->thread->name;
+    gc__fatal(
+        &heap->options,
+        "the frame of GC_ROOTS at %p of the thread `%s`, which is in preemptive mode, was overwritten: the thread "
+        "has ended by pthread_exit or a cancellation, or called longjmp, and has not left its scopes. Compile with "
+        "-fexceptions, so that a thread that ends leaves them, or restore frames by gc_frames_restore",
+        (const void *)frame, name ? name : "(unnamed)");
+}
+
+/* `native`: the thread, if it runs native code on that stack. */
 GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
-                             const char *stack_pointer) {
+                             const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
+    gc__frame_memory memory = {native, {0}};
     heap->threads->root_kind = "frame";
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
+        if (native) gc__frame_check_native(heap, &memory, frame);
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
         heap->threads->root_site = frame->site;

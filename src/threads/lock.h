@@ -80,7 +80,7 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
     gc__thread_stop(thread);
-    thread->parked = true;
+    gc__set_parked(thread, true);
     gc__mine_parked++;
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */

@@ -61,6 +61,10 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_COOPERATIVE;
 }
 
+GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
+    __atomic_store_n(&thread->parked, parked, __ATOMIC_RELAXED);
+}
+
 /* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
    thread preemptive, or this thread sees that it is waited for. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
@@ -80,13 +84,13 @@ GC__FN void gc__park(const gc_heap *heap) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
         thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
-        thread->parked = true;
+        gc__set_parked(thread, true);
         gc__mine_parked++;
         gc__thread_stop(thread);
     }
 }
 
 GC__FN void gc__unpark(gc_thread *thread) {
-    thread->parked = false;
+    gc__set_parked(thread, false);
     gc__mine_parked--;
 }

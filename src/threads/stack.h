@@ -13,6 +13,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     }
     stack->heap = heap;
     stack->base = (char *)base;
+    stack->conservative = heap->options.conservative_stack;
     gc__lock_take(&heap->threads->roots_lock);
     stack->next = heap->threads->stacks;
     heap->threads->stacks = stack;
@@ -38,9 +39,14 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     if (!stack) stack = &thread->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
     GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
+    GC_ASSERT(
+        stack->base || !thread->conservative,
+        "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
+        "this one's highest address");
     left->frames = thread->frames;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &thread->own_stack ? thread : NULL;
+    left->conservative |= thread->conservative && left != &thread->own_stack;
     if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;

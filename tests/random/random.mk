@@ -47,6 +47,7 @@ $(eval $(call threads_variant,debug,$(CC),-O1 -DGC_DEBUG=3))
 $(eval $(call threads_variant,logging,$(CC),-DGC_BARRIER=object_logging))
 $(eval $(call threads_variant,asan,gcc,-DGC_DEBUG=2 $(sanitize)))
 $(eval $(call threads_variant,tsan,clang,-fsanitize=thread -DGC_BARRIER_PORTABLE '-DGC_ARENA_BYTES=((size_t)1<<34)'))
+$(eval $(call threads_variant,tsan-watch,clang,-fsanitize=thread -DGC_BARRIER_PORTABLE -DGC_BARRIER=write_watch_byte_region '-DGC_ARENA_BYTES=((size_t)1<<34)'))
 
 # Handles and finalizers.
 # $(1): variant, $(2): compiler, $(3): flags

@@ -9,6 +9,7 @@
 #include "../fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 enum { SHARED = 512, LOCAL = 16, HANDLES = 8 };
@@ -261,6 +262,8 @@ static void op_look(worker *w) {
     if (below(w, 40)) return;
     gc_stats s = stats();
     if (s.used_bytes > s.committed_bytes) wrong("more is used than committed");
+    void *pages[4];
+    if (gc_take_written_pages(heap, pages, 4) > 4) wrong("more pages are taken than there is room for");
     if (below(w, 10) == 0) gc_verify(heap);
 }
 
@@ -336,6 +339,18 @@ static void on_warning(void *host, const char *message) {
     else wrong(message);
 }
 
+/* A thread that is not attached: it makes handles of NULL, and destroys them. */
+static int workers_done; /* atomic */
+static void *outsider_thread(void *unused) {
+    for (int kind = 0; !__atomic_load_n(&workers_done, __ATOMIC_RELAXED); kind = (kind + 1) % GC_HANDLE_KINDS) {
+        gc_handle handles[8];
+        for (int i = 0; i < 8; i++) handles[i] = gc_handle_create(heap, (gc_handle_kind)kind, NULL);
+        sched_yield();
+        for (int i = 0; i < 8; i++) gc_handle_destroy(heap, handles[i]);
+    }
+    return unused;
+}
+
 static gc_options mode_options(void) {
     gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .warning = on_warning, .nursery_bytes = 512 << 10,
                           .handle_is_held = handle_is_held};
@@ -350,7 +365,7 @@ static gc_options mode_options(void) {
 
 int main(int count, char **arguments) {
     static worker workers[64];
-    pthread_t threads[64];
+    pthread_t threads[64], outsider;
     unsigned long long number;
     for (int i = 1; i < count; i++) {
         if (sscanf(arguments[i], "--threads=%llu", &number) == 1) run_options.threads = number > 64 ? 64 : (unsigned)number;
@@ -378,7 +393,10 @@ int main(int count, char **arguments) {
         workers[i] = (worker){.random = (run_options.seed * 64 + i + 1) * 0x9E3779B97F4A7C15u, .ops = run_options.ops, .number = i};
         if (pthread_create(&threads[i], NULL, worker_thread, &workers[i]) != 0) abort();
     }
+    if (pthread_create(&outsider, NULL, outsider_thread, NULL) != 0) abort();
     for (unsigned i = 0; i < run_options.threads; i++) pthread_join(threads[i], NULL);
+    __atomic_store_n(&workers_done, 1, __ATOMIC_RELAXED);
+    pthread_join(outsider, NULL);
     gc_set_mode(gc, GC_COOPERATIVE);
     full();
     if (!gc_wait_for_finalizers(gc, 10000)) wrong("finalizers do not end");

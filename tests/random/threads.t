@@ -20,6 +20,7 @@ threads debug moving $((seconds / 2)) 2
 threads logging moving $((seconds / 2)) 3
 threads asan moving $((seconds / 2)) 4
 for mode in moving conservative stress limit; do threads tsan $mode "$seconds" 5; done
+threads tsan-watch moving $((seconds / 2)) 5
 
 tsan=$(mktemp)
 trap 'rm -f "$log" "$tsan"' EXIT

@@ -483,6 +483,48 @@ static void conservative_fibers(void) {
     is(wrong, 0, "native stacks that were left are scanned");
 }
 
+/* The same for a thread that is scanned by its own choice, in a heap where none is by default. */
+static void chosen_fibers(void) {
+    gc_thread_set_conservative(gc, true);
+    conservative_fibers();
+}
+
+/* Attaching on a fiber's stack, whose end is not known. argument: what is done there. */
+static gc_heap *fiber_heap;
+static gc_thread *fiber_thread;
+static void attach_on_fiber(void) { fiber_thread = gc_thread_attach(fiber_heap); }
+static void choose_on_fiber(void) { gc_thread_set_conservative(gc_thread_attach(fiber_heap), true); }
+
+static void on_a_fiber(void (*body)(void), const gc_options *options) {
+    ucontext_t context, back;
+    char *memory = malloc(FIBER_BYTES);
+    fiber_heap = gc_heap_create(options);
+    getcontext(&context);
+    context.uc_stack.ss_sp = memory, context.uc_stack.ss_size = FIBER_BYTES, context.uc_link = &back;
+    makecontext(&context, body, 0);
+    swapcontext(&back, &context);
+    free(memory);
+}
+
+static void chosen_on_fiber(void *unused) {
+    (void)unused;
+    on_a_fiber(choose_on_fiber, NULL);
+}
+
+static void attached_on_fibers(void) {
+    static char report[4096];
+    on_a_fiber(attach_on_fiber, &(gc_options){.conservative_stack = true});
+    ok(!fiber_thread, "attaching on a fiber's stack is refused where stacks are scanned");
+    is(gc_last_result(), GC_ERROR_MISUSE, "by its result");
+    has(gc_last_message(), "gc_stack_create", "with the remedy");
+    gc_heap_destroy(fiber_heap);
+    on_a_fiber(attach_on_fiber, NULL);
+    ok(fiber_thread != NULL, "and possible elsewhere");
+    gc_heap_destroy(fiber_heap);
+    is(tap_child(chosen_on_fiber, NULL, report, sizeof report), 256 + SIGABRT, "where it cannot be scanned later either");
+    has(report, "gc_thread_set_conservative", "which is reported");
+}
+
 static void *conservative_sleeper(void *argument) {
     sleeper *s = argument;
     gc_thread *me = gc_thread_attach(heap);
@@ -719,6 +761,8 @@ int main(void) {
     run(fibers_of_one_thread, (gc_options){.stress = GC_STRESS_ALLOCATION});
     destroyed_on_a_fiber();
     run(conservative_fibers, (gc_options){.conservative_stack = true});
+    run(chosen_fibers, (gc_options){0});
+    attached_on_fibers();
     run(conservative_threads, (gc_options){.conservative_stack = true});
     begin(&(gc_options){0}), interrupted(), end();
     from_handlers();

@@ -1,0 +1,60 @@
+/* Who sees what gc.h defines. Every translation unit must be compiled with the same choice:
+
+   By default the units of one program, or of one shared library, share a gc.h, and nobody else sees it: several libraries
+   of a process may have one each, of different versions and configurations.
+   GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
+   GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
+   setting. Of several such exporters in a process the first one loaded serves all, so there must be but one.
+   GC_API as any other linkage, in C++ with extern "C": exports, too, unless GC_EXPORTED is 0. */
+#pragma once
+
+#include "../gc_barrier_x86_64.h"
+
+#ifdef __cplusplus
+#define GC__EXTERN extern "C"
+#define GC__STATIC_ASSERT static_assert
+#else
+#define GC__EXTERN extern
+#define GC__STATIC_ASSERT _Static_assert
+#endif
+
+/* The first word of GC_API makes the name of a macro, which yields the 1 if that word is `static`. */
+#define GC__LINKAGE_static 0, 1,
+#define GC__SECOND_OF(a, b, ...) b
+#define GC__SECOND(...) GC__SECOND_OF(__VA_ARGS__, 0, 0)
+
+#ifdef GC_API
+#define GC__API_IS_STATIC GC__SECOND(GC__PASTE(GC__LINKAGE_, GC_API))
+#ifndef GC_EXPORTED
+#define GC_EXPORTED !GC__API_IS_STATIC
+#endif
+#else
+#define GC__API_IS_STATIC 0
+#define GC_API GC__SHARED
+#endif
+#ifndef GC_EXPORTED
+#define GC_EXPORTED 0
+#endif
+
+/* The assembly's symbols cannot be static. Weak ones may be in several units that are linked together: all are alike. */
+#if GC_EXPORTED
+#define GC__VISIBLE __attribute__((visibility("default")))
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
+#else
+#define GC__VISIBLE __attribute__((visibility("hidden")))
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
+#endif
+
+/* GC__SHARED: linkage of what inline functions use. GC__INNER: of what only the implementation does.
+   GC__DATA(definition): defines data that was declared as GC__SHARED; a static declaration has defined it already. */
+#if GC__API_IS_STATIC
+#undef GC_API
+#define GC_API static __attribute__((unused))
+#define GC__SHARED GC_API
+#define GC__INNER GC_API
+#define GC__DATA(definition) GC__STATIC_ASSERT(1, "defined where it is declared")
+#else
+#define GC__SHARED GC__EXTERN GC__VISIBLE
+#define GC__INNER GC__EXTERN __attribute__((visibility("hidden")))
+#define GC__DATA(definition) definition
+#endif
