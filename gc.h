@@ -4983,6 +4983,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
     while ((GC__WORD(object) & 3) == GC__FORWARD_TAG && gc__in_arena(GC__WORD(object))) {
         uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
         if (!gc__region_of(next)->accessible || gc__region_of(next)->kind == GC__FREE) return 0;
+        if (!gc__mark_get(next)) return 0; /* that memory was used again */
         object = next;
     }
     return object;
@@ -4991,18 +4992,30 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
 /* Finds who still holds the stale address: heap slots, whose store then lacked a barrier. */
 typedef struct gc__holder_search {
     gc_visitor visitor;
-    uintptr_t object, stale;
+    uintptr_t object, first, last; /* what is searched for lies in [first, last] */
 } gc__holder_search;
+
+GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
+    return word - search->first <= search->last - search->first;
+}
+
+/* What is said to be held: the object, or one of several addresses. */
+GC__FN const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
+    if (search->first == search->last) return "it";
+    snprintf(text, 24, "%p", (void *)word);
+    return text;
+}
 
 GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__holder_search *search = (gc__holder_search *)visitor;
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
-        if (gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE)) != search->stale) continue;
-        char field[160];
+        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        if (!gc__is_searched(search, ref)) continue;
+        char field[160], held[24];
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
-        fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds it: a store there had no write barrier (gc_store)\n",
-                field, gc__object_name(search->object), (void *)search->object);
+        fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds %s: a store there had no write barrier (gc_store)\n",
+                field, gc__object_name(search->object), (void *)search->object, gc__held_text(search, ref, held));
     }
 }
 
@@ -5013,21 +5026,23 @@ GC__FN bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
-GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t *words, size_t count,
+GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, const uintptr_t *words, size_t count,
                                uintptr_t stack_pointer) {
-    gc__holder_search search = {{gc__holder_visit}, 0, object};
+    gc__holder_search search = {{gc__holder_visit}, 0, first, last};
+    char held[24];
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
     for (size_t i = 0; i < count; i++)
-        if (words[i] - object < 16) fprintf(stderr, "gc.h:   a register holds it\n");
+        if (words[i] - first < last - first + 16)
+            fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
     for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
         unsigned shown = 0;
         for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4;
              at += 8) {
-            if (*(gc_word *)at != object) continue;
-            fprintf(stderr, "gc.h:   the native stack holds it at %p, %zu bytes above the stack pointer\n", (void *)at,
-                    (size_t)(at - stack_pointer));
+            if (!gc__is_searched(&search, *(gc_word *)at)) continue;
+            fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
+                    gc__held_text(&search, *(gc_word *)at, held), (void *)at, (size_t)(at - stack_pointer));
             shown++;
         }
         fprintf(stderr, "gc.h:   frames in force, innermost first:\n");
@@ -5039,6 +5054,31 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t object, const uintptr_t 
     }
 }
 
+/* Says which object was used; or, where the memory has been used again for objects of which none covers the address, that.
+   What the program holds points to [*first, result]: the object, or memory that no reference should point to. */
+__attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
+                                                                        uintptr_t *first) {
+    uintptr_t object = gc__mark_previous(region->base, address);
+    uintptr_t now = object ? gc__follow_forwarding(object) : 0;
+    bool moved = object && (GC__WORD(object) & 3) == GC__FORWARD_TAG;
+    *first = region->base;
+    if (!object || (now && address - object >= gc__object_bytes(now))) {
+        fprintf(
+            stderr,
+            "gc.h: missed root or barrier: the program used the address %p, where no object was when collection %llu "
+            "emptied that memory: the object that it belonged to died or moved away in an earlier collection, and "
+            "that memory may have been used again since.\n",
+            (void *)address, (unsigned long long)region->condemned);
+        return address;
+    }
+    fprintf(stderr,
+            "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in "
+            "collection %llu.\n",
+            now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
+            moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
+    return *first = object;
+}
+
 /* The fault handler: says which object was used after it moved or died. */
 __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
@@ -5048,23 +5088,16 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     if (region->kind != GC__QUARANTINED || !heap) return false;
     for (gc__region *each = heap->quarantine; each; each = each->next)
         if (!gc__os_access((void *)each->base, GC_REGION_BYTES, true)) return false;
-    uintptr_t object = gc__mark_previous(region->base, address);
-    if (!object) return false;
-    bool moved = (GC__WORD(object) & 3) == GC__FORWARD_TAG;
-    uintptr_t now = gc__follow_forwarding(object);
+    uintptr_t first, last;
     fflush(stdout);
-    fprintf(stderr,
-            "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in "
-            "collection %llu.\n",
-            now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
-            moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
+    last = gc__report_use(region, address, &first);
     fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
                     "(or report it from\n"
                     "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
                     "computed before it is stale too.\n"
                     "gc.h: If it was read from an object, name that field in the object's gc_type; if from a static "
                     "variable, gc_add_roots:\n");
-    gc__report_holders(heap, object, words, count, stack_pointer);
+    gc__report_holders(heap, first, last, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");

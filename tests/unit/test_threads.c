@@ -635,22 +635,33 @@ static void at_step(void) {
     if (single_step_count == step_at) step_call();
 }
 
-/* Runs one of them with the handler's call in its middle. argument: interrupted * FORBIDDEN + called. */
-static void in_the_middle(void *argument) {
-    size_t which = (size_t)(uintptr_t)argument;
-    void (*interrupted)(void) = forbidden[which / FORBIDDEN].call;
-    begin(&(gc_options){0});
-    gc_add_roots(heap, &signal_vector, 1, 0);
-    do_allocate();
-    for (int i = 0; i < 2; i++) interrupted(); /* has every function bound that a call binds only once */
-    if (gc_get_mode(gc) != GC_COOPERATIVE) do_mode();
+/* The steps of a collection are not counted, nor taken from its beginning: there are many, and each costs a signal. */
+static void step_from_here(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    if (step_call) single_step_begin();
+}
+
+static long count_steps(void (*interrupted)(void)) {
     single_step_begin();
     interrupted();
     long steps = single_step_end();
     if (gc_get_mode(gc) != GC_COOPERATIVE) do_mode();
-    step_at = steps * 2 / 3, step_call = forbidden[which % FORBIDDEN].call;
+    return steps;
+}
+
+/* Runs one of them with the handler's call in its middle. argument: interrupted * FORBIDDEN + called. */
+static void in_the_middle(void *argument) {
+    size_t which = (size_t)(uintptr_t)argument;
+    void (*interrupted)(void) = forbidden[which / FORBIDDEN].call;
+    begin(&(gc_options){.collection_start = step_from_here});
+    gc_add_roots(heap, &signal_vector, 1, 0);
+    do_allocate();
+    for (int i = 0; i < 2; i++) interrupted(); /* has every function bound that a call binds only once */
+    if (gc_get_mode(gc) != GC_COOPERATIVE) do_mode();
+    step_at = interrupted == do_collect ? 200 : count_steps(interrupted) * 2 / 3;
+    step_call = forbidden[which % FORBIDDEN].call;
     single_step_each = at_step;
-    single_step_begin();
+    if (interrupted != do_collect) single_step_begin();
     interrupted();
     single_step_end();
 }

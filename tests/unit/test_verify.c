@@ -105,6 +105,24 @@ static void missed_root_by_environment(void *unused) {
     a->value = b->value; /* the mistake: a was not a root when b was made */
 }
 
+/* A use long after the object died: its memory was used again meanwhile, for smaller objects, and emptied again. */
+static void missed_root_long_ago(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    referent *kept = NULL;
+    GC_ROOTS(gc, kept);
+    kept = gc_new(gc, &referent_type);
+    uint64_t *item = (uint64_t *)(void *)&new_bytes(400)->items[200]; /* the mistake: not a root */
+    bool again = false;
+    for (int i = 0; i < 100000; i++) {
+        gc_new(gc, &referent_type);
+        bool in_use = gc_is_heap_pointer(heap, item);
+        if (again && !in_use) break;
+        again = i && in_use;
+    }
+    *item = kept->value;
+}
+
 /* A missed root that is only stored: the heap then holds a reference to nothing. */
 static void stale_store(void *unused) {
     (void)unused;
@@ -376,6 +394,8 @@ int main(void) {
     REPORTED("a missed barrier from 2 to 1", missed_barrier_to_generation_1, "holder", "first", "referent", "barrier");
     REPORTED("a missed barrier by gc_verify", missed_barrier_by_request, "holder", "first", "referent");
     REPORTED("a missed root", missed_root, "missed root", "GC_ROOTS");
+    REPORTED("a missed root long ago", missed_root_long_ago, "missed root", "where no object was", "a register holds 0x");
+    ok(!strstr(report, "used a `"), "a missed root long ago: no type is named");
     REPORTED("a missed root after faults of the host's own", fault_of_the_host, "missed root", "GC_ROOTS");
     REPORTED("a missed root by environment", missed_root_by_environment, "missed root", "GC_ROOTS");
     REPORTED("a stale reference stored", stale_store, "holder", "second");
