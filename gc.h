@@ -940,7 +940,7 @@ typedef struct gc_barrier_change {
     gc_barrier_operation operation;
     gc_barrier barrier; /* the one in force */
     bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
-    const gc_barrier_tables *tables; /* valid as long as the process; for gc_barrier_emit and gc_barrier_patch */
+    const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
 /* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */
@@ -1176,6 +1176,12 @@ GC__FN void gc__cpu_pause(void);
    system has no room for it. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 
+/* Undoes gc__os_at_thread_end and gc__os_on_fault. */
+GC__FN void gc__os_leave(void);
+/* Of a function that is called when the library with this gc.h is unloaded, and when the program ends; then after the
+   host's own destructors. */
+#define GC__AT_UNLOAD __attribute__((destructor(101)))
+
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
@@ -1404,20 +1410,22 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
+static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* of these */
 static pthread_key_t gc__os_end_key;
-static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
 static bool gc__os_end_ok;
-static bool (*gc__os_end)(void);
+static bool (*gc__os_end)(void); /* atomic */
 
 GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
     if (__atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)()) pthread_setspecific(gc__os_end_key, &gc__os_end_key);
 }
-GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
 GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
+    gc__lock_take(&gc__os_end_lock);
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
-    pthread_once(&gc__os_end_once, gc__os_end_create);
-    return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
+    if (!gc__os_end_ok) gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0;
+    bool ok = gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
+    gc__lock_release(&gc__os_end_lock);
+    return ok;
 }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
@@ -1452,6 +1460,18 @@ GC__FN void gc__os_on_fault(gc__fault_handler f) {
     sigemptyset(&action.sa_mask);
     gc__os_fault = f;
     sigaction(SIGSEGV, &action, &gc__os_fault_former);
+}
+
+GC__FN void gc__os_leave(void) {
+    gc__lock_take(&gc__os_end_lock);
+    if (gc__os_end_ok) pthread_key_delete(gc__os_end_key);
+    gc__os_end_ok = false;
+    gc__lock_release(&gc__os_end_lock);
+    struct sigaction action;
+    if (!gc__os_fault || sigaction(SIGSEGV, NULL, &action) != 0) return;
+    if (!(action.sa_flags & SA_SIGINFO) || action.sa_sigaction != gc__os_fault_signal) return;
+    sigaction(SIGSEGV, &gc__os_fault_former, NULL);
+    gc__os_fault = NULL;
 }
 
 #define GC__STACK_FRAMES 32 /* of a native stack that are looked at, the innermost */
@@ -1837,17 +1857,18 @@ typedef struct gc__region {
 
 typedef struct gc__arena {
     gc__lock lock;
-    uintptr_t base; /* this and the next three: written once */
+    uintptr_t base; /* this and the next three: written by the first heap, 0 again when gc.h is unloaded */
     size_t bytes;
     size_t count; /* of regions */
     gc__region *regions;
     uint64_t *marks; /* bit address / 8: biased, as the card table that the barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used; /* regions below this have been in use: written under the lock, atomic */
+    size_t used;  /* regions below this have been in use: written under the lock, atomic */
+    size_t heaps; /* that are, or are being created: lock */
 } gc__arena;
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -2332,10 +2353,13 @@ GC__FN gc_result gc__arena_reserve(void) {
                     GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
 }
 
+/* Of the three rank tables; what the last is opened by may reach beyond it. */
+#define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
+
 /* Reserves the rank and verdict tables and the arena. Lock held. */
 GC__FN gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
-    size_t ranks = 3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL; /* what the last is opened by may reach beyond it */
+    size_t ranks = GC__RANKS_BYTES;
     uint8_t *tables = (uint8_t *)gc__os_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
     if (!tables)
         return gc__fail(GC_ERROR_RESERVE,
@@ -2349,6 +2373,25 @@ GC__FN gc_result gc__arena_open(void) {
     else
         gc__os_unmap(tables, ranks);
     return result;
+}
+
+/* Gives the arena and its tables back to the system. Lock held; there is no heap. */
+GC__FN void gc__arena_close(void) {
+    gc__arena *arena = &gc__the_arena;
+    if (!arena->base) return;
+    for (size_t i = 0; i < arena->used; i++)
+        if (arena->regions[i].base) gc__os_mark_free(arena->regions[i].base, GC_REGION_BYTES, false);
+    gc__os_unmap((void *)arena->base, arena->bytes);
+    gc__os_unmap(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
+    for (int i = 0; i < GC__SIDES; i++) {
+        bool own = (i < GC__SIDE_YOUTH || i > GC__SIDE_VERDICT) && gc__sides[i].start && gc__sides[i].bytes;
+        if (own) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+        gc__sides[i].start = NULL;
+        gc__sides[i].bytes = gc__sides[i].opened = 0;
+    }
+    gc__sides_opened = 0;
+    memset(&gc__tables, 0, sizeof gc__tables);
+    arena->base = arena->bytes = arena->count = arena->used = 0;
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -3000,6 +3043,11 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
         gc__tables.log = &gc__the_log;
     }
     return GC_OK;
+}
+
+/* The log goes with the arena. */
+GC__FN void gc__log_close(void) {
+    if (gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
 }
 
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
@@ -4950,7 +4998,7 @@ GC__SEAM void gc__checkmark(gc_heap *heap, int generation) {
    happens to be dirty. */
 
 
-static char *gc__shadow; /* the shadow of the arena's first byte; written once, under the arena's lock */
+static char *gc__shadow; /* the shadow of the arena's first byte; written under the arena's lock */
 
 GC__FN gc_word *gc__shadow_of(const void *slot) {
     return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
@@ -4967,6 +5015,9 @@ GC__FN gc_result gc__shadow_open(void) {
         "GC_SHADOW_HEAP",
         gc__the_arena.bytes >> 20, gc__os_refusal());
 }
+
+/* It goes with the arena. */
+GC__FN void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
@@ -6331,6 +6382,13 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     return GC_OK;
 }
 
+/* One heap less, or one that was not created after all. */
+GC__FN void gc__arena_left(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__the_arena.heaps--;
+    gc__lock_release(&gc__the_arena.lock);
+}
+
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
     GC__ENTER("gc_heap_create");
     gc_options options;
@@ -6340,20 +6398,22 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
+    gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
-    if (!heap) {
-        if (opened == GC_OK)
-            gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
-        return NULL;
+    if (!heap && opened == GC_OK) {
+        gc__arena_left();
+        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
     }
+    if (!heap) return NULL;
     heap->options = options;
     gc__lock_init(&heap->lock);
     gc__lock_init(&heap->roots_lock);
     gc__lock_init(&heap->handles.lock);
     gc__lock_init(&heap->finalizers.lock);
     if (gc__barrier_attach(heap) != GC_OK) {
+        gc__arena_left();
         free(heap);
         return NULL;
     }
@@ -6430,6 +6490,20 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__lock_end(&heap->lock);
     gc__lock_end(&heap->roots_lock);
     free(heap);
+    gc__arena_left();
+}
+
+/* Without it a library that is unloaded would leave its arena behind, and a call into itself at the end of each thread that
+   ever attached. Where a heap is left, as when the program ends without destroying it, all of that may be in use. */
+GC__AT_UNLOAD GC__FN void gc__unload(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__the_arena.heaps) {
+        gc__os_leave();
+        gc__log_close();
+        gc__shadow_close();
+        gc__arena_close();
+    }
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 GC_API void *gc_heap_host(const gc_heap *heap) {

@@ -54,6 +54,13 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     return GC_OK;
 }
 
+/* One heap less, or one that was not created after all. */
+GC__FN void gc__arena_left(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__the_arena.heaps--;
+    gc__lock_release(&gc__the_arena.lock);
+}
+
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
     GC__ENTER("gc_heap_create");
     gc_options options;
@@ -63,20 +70,22 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
+    gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
-    if (!heap) {
-        if (opened == GC_OK)
-            gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
-        return NULL;
+    if (!heap && opened == GC_OK) {
+        gc__arena_left();
+        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
     }
+    if (!heap) return NULL;
     heap->options = options;
     gc__lock_init(&heap->lock);
     gc__lock_init(&heap->roots_lock);
     gc__lock_init(&heap->handles.lock);
     gc__lock_init(&heap->finalizers.lock);
     if (gc__barrier_attach(heap) != GC_OK) {
+        gc__arena_left();
         free(heap);
         return NULL;
     }
@@ -153,6 +162,20 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__lock_end(&heap->lock);
     gc__lock_end(&heap->roots_lock);
     free(heap);
+    gc__arena_left();
+}
+
+/* Without it a library that is unloaded would leave its arena behind, and a call into itself at the end of each thread that
+   ever attached. Where a heap is left, as when the program ends without destroying it, all of that may be in use. */
+GC__AT_UNLOAD GC__FN void gc__unload(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__the_arena.heaps) {
+        gc__os_leave();
+        gc__log_close();
+        gc__shadow_close();
+        gc__arena_close();
+    }
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 GC_API void *gc_heap_host(const gc_heap *heap) {
