@@ -277,7 +277,7 @@ struct gc_type {
     void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
-    uint16_t field_offsets[16];    /* their offsets in the order of `fields` */
+    uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };
 
 /* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
@@ -287,39 +287,50 @@ GC_API const char *gc_type_check(const gc_type *type);
 /* Declares, as an initializer, a type of fixed size whose named fields (at most 16) are references:
        static const gc_type cell_type = GC_TYPE(cell, next);
    A field that is not 8-byte aligned or lies beyond 512 bytes does not compile. */
-#define GC_TYPE(T, ...) GC_TYPE_MIXED(T, GC_FIELDS(T, __VA_ARGS__), 0, GC_NAMES(T, __VA_ARGS__))
+#define GC_TYPE(T, ...) GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, 0, GC__NAMES(T, __VA_ARGS__))
 /* The same for fields that are tagged values. */
-#define GC_TYPE_VALUES(T, ...) GC_TYPE_MIXED(T, 0, GC_FIELDS(T, __VA_ARGS__), GC_NAMES(T, __VA_ARGS__))
+#define GC_TYPE_VALUES(T, ...) GC__TYPE(T, 0, GC_FIELDS(T, __VA_ARGS__), 0, GC__NAMES(T, __VA_ARGS__))
 /* A type of fixed size without references. */
-#define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
+#define GC_TYPE_LEAF(T) GC__TYPE(T, 0, 0, 0, GC__NO_NAMES)
 /* The same two, with a finalizer (a static const gc_finalizer). */
 #define GC_TYPE_FINALIZED(T, finalizer, ...) \
-    { #T, GC__BYTES(T), 0, GC_FIELDS(T, __VA_ARGS__), 0, 0, 0, 0, &(finalizer), GC_NAMES(T, __VA_ARGS__) }
-#define GC_TYPE_LEAF_FINALIZED(T, finalizer) \
-    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, 0, &(finalizer), GC_NO_NAMES }
-/* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
-#define GC_TYPE_MIXED(T, refs, values, names) \
-    { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, 0, names }
+    GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, &(finalizer), GC__NAMES(T, __VA_ARGS__))
+#define GC_TYPE_LEAF_FINALIZED(T, finalizer) GC__TYPE(T, 0, 0, &(finalizer), GC__NO_NAMES)
+/* A type of fixed size by clauses in any order, of which elements come in GC_TYPE_ARRAY_WITH only:
+       GC_TYPE_WITH(pair, refs(first, second), values(tag), trace(pair_trace), finalizer(pair_end))
+   refs(FIELD, ...)            fields that are references (at most 16 names in all)
+   values(FIELD, ...)          fields that are tagged values
+   elements(refs)              each element is a reference; elements(values): a tagged value
+   element_refs(FIELD, ...)    fields of each element, a struct, that are references
+   element_values(FIELD, ...)  the same that are tagged values
+   trace(FUNCTION)             visits the slots that no other clause names
+   finalizer(NAME)             a static const gc_finalizer
+   Clauses are words of these macros: a macro of the host's of such a name must be undefined. */
+#define GC_TYPE_WITH(T, ...) GC__TYPE_WITH(T, GC__BYTES(T), 0, struct gc__no_elements, __VA_ARGS__)
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
    whose elements are references, tagged values, or neither. No other field of T holds a reference. */
-#define GC_TYPE_ARRAY(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 1, 0, GC_NO_NAMES)
-#define GC_TYPE_ARRAY_VALUES(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 1, GC_NO_NAMES)
-#define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
-/* All masks by hand: fixed-part references and values, element references and values. */
-#define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
-    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, 0, names }
+#define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, 1, 0, 0)
+#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, 1, 0)
+#define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
+/* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
+#define GC_TYPE_ARRAY_WITH(T, member, ...) \
+    GC__TYPE_WITH(T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), __typeof__(((T *)0)->member[0]), __VA_ARGS__)
 /* A type whose slots only its trace function knows. */
 #define GC_TYPE_TRACED(T, trace) \
-    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
-#define GC_TYPE_ARRAY_TRACED(T, member, trace) \
-    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
+    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, trace, 0, GC__NO_NAMES }
+#define GC_TYPE_ARRAY_TRACED(T, member, trace) GC__TYPE_ARRAY(T, member, 0, 0, trace)
 
-/* The mask of the named fields of T; masks combine by |. */
+/* The mask of the named fields of T, for types that are declared by hand; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
-#define GC_NAMES(T, ...) \
+
+#define GC__TYPE(T, refs, values, finalizer, names) \
+    { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, finalizer, names }
+#define GC__TYPE_ARRAY(T, member, refs, values, trace) \
+    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), 0, 0, refs, values, trace, 0, GC__NO_NAMES }
+#define GC__NAMES(T, ...) \
 #__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
-#define GC_NO_NAMES \
+#define GC__NO_NAMES \
     0, { 0 }
 
 /* A C++ type with virtual functions begins with a pointer to them, and not with its header. */
@@ -350,6 +361,79 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__E14(m, T, a, ...) m(T, a) GC__E13(m, T, __VA_ARGS__)
 #define GC__E15(m, T, a, ...) m(T, a) GC__E14(m, T, __VA_ARGS__)
 #define GC__E16(m, T, a, ...) m(T, a) GC__E15(m, T, __VA_ARGS__)
+
+/* Clauses. A clause `kind(arguments)` is a row of columns, each in parentheses: the terms of the masks refs, values,
+   element_refs and element_values; trace function; finalizer; names; their offsets; and what the clause weighs: 1 for each
+   name, of which there may be 16, and a digit of 16 for what may stand once. An initializer is made column by column. */
+#define GC__TYPE_WITH(T, bytes, element_bytes, E, ...)                                                    \
+    {                                                                                                     \
+#T, bytes *GC__WEIGHED(GC__CLAUSES(GC__WEIGHT, T, E, __VA_ARGS__) 0), element_bytes,              \
+            (GC__CLAUSES(GC__REFS, T, E, __VA_ARGS__) 0), (GC__CLAUSES(GC__VALUES, T, E, __VA_ARGS__) 0), \
+            (GC__CLAUSES(GC__ELEMENT_REFS, T, E, __VA_ARGS__) 0),                                         \
+            (GC__CLAUSES(GC__ELEMENT_VALUES, T, E, __VA_ARGS__) 0),                                       \
+            GC__FIRST(GC__CLAUSES(GC__TRACE, T, E, __VA_ARGS__) 0, 0),                                    \
+            GC__FIRST(GC__CLAUSES(GC__FINALIZER, T, E, __VA_ARGS__) 0, 0),                                \
+            "" GC__CLAUSES(GC__TEXT_OF, T, E, __VA_ARGS__), {                                             \
+            GC__CLAUSES(GC__OFFSETS, T, E, __VA_ARGS__) 0                                                 \
+        }                                                                                                 \
+    }
+#define GC__WEIGHED(weight) sizeof(char[((weight)&0xFF) <= 16 && !((weight)&0xEEE00) ? 1 : -1])
+#define GC__FIRST(...) GC__FIRST2(__VA_ARGS__)
+#define GC__FIRST2(a, ...) a
+
+#define GC__ROW_refs(T, E, ...)                                                         \
+    (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (), (#__VA_ARGS__ ", "), \
+        (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__))
+#define GC__ROW_values(T, E, ...)                                                       \
+    (), (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (#__VA_ARGS__ ", "), \
+        (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__))
+#define GC__ROW_elements(T, E, what) GC__ROW_elements_##what(E)
+#define GC__ROW_elements_refs(E) (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (), (0x10000 +)
+#define GC__ROW_elements_values(E) (), (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (0x10000 +)
+#define GC__ROW_element_refs(T, E, ...) (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (), (), ()
+#define GC__ROW_element_values(T, E, ...) (), (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (), ()
+#define GC__ROW_trace(T, E, function) (), (), (), (), (function, ), (), (), (), (0x100 +)
+#define GC__ROW_finalizer(T, E, name) (), (), (), (), (), (&(name), ), (), (), (0x1000 +)
+#define GC__FIELD_ONE(T, f) 1 +
+#define GC__WORD_SIZED(E) (uint64_t)sizeof(char[sizeof(E) == 8 ? 1 : -1])
+
+#define GC__CLAUSE_refs(...) refs, __VA_ARGS__
+#define GC__CLAUSE_values(...) values, __VA_ARGS__
+#define GC__CLAUSE_elements(...) elements, __VA_ARGS__
+#define GC__CLAUSE_element_refs(...) element_refs, __VA_ARGS__
+#define GC__CLAUSE_element_values(...) element_values, __VA_ARGS__
+#define GC__CLAUSE_trace(...) trace, __VA_ARGS__
+#define GC__CLAUSE_finalizer(...) finalizer, __VA_ARGS__
+#define GC__CLAUSE(column, T, E, clause) GC__ROUTE(column, T, E, GC__CLAUSE_##clause)
+#define GC__ROUTE(column, T, E, ...) GC__ROUTE2(column, T, E, __VA_ARGS__)
+#define GC__ROUTE2(column, T, E, kind, ...) GC__COLUMN(column, GC__ROW_##kind(T, E, __VA_ARGS__), GC__NO_ROW)
+/* Behind a row, for clauses that have none. */
+#define GC__NO_ROW                                                                                                \
+    (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), \
+        (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause)
+#define GC__COLUMN(column, ...) column(__VA_ARGS__)
+#define GC__UNWRAP(...) __VA_ARGS__
+#define GC__REFS(a, ...) GC__UNWRAP a
+#define GC__VALUES(a, b, ...) GC__UNWRAP b
+#define GC__ELEMENT_REFS(a, b, c, ...) GC__UNWRAP c
+#define GC__ELEMENT_VALUES(a, b, c, d, ...) GC__UNWRAP d
+#define GC__TRACE(a, b, c, d, e, ...) GC__UNWRAP e
+#define GC__FINALIZER(a, b, c, d, e, f, ...) GC__UNWRAP f
+#define GC__TEXT_OF(a, b, c, d, e, f, g, ...) GC__UNWRAP g
+#define GC__OFFSETS(a, b, c, d, e, f, g, h, ...) GC__UNWRAP h
+#define GC__WEIGHT(a, b, c, d, e, f, g, h, i, ...) GC__UNWRAP i
+
+/* Not GC__EACH, which a clause uses for its fields: a macro is not expanded within itself. */
+#define GC__CLAUSES(column, T, E, ...)                                                                            \
+    GC__PICK(__VA_ARGS__, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C6, \
+             GC__C5, GC__C4, GC__C3, GC__C2, GC__C1, 0)                                                           \
+    (column, T, E, __VA_ARGS__)
+#define GC__C1(column, T, E, a) GC__CLAUSE(column, T, E, a)
+#define GC__C2(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C1(column, T, E, __VA_ARGS__)
+#define GC__C3(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C2(column, T, E, __VA_ARGS__)
+#define GC__C4(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C3(column, T, E, __VA_ARGS__)
+#define GC__C5(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C4(column, T, E, __VA_ARGS__)
+#define GC__C6(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C5(column, T, E, __VA_ARGS__)
 /* Heaps: options, creation, statistics. */
 
 
@@ -858,7 +942,7 @@ typedef struct gc_barrier_change {
     gc_barrier_operation operation;
     gc_barrier barrier; /* the one in force */
     bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
-    const gc_barrier_tables *tables; /* valid as long as the process; for gc_barrier_emit and gc_barrier_patch */
+    const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
 /* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */
@@ -1093,6 +1177,12 @@ GC__FN void gc__cpu_pause(void);
    system has no room for it. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 
+/* Undoes gc__os_at_thread_end and gc__os_on_fault. */
+GC__FN void gc__os_leave(void);
+/* Of a function that is called when the library with this gc.h is unloaded, and when the program ends; then after the
+   host's own destructors. */
+#define GC__AT_UNLOAD __attribute__((destructor(101)))
+
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
@@ -1321,20 +1411,22 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
+static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* of these */
 static pthread_key_t gc__os_end_key;
-static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
 static bool gc__os_end_ok;
-static bool (*gc__os_end)(void);
+static bool (*gc__os_end)(void); /* atomic */
 
 GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
     if (__atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)()) pthread_setspecific(gc__os_end_key, &gc__os_end_key);
 }
-GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
 GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
+    gc__lock_take(&gc__os_end_lock);
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
-    pthread_once(&gc__os_end_once, gc__os_end_create);
-    return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
+    if (!gc__os_end_ok) gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0;
+    bool ok = gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
+    gc__lock_release(&gc__os_end_lock);
+    return ok;
 }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
@@ -1369,6 +1461,18 @@ GC__FN void gc__os_on_fault(gc__fault_handler f) {
     sigemptyset(&action.sa_mask);
     gc__os_fault = f;
     sigaction(SIGSEGV, &action, &gc__os_fault_former);
+}
+
+GC__FN void gc__os_leave(void) {
+    gc__lock_take(&gc__os_end_lock);
+    if (gc__os_end_ok) pthread_key_delete(gc__os_end_key);
+    gc__os_end_ok = false;
+    gc__lock_release(&gc__os_end_lock);
+    struct sigaction action;
+    if (!gc__os_fault || sigaction(SIGSEGV, NULL, &action) != 0) return;
+    if (!(action.sa_flags & SA_SIGINFO) || action.sa_sigaction != gc__os_fault_signal) return;
+    sigaction(SIGSEGV, &gc__os_fault_former, NULL);
+    gc__os_fault = NULL;
 }
 
 #define GC__STACK_FRAMES 32 /* of a native stack that are looked at, the innermost */
@@ -1767,17 +1871,18 @@ typedef struct gc__region {
 
 typedef struct gc__arena {
     gc__lock lock;
-    uintptr_t base; /* this and the next three: written once */
+    uintptr_t base; /* this and the next three: written by the first heap, 0 again when gc.h is unloaded */
     size_t bytes;
     size_t count; /* of regions */
     gc__region *regions;
     uint64_t *marks; /* bit address / 8: biased, as the card table that the barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used; /* regions below this have been in use: written under the lock, atomic */
+    size_t used;  /* regions below this have been in use: written under the lock, atomic */
+    size_t heaps; /* that are, or are being created: lock */
 } gc__arena;
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -2013,6 +2118,11 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
         gc__tables.log = &gc__the_log;
     }
     return GC_OK;
+}
+
+/* The log goes with the arena. */
+GC__FN void gc__log_close(void) {
+    if (gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
 }
 
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
@@ -2478,10 +2588,13 @@ GC__FN gc_result gc__arena_reserve(void) {
                     GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
 }
 
+/* Of the three rank tables; what the last is opened by may reach beyond it. */
+#define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
+
 /* Reserves the rank and verdict tables and the arena. Lock held. */
 GC__FN gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
-    size_t ranks = 3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL; /* what the last is opened by may reach beyond it */
+    size_t ranks = GC__RANKS_BYTES;
     uint8_t *tables = (uint8_t *)gc__os_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
     if (!tables)
         return gc__fail(GC_ERROR_RESERVE,
@@ -2495,6 +2608,25 @@ GC__FN gc_result gc__arena_open(void) {
     else
         gc__os_unmap(tables, ranks);
     return result;
+}
+
+/* Gives the arena and its tables back to the system. Lock held; there is no heap. */
+GC__FN void gc__arena_close(void) {
+    gc__arena *arena = &gc__the_arena;
+    if (!arena->base) return;
+    for (size_t i = 0; i < arena->used; i++)
+        if (arena->regions[i].base) gc__os_mark_free(arena->regions[i].base, GC_REGION_BYTES, false);
+    gc__os_unmap((void *)arena->base, arena->bytes);
+    gc__os_unmap(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
+    for (int i = 0; i < GC__SIDES; i++) {
+        bool own = (i < GC__SIDE_YOUTH || i > GC__SIDE_VERDICT) && gc__sides[i].start && gc__sides[i].bytes;
+        if (own) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+        gc__sides[i].start = NULL;
+        gc__sides[i].bytes = gc__sides[i].opened = 0;
+    }
+    gc__sides_opened = 0;
+    memset(&gc__tables, 0, sizeof gc__tables);
+    arena->base = arena->bytes = arena->count = arena->used = 0;
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -4894,7 +5026,7 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
    happens to be dirty. */
 
 
-static char *gc__shadow; /* the shadow of the arena's first byte; written once, under the arena's lock */
+static char *gc__shadow; /* the shadow of the arena's first byte; written under the arena's lock */
 
 GC__FN gc_word *gc__shadow_of(const void *slot) {
     return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
@@ -4911,6 +5043,9 @@ GC__FN gc_result gc__shadow_open(void) {
         "GC_SHADOW_HEAP",
         gc__the_arena.bytes >> 20, gc__os_refusal());
 }
+
+/* It goes with the arena. */
+GC__FN void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
@@ -6303,68 +6438,11 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     return GC_OK;
 }
 
-/* A heap with what every room keeps of it. */
-typedef struct gc__instance {
-    gc_heap heap;
-    gc__threads threads;
-    gc__collector collector;
-    gc__pace pace;
-    gc__cycle cycle;
-    gc__handles handles;
-    gc__finalizers finalizers;
-    gc__stress stress;
-} gc__instance;
-
-GC__FN void gc__heap_start_pace(gc_heap *heap) {
-    gc__pace *pace = heap->pace;
-    pace->cache_bytes = gc__os_l2_bytes();
-    pace->allocating = 1;
-    pace->nursery_bytes = heap->options.nursery_bytes;
-    if (!pace->nursery_bytes)
-        pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
-    heap->budget_bytes = pace->nursery_bytes;
-    pace->resumed_cpu_ns = gc__os_cpu_ns();
-    pace->resumed_by = &gc__me;
-    pace->full_threshold = gc__threshold_for(heap, 0);
-    pace->survival[0] = 20;
-    pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
-}
-
-/* The record of a heap that holds nothing yet; NULL with gc__fail. */
-GC__FN gc_heap *gc__heap_new(const gc_options *options) {
-    gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
-    if (!all) {
-        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
-        return NULL;
-    }
-    gc_heap *heap = &all->heap;
-    heap->options = *options;
-    heap->threads = &all->threads;
-    heap->collector = &all->collector;
-    heap->pace = &all->pace;
-    heap->cycle = &all->cycle;
-    heap->handles = &all->handles;
-    heap->finalizers = &all->finalizers;
-    heap->stress = &all->stress;
-    gc__lock_init(&heap->threads->lock);
-    gc__lock_init(&heap->threads->roots_lock);
-    gc__lock_init(&heap->handles->lock);
-    gc__lock_init(&heap->finalizers->lock);
-    heap->threads->processors = gc__os_processors();
-    heap->threads->crowded = heap->threads->processors == 1;
-    heap->observer.changed = options->barrier_changed;
-    heap->observer.host = options->host;
-    heap->observer.needs_barrier = !options->non_generational;
-    heap->limit_regions = options->heap_bytes_max ? options->heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
-    gc__heap_start_pace(heap);
-    return heap;
-}
-
-GC__FN void gc__heap_end_locks(gc_heap *heap) {
-    gc__lock_end(&heap->threads->lock);
-    gc__lock_end(&heap->threads->roots_lock);
-    gc__lock_end(&heap->handles->lock);
-    gc__lock_end(&heap->finalizers->lock);
+/* One heap less, or one that was not created after all. */
+GC__FN void gc__arena_left(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc__the_arena.heaps--;
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
@@ -6376,11 +6454,22 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
+    gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
-    gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
-    if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
-        gc__heap_end_locks(heap);
+    gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
+    if (!heap && opened == GC_OK) {
+        gc__arena_left();
+        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+    }
+    if (!heap) return NULL;
+    heap->options = options;
+    gc__lock_init(&heap->threads->lock);
+    gc__lock_init(&heap->threads->roots_lock);
+    gc__lock_init(&heap->handles->lock);
+    gc__lock_init(&heap->finalizers->lock);
+    if (gc__barrier_attach(heap) != GC_OK) {
+        gc__arena_left();
         free(heap);
         return NULL;
     }
@@ -6442,6 +6531,20 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
     free(heap);
+    gc__arena_left();
+}
+
+/* Without it a library that is unloaded would leave its arena behind, and a call into itself at the end of each thread that
+   ever attached. Where a heap is left, as when the program ends without destroying it, all of that may be in use. */
+GC__AT_UNLOAD GC__FN void gc__unload(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__the_arena.heaps) {
+        gc__os_leave();
+        gc__log_close();
+        gc__shadow_close();
+        gc__arena_close();
+    }
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 GC_API void *gc_heap_host(const gc_heap *heap) {

@@ -98,7 +98,7 @@ typedef struct gc_barrier_change {
     gc_barrier_operation operation;
     gc_barrier barrier; /* the one in force */
     bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
-    const gc_barrier_tables *tables; /* valid as long as the process; for gc_barrier_emit and gc_barrier_patch */
+    const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
 /* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */

@@ -54,7 +54,7 @@ struct gc_type {
     void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
-    uint16_t field_offsets[16];    /* their offsets in the order of `fields` */
+    uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };
 
 /* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
@@ -64,39 +64,50 @@ GC_API const char *gc_type_check(const gc_type *type);
 /* Declares, as an initializer, a type of fixed size whose named fields (at most 16) are references:
        static const gc_type cell_type = GC_TYPE(cell, next);
    A field that is not 8-byte aligned or lies beyond 512 bytes does not compile. */
-#define GC_TYPE(T, ...) GC_TYPE_MIXED(T, GC_FIELDS(T, __VA_ARGS__), 0, GC_NAMES(T, __VA_ARGS__))
+#define GC_TYPE(T, ...) GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, 0, GC__NAMES(T, __VA_ARGS__))
 /* The same for fields that are tagged values. */
-#define GC_TYPE_VALUES(T, ...) GC_TYPE_MIXED(T, 0, GC_FIELDS(T, __VA_ARGS__), GC_NAMES(T, __VA_ARGS__))
+#define GC_TYPE_VALUES(T, ...) GC__TYPE(T, 0, GC_FIELDS(T, __VA_ARGS__), 0, GC__NAMES(T, __VA_ARGS__))
 /* A type of fixed size without references. */
-#define GC_TYPE_LEAF(T) GC_TYPE_MIXED(T, 0, 0, GC_NO_NAMES)
+#define GC_TYPE_LEAF(T) GC__TYPE(T, 0, 0, 0, GC__NO_NAMES)
 /* The same two, with a finalizer (a static const gc_finalizer). */
 #define GC_TYPE_FINALIZED(T, finalizer, ...) \
-    { #T, GC__BYTES(T), 0, GC_FIELDS(T, __VA_ARGS__), 0, 0, 0, 0, &(finalizer), GC_NAMES(T, __VA_ARGS__) }
-#define GC_TYPE_LEAF_FINALIZED(T, finalizer) \
-    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, 0, &(finalizer), GC_NO_NAMES }
-/* References and values by mask: GC_TYPE_MIXED(T, GC_FIELDS(T, a, b), GC_FIELDS(T, v), GC_NAMES(T, a, b, v)). */
-#define GC_TYPE_MIXED(T, refs, values, names) \
-    { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, 0, names }
+    GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, &(finalizer), GC__NAMES(T, __VA_ARGS__))
+#define GC_TYPE_LEAF_FINALIZED(T, finalizer) GC__TYPE(T, 0, 0, &(finalizer), GC__NO_NAMES)
+/* A type of fixed size by clauses in any order, of which elements come in GC_TYPE_ARRAY_WITH only:
+       GC_TYPE_WITH(pair, refs(first, second), values(tag), trace(pair_trace), finalizer(pair_end))
+   refs(FIELD, ...)            fields that are references (at most 16 names in all)
+   values(FIELD, ...)          fields that are tagged values
+   elements(refs)              each element is a reference; elements(values): a tagged value
+   element_refs(FIELD, ...)    fields of each element, a struct, that are references
+   element_values(FIELD, ...)  the same that are tagged values
+   trace(FUNCTION)             visits the slots that no other clause names
+   finalizer(NAME)             a static const gc_finalizer
+   Clauses are words of these macros: a macro of the host's of such a name must be undefined. */
+#define GC_TYPE_WITH(T, ...) GC__TYPE_WITH(T, GC__BYTES(T), 0, struct gc__no_elements, __VA_ARGS__)
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
    whose elements are references, tagged values, or neither. No other field of T holds a reference. */
-#define GC_TYPE_ARRAY(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 1, 0, GC_NO_NAMES)
-#define GC_TYPE_ARRAY_VALUES(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 1, GC_NO_NAMES)
-#define GC_TYPE_ARRAY_LEAF(T, member) GC_TYPE_ARRAY_MIXED(T, member, 0, 0, 0, 0, GC_NO_NAMES)
-/* All masks by hand: fixed-part references and values, element references and values. */
-#define GC_TYPE_ARRAY_MIXED(T, member, refs, values, element_refs, element_values, names) \
-    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), refs, values, element_refs, element_values, 0, 0, names }
+#define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, 1, 0, 0)
+#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, 1, 0)
+#define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
+/* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
+#define GC_TYPE_ARRAY_WITH(T, member, ...) \
+    GC__TYPE_WITH(T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), __typeof__(((T *)0)->member[0]), __VA_ARGS__)
 /* A type whose slots only its trace function knows. */
 #define GC_TYPE_TRACED(T, trace) \
-    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
-#define GC_TYPE_ARRAY_TRACED(T, member, trace) \
-    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, trace, 0, GC_NO_NAMES }
+    { #T, GC__BYTES(T), 0, 0, 0, 0, 0, trace, 0, GC__NO_NAMES }
+#define GC_TYPE_ARRAY_TRACED(T, member, trace) GC__TYPE_ARRAY(T, member, 0, 0, trace)
 
-/* The mask of the named fields of T; masks combine by |. */
+/* The mask of the named fields of T, for types that are declared by hand; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
-#define GC_NAMES(T, ...) \
+
+#define GC__TYPE(T, refs, values, finalizer, names) \
+    { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, finalizer, names }
+#define GC__TYPE_ARRAY(T, member, refs, values, trace) \
+    { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), 0, 0, refs, values, trace, 0, GC__NO_NAMES }
+#define GC__NAMES(T, ...) \
 #__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
-#define GC_NO_NAMES \
+#define GC__NO_NAMES \
     0, { 0 }
 
 /* A C++ type with virtual functions begins with a pointer to them, and not with its header. */
@@ -127,3 +138,76 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__E14(m, T, a, ...) m(T, a) GC__E13(m, T, __VA_ARGS__)
 #define GC__E15(m, T, a, ...) m(T, a) GC__E14(m, T, __VA_ARGS__)
 #define GC__E16(m, T, a, ...) m(T, a) GC__E15(m, T, __VA_ARGS__)
+
+/* Clauses. A clause `kind(arguments)` is a row of columns, each in parentheses: the terms of the masks refs, values,
+   element_refs and element_values; trace function; finalizer; names; their offsets; and what the clause weighs: 1 for each
+   name, of which there may be 16, and a digit of 16 for what may stand once. An initializer is made column by column. */
+#define GC__TYPE_WITH(T, bytes, element_bytes, E, ...)                                                    \
+    {                                                                                                     \
+#T, bytes *GC__WEIGHED(GC__CLAUSES(GC__WEIGHT, T, E, __VA_ARGS__) 0), element_bytes,              \
+            (GC__CLAUSES(GC__REFS, T, E, __VA_ARGS__) 0), (GC__CLAUSES(GC__VALUES, T, E, __VA_ARGS__) 0), \
+            (GC__CLAUSES(GC__ELEMENT_REFS, T, E, __VA_ARGS__) 0),                                         \
+            (GC__CLAUSES(GC__ELEMENT_VALUES, T, E, __VA_ARGS__) 0),                                       \
+            GC__FIRST(GC__CLAUSES(GC__TRACE, T, E, __VA_ARGS__) 0, 0),                                    \
+            GC__FIRST(GC__CLAUSES(GC__FINALIZER, T, E, __VA_ARGS__) 0, 0),                                \
+            "" GC__CLAUSES(GC__TEXT_OF, T, E, __VA_ARGS__), {                                             \
+            GC__CLAUSES(GC__OFFSETS, T, E, __VA_ARGS__) 0                                                 \
+        }                                                                                                 \
+    }
+#define GC__WEIGHED(weight) sizeof(char[((weight)&0xFF) <= 16 && !((weight)&0xEEE00) ? 1 : -1])
+#define GC__FIRST(...) GC__FIRST2(__VA_ARGS__)
+#define GC__FIRST2(a, ...) a
+
+#define GC__ROW_refs(T, E, ...)                                                         \
+    (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (), (#__VA_ARGS__ ", "), \
+        (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__))
+#define GC__ROW_values(T, E, ...)                                                       \
+    (), (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (#__VA_ARGS__ ", "), \
+        (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__))
+#define GC__ROW_elements(T, E, what) GC__ROW_elements_##what(E)
+#define GC__ROW_elements_refs(E) (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (), (0x10000 +)
+#define GC__ROW_elements_values(E) (), (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (0x10000 +)
+#define GC__ROW_element_refs(T, E, ...) (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (), (), ()
+#define GC__ROW_element_values(T, E, ...) (), (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (), ()
+#define GC__ROW_trace(T, E, function) (), (), (), (), (function, ), (), (), (), (0x100 +)
+#define GC__ROW_finalizer(T, E, name) (), (), (), (), (), (&(name), ), (), (), (0x1000 +)
+#define GC__FIELD_ONE(T, f) 1 +
+#define GC__WORD_SIZED(E) (uint64_t)sizeof(char[sizeof(E) == 8 ? 1 : -1])
+
+#define GC__CLAUSE_refs(...) refs, __VA_ARGS__
+#define GC__CLAUSE_values(...) values, __VA_ARGS__
+#define GC__CLAUSE_elements(...) elements, __VA_ARGS__
+#define GC__CLAUSE_element_refs(...) element_refs, __VA_ARGS__
+#define GC__CLAUSE_element_values(...) element_values, __VA_ARGS__
+#define GC__CLAUSE_trace(...) trace, __VA_ARGS__
+#define GC__CLAUSE_finalizer(...) finalizer, __VA_ARGS__
+#define GC__CLAUSE(column, T, E, clause) GC__ROUTE(column, T, E, GC__CLAUSE_##clause)
+#define GC__ROUTE(column, T, E, ...) GC__ROUTE2(column, T, E, __VA_ARGS__)
+#define GC__ROUTE2(column, T, E, kind, ...) GC__COLUMN(column, GC__ROW_##kind(T, E, __VA_ARGS__), GC__NO_ROW)
+/* Behind a row, for clauses that have none. */
+#define GC__NO_ROW                                                                                                \
+    (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), \
+        (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause)
+#define GC__COLUMN(column, ...) column(__VA_ARGS__)
+#define GC__UNWRAP(...) __VA_ARGS__
+#define GC__REFS(a, ...) GC__UNWRAP a
+#define GC__VALUES(a, b, ...) GC__UNWRAP b
+#define GC__ELEMENT_REFS(a, b, c, ...) GC__UNWRAP c
+#define GC__ELEMENT_VALUES(a, b, c, d, ...) GC__UNWRAP d
+#define GC__TRACE(a, b, c, d, e, ...) GC__UNWRAP e
+#define GC__FINALIZER(a, b, c, d, e, f, ...) GC__UNWRAP f
+#define GC__TEXT_OF(a, b, c, d, e, f, g, ...) GC__UNWRAP g
+#define GC__OFFSETS(a, b, c, d, e, f, g, h, ...) GC__UNWRAP h
+#define GC__WEIGHT(a, b, c, d, e, f, g, h, i, ...) GC__UNWRAP i
+
+/* Not GC__EACH, which a clause uses for its fields: a macro is not expanded within itself. */
+#define GC__CLAUSES(column, T, E, ...)                                                                            \
+    GC__PICK(__VA_ARGS__, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C6, \
+             GC__C5, GC__C4, GC__C3, GC__C2, GC__C1, 0)                                                           \
+    (column, T, E, __VA_ARGS__)
+#define GC__C1(column, T, E, a) GC__CLAUSE(column, T, E, a)
+#define GC__C2(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C1(column, T, E, __VA_ARGS__)
+#define GC__C3(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C2(column, T, E, __VA_ARGS__)
+#define GC__C4(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C3(column, T, E, __VA_ARGS__)
+#define GC__C5(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C4(column, T, E, __VA_ARGS__)
+#define GC__C6(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C5(column, T, E, __VA_ARGS__)

@@ -5,7 +5,7 @@
 
 #include "verify.h"
 
-static char *gc__shadow; /* the shadow of the arena's first byte; written once, under the arena's lock */
+static char *gc__shadow; /* the shadow of the arena's first byte; written under the arena's lock */
 
 GC__FN gc_word *gc__shadow_of(const void *slot) {
     return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
@@ -22,6 +22,9 @@ GC__FN gc_result gc__shadow_open(void) {
         "GC_SHADOW_HEAP",
         gc__the_arena.bytes >> 20, gc__os_refusal());
 }
+
+/* It goes with the arena. */
+GC__FN void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);

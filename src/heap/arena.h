@@ -75,10 +75,13 @@ GC__FN gc_result gc__arena_reserve(void) {
                     GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
 }
 
+/* Of the three rank tables; what the last is opened by may reach beyond it. */
+#define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
+
 /* Reserves the rank and verdict tables and the arena. Lock held. */
 GC__FN gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
-    size_t ranks = 3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL; /* what the last is opened by may reach beyond it */
+    size_t ranks = GC__RANKS_BYTES;
     uint8_t *tables = (uint8_t *)gc__os_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
     if (!tables)
         return gc__fail(GC_ERROR_RESERVE,
@@ -92,6 +95,25 @@ GC__FN gc_result gc__arena_open(void) {
     else
         gc__os_unmap(tables, ranks);
     return result;
+}
+
+/* Gives the arena and its tables back to the system. Lock held; there is no heap. */
+GC__FN void gc__arena_close(void) {
+    gc__arena *arena = &gc__the_arena;
+    if (!arena->base) return;
+    for (size_t i = 0; i < arena->used; i++)
+        if (arena->regions[i].base) gc__os_mark_free(arena->regions[i].base, GC_REGION_BYTES, false);
+    gc__os_unmap((void *)arena->base, arena->bytes);
+    gc__os_unmap(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
+    for (int i = 0; i < GC__SIDES; i++) {
+        bool own = (i < GC__SIDE_YOUTH || i > GC__SIDE_VERDICT) && gc__sides[i].start && gc__sides[i].bytes;
+        if (own) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+        gc__sides[i].start = NULL;
+        gc__sides[i].bytes = gc__sides[i].opened = 0;
+    }
+    gc__sides_opened = 0;
+    memset(&gc__tables, 0, sizeof gc__tables);
+    arena->base = arena->bytes = arena->count = arena->used = 0;
 }
 
 /* Whether the region can become part of a run for `heap`. */

@@ -85,6 +85,11 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     return GC_OK;
 }
 
+/* The log goes with the arena. */
+GC__FN void gc__log_close(void) {
+    if (gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
+}
+
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
 
 /* From now on gc_store calls this barrier. Pages are clean where watching begins. */

@@ -51,17 +51,18 @@ typedef struct gc__region {
 
 typedef struct gc__arena {
     gc__lock lock;
-    uintptr_t base; /* this and the next three: written once */
+    uintptr_t base; /* this and the next three: written by the first heap, 0 again when gc.h is unloaded */
     size_t bytes;
     size_t count; /* of regions */
     gc__region *regions;
     uint64_t *marks; /* bit address / 8: biased, as the card table that the barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used; /* regions below this have been in use: written under the lock, atomic */
+    size_t used;  /* regions below this have been in use: written under the lock, atomic */
+    size_t heaps; /* that are, or are being created: lock */
 } gc__arena;
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)

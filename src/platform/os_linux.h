@@ -209,20 +209,22 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
+static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* of these */
 static pthread_key_t gc__os_end_key;
-static pthread_once_t gc__os_end_once = PTHREAD_ONCE_INIT;
 static bool gc__os_end_ok;
-static bool (*gc__os_end)(void);
+static bool (*gc__os_end)(void); /* atomic */
 
 GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
     if (__atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)()) pthread_setspecific(gc__os_end_key, &gc__os_end_key);
 }
-GC__FN void gc__os_end_create(void) { gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0; }
 GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
+    gc__lock_take(&gc__os_end_lock);
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
-    pthread_once(&gc__os_end_once, gc__os_end_create);
-    return gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
+    if (!gc__os_end_ok) gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0;
+    bool ok = gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
+    gc__lock_release(&gc__os_end_lock);
+    return ok;
 }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
@@ -257,6 +259,18 @@ GC__FN void gc__os_on_fault(gc__fault_handler f) {
     sigemptyset(&action.sa_mask);
     gc__os_fault = f;
     sigaction(SIGSEGV, &action, &gc__os_fault_former);
+}
+
+GC__FN void gc__os_leave(void) {
+    gc__lock_take(&gc__os_end_lock);
+    if (gc__os_end_ok) pthread_key_delete(gc__os_end_key);
+    gc__os_end_ok = false;
+    gc__lock_release(&gc__os_end_lock);
+    struct sigaction action;
+    if (!gc__os_fault || sigaction(SIGSEGV, NULL, &action) != 0) return;
+    if (!(action.sa_flags & SA_SIGINFO) || action.sa_sigaction != gc__os_fault_signal) return;
+    sigaction(SIGSEGV, &gc__os_fault_former, NULL);
+    gc__os_fault = NULL;
 }
 
 #define GC__STACK_FRAMES 32 /* of a native stack that are looked at, the innermost */

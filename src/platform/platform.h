@@ -88,6 +88,12 @@ GC__FN void gc__cpu_pause(void);
    system has no room for it. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 
+/* Undoes gc__os_at_thread_end and gc__os_on_fault. */
+GC__FN void gc__os_leave(void);
+/* Of a function that is called when the library with this gc.h is unloaded, and when the program ends; then after the
+   host's own destructors. */
+#define GC__AT_UNLOAD __attribute__((destructor(101)))
+
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)

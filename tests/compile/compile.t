@@ -111,6 +111,18 @@ misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' $n
 misdeclared 'beyond 512 bytes' 'char fill[504]; void *p;' 'GC_TYPE(T, p)' $negative_size
 misdeclared 'that does not exist' 'void *p;' 'GC_TYPE(T, q)' 'no member'
 
+# Clauses.
+clauses='void *p; uint64_t v; void *items[1];'
+misdeclared 'of a clause that does not exist' "$clauses" 'GC_TYPE_WITH(T, fields(p))' gc__unknown_clause
+misdeclared 'in a clause without its parentheses' "$clauses" 'GC_TYPE_WITH(T, refs)' gc__unknown_clause
+misdeclared 'that a clause names and the type lacks' "$clauses" 'GC_TYPE_WITH(T, refs(q))' 'no member'
+misdeclared 'of elements that the type lacks' "$clauses" 'GC_TYPE_WITH(T, elements(refs))' 'incomplete'
+misdeclared 'of elements that are too small' 'size_t length; char items[1];' 'GC_TYPE_ARRAY_WITH(T, items, elements(refs))' $negative_size
+misdeclared 'of elements that are neither references nor values' "$clauses" 'GC_TYPE_ARRAY_WITH(T, items, elements(p))' gc__unknown_clause
+misdeclared 'in a clause beside two trace functions' "$clauses" 'GC_TYPE_WITH(T, trace(0), refs(p), trace(0))' $negative_size
+misdeclared 'beyond sixteen' "$clauses" 'GC_TYPE_WITH(T, refs(p, p, p, p, p, p, p, p, p), values(v, v, v, v, v, v, v, v))' $negative_size
+misdeclared 'that is not aligned, in a clause' 'char c; char *p;' 'GC_TYPE_WITH(T, refs(p))' $negative_size
+
 # Hierarchies in C++. Each claim about an offset is a constant, which the type's initializer must be too.
 hierarchy='struct shape { gc_object header; shape *owner; double area; };
 struct circle { shape base; circle *next; int radius; };

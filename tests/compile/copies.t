@@ -70,4 +70,11 @@ exporter clang '-DGC_API=extern __attribute__((visibility("default")))'
 gcc -std=c11 $flags -DNAME=run_a -fPIC -shared $source -Wl,--no-undefined "$dir/libgc.so" -o "$dir/run_a.so" 2> "$dir/log"
 test $? -ne 0
 ok $? "a plugin without GC_EXPORTED does not link"
+# Plugins that come and go: neither the threads nor the address space remember them.
+library "gcc -std=c11" run_a
+is "$(run "$dir/loader" cycle 1 "$dir/run_a.so" run_a)" $'unloaded\nended' "a thread that a plugin was used on ends after the plugin was unloaded"
+is "$(GC_STRESS=1000 run "$dir/loader" cycle 3 "$dir/run_a.so" run_a)" $'unloaded\nended' "the same under stress"
+is "$(run "$dir/loader" cycle 1000 "$dir/run_a.so" run_a)" $'unloaded\nended' "a thousand times"
+library "gcc -std=c11" run_a -DGC_BARRIER=at_run_time -DGC_SHADOW_HEAP=1 -DGC_API=static
+is "$(run "$dir/loader" cycle 100 "$dir/run_a.so" run_a)" $'unloaded\nended' "with a shadow heap"
 finish

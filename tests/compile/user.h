@@ -28,6 +28,20 @@ typedef struct wide {
     void *a, *b, *c, *d, *e, *f, *g, *h, *i, *j, *k, *l, *m, *n, *o, *p;
 } wide;
 
+typedef struct pair {
+    void *key;
+    uint64_t value;
+} pair;
+
+typedef struct pairs {
+    gc_array header;
+    node *owner;
+    pair items[ELEMENTS];
+} pairs;
+
+static inline void node_end(gc_thread *thread, void *object) { (void)thread, (void)object; }
+static const gc_finalizer node_finalizer = {node_end, false, NULL};
+
 static inline void node_trace(void *object, gc_visitor *visitor) {
     node *self = (node *)object;
     gc_visit(visitor, &self->left, 2, 0);
@@ -37,14 +51,15 @@ static inline void node_trace(void *object, gc_visitor *visitor) {
 static const gc_type user_types[] = {
     GC_TYPE(node, left, right),
     GC_TYPE_VALUES(node, value),
-    GC_TYPE_MIXED(node, GC_FIELDS(node, left) | GC_FIELDS(node, right), GC_FIELDS(node, value), GC_NAMES(node, left, right, value)),
+    GC_TYPE_WITH(node, values(value), trace(node_trace), refs(left, right), finalizer(node_finalizer)),
     GC_TYPE_LEAF(node),
     GC_TYPE_TRACED(node, node_trace),
     GC_TYPE_ARRAY(vector, items),
     GC_TYPE_ARRAY_VALUES(vector, items),
     GC_TYPE_ARRAY_LEAF(bytes, items),
     GC_TYPE_ARRAY_TRACED(vector, items, node_trace),
-    GC_TYPE_ARRAY_MIXED(vector, items, 0, 0, 1, 0, GC_NO_NAMES),
+    GC_TYPE_ARRAY_WITH(vector, items, elements(refs)),
+    GC_TYPE_ARRAY_WITH(pairs, items, refs(owner), trace(node_trace), element_values(value), element_refs(key), finalizer(node_finalizer)),
     GC_TYPE(wide, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p),
 };
 
@@ -70,6 +85,7 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
     }
     gc_frame *mark = gc_frames_mark(gc);
     bytes *raw = (bytes *)gc_new_array_raw(gc, &user_types[7], 10);
+    gc_keep_alive(gc_new_raw(gc, &user_types[3]));
     gc_store(gc, &a->left, b);
     gc_store_value(gc, &a->value, value);
     gc_safepoint(gc);

@@ -184,7 +184,7 @@ static void see(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
 static void trace_right(void *object, gc_visitor *visitor) { gc_visit(visitor, &((node *)object)->right, 1, 0); }
 
 static void objects(void) {
-    static const gc_type mixed = GC_TYPE_MIXED(node, GC_FIELDS(node, left), GC_FIELDS(node, value), GC_NO_NAMES);
+    static const gc_type mixed = GC_TYPE_WITH(node, refs(left), values(value));
     static const gc_type traced = GC_TYPE_TRACED(node, trace_right);
     begin(NULL);
     node *a = gc_new(gc, &mixed), *b = gc_new(gc, &traced);

@@ -25,9 +25,8 @@ static const gc_finalizer leaf_final = {note_leaf, false, NULL}, length_final = 
                           left_final = {note_left, false, NULL}, item_final = {note_item, false, NULL};
 static const gc_type leaf_type = GC_TYPE_LEAF_FINALIZED(leaf, leaf_final);
 static const gc_type left_type = GC_TYPE_FINALIZED(node, left_final, left);
-static const gc_type vector_final_type = {"vector", sizeof(vector), sizeof(void *), 0,          0, 1,
-                                          0,        NULL,           &item_final,    GC_NO_NAMES};
-static const gc_type bytes_final_type = {"bytes", sizeof(bytes), 1, 0, 0, 0, 0, NULL, &length_final, GC_NO_NAMES};
+static const gc_type vector_final_type = GC_TYPE_ARRAY_WITH(vector, items, elements(refs), finalizer(item_final));
+static const gc_type bytes_final_type = GC_TYPE_ARRAY_WITH(bytes, items, finalizer(length_final));
 
 static void types(void) {
     leaf *l = gc_new(gc, &leaf_type);

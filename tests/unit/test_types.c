@@ -28,10 +28,51 @@ static void trace(void *object, gc_visitor *visitor) { gc_visit(visitor, &((node
 static const gc_type wide_type = GC_TYPE(wide, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
 static const gc_type far_type = GC_TYPE(far, last);
 static const gc_type table_type =
-    GC_TYPE_ARRAY_MIXED(table, pairs, GC_FIELDS(table, owner), 0, GC_FIELDS(pair, key), GC_FIELDS(pair, value), GC_NAMES(table, owner));
+    GC_TYPE_ARRAY_WITH(table, pairs, element_values(value), refs(owner), element_refs(key));
+
+static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
+static const gc_finalizer finalizer = {finalize, false, NULL};
+
+/* Clauses in any order; the same as by hand. */
+static void clauses(void) {
+    const gc_type all = GC_TYPE_WITH(node, finalizer(finalizer), values(value), trace(trace), refs(right, left));
+    const gc_type traced = GC_TYPE_WITH(node, trace(trace)), wide_halves = GC_TYPE_WITH(wide, refs(a, b, c, d, e, f, g, h), refs(i, j, k, l, m, n, o, p));
+    const gc_type words = GC_TYPE_ARRAY_WITH(vector, items, elements(refs)), values = GC_TYPE_ARRAY_WITH(vector, items, elements(values), trace(trace));
+    const gc_type leaf = GC_TYPE_ARRAY_WITH(bytes, items, finalizer(finalizer));
+    ok(all.bytes == sizeof(node) && all.element_bytes == 0 && strcmp(all.name, "node") == 0, "GC_TYPE_WITH: size and name");
+    ok(all.refs == 6 && all.values == 8, "refs, values");
+    ok(all.trace == trace && all.finalizer == &finalizer, "trace, finalizer");
+    is(strcmp(all.fields, "value, right, left, "), 0, "the fields' names in the order of the clauses");
+    ok(all.field_offsets[0] == 24 && all.field_offsets[1] == 16 && all.field_offsets[2] == 8 && all.field_offsets[3] == 0, "and their offsets");
+    ok(!traced.refs && !traced.values && traced.trace == trace && !traced.finalizer, "no fields");
+    ok(wide_halves.refs == 0x1FFFE && wide_halves.field_offsets[15] == offsetof(wide, p), "sixteen names, by a clause that stands twice");
+    ok(words.bytes == sizeof(vector) && words.element_bytes == 8 && words.element_refs == 1 && !words.element_values, "elements(refs)");
+    ok(!values.element_refs && values.element_values == 1 && values.trace == trace, "elements(values)");
+    ok(leaf.element_bytes == 1 && !leaf.element_refs && leaf.finalizer == &finalizer, "elements that are neither");
+    const gc_type *sound[] = {&all, &traced, &wide_halves, &words, &values, &leaf};
+    for (size_t i = 0; i < sizeof sound / sizeof *sound; i++) ok(!gc_type_check(sound[i]), "sound: clauses %zu", i);
+}
+
+/* Reports name fields by clauses. */
+static char report[4000];
+static void forget(void *unused) {
+    static const gc_type type = GC_TYPE_WITH(node, trace(trace), refs(right));
+    (void)unused;
+    begin_verified((gc_options){0});
+    node *n = gc_new(gc, &type);
+    GC_ROOTS(gc, n);
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT), gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    n->right = gc_new(gc, &node_type);
+    gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+}
+
+static void reported(void) {
+    is(tap_child(forget, NULL, report, sizeof report), 256 + 6, "a forgotten barrier");
+    has(report, "field `right` (offset 16)", "is reported by the clause's name");
+}
 
 static void macros(void) {
-    const gc_type mixed = GC_TYPE_MIXED(node, GC_FIELDS(node, left), GC_FIELDS(node, value), GC_NAMES(node, left, value));
+    const gc_type mixed = GC_TYPE_WITH(node, refs(left), values(value));
     const gc_type leaf = GC_TYPE_LEAF(node), traced = GC_TYPE_TRACED(node, trace);
     is(node_type.bytes, sizeof(node), "GC_TYPE: the size");
     is(node_type.refs, 6, "GC_TYPE: a bit per named field");
@@ -41,12 +82,12 @@ static void macros(void) {
     is(strcmp(node_type.fields, "left, right"), 0, "GC_TYPE: the fields' names");
     is(wide_type.refs, 0x1FFFE, "GC_TYPE: sixteen fields");
     is(far_type.refs, (int64_t)((uint64_t)1 << 63), "GC_TYPE: the 64th word");
-    is(mixed.refs, 2, "GC_TYPE_MIXED: references");
-    is(mixed.values, 8, "GC_TYPE_MIXED: values");
+    is(mixed.refs, 2, "refs and values: references");
+    is(mixed.values, 8, "refs and values: values");
     is(vector_type.bytes, sizeof(vector), "GC_TYPE_ARRAY: the fixed part");
     is(vector_type.element_refs, 1, "GC_TYPE_ARRAY: elements");
-    is(table_type.element_refs, 1, "GC_TYPE_ARRAY_MIXED: element references");
-    is(table_type.element_values, 4, "GC_TYPE_ARRAY_MIXED: element values");
+    is(table_type.element_refs, 1, "GC_TYPE_ARRAY_WITH: element references");
+    is(table_type.element_values, 4, "GC_TYPE_ARRAY_WITH: element values");
     const gc_type *sound[] = {&node_type, &wide_type, &far_type, &table_type, &mixed, &leaf, &traced, &vector_type, &bytes_type};
     for (size_t i = 0; i < sizeof sound / sizeof *sound; i++)
         ok(!gc_type_check(sound[i]), "sound: %s (%s)", sound[i]->name, gc_type_check(sound[i]) ? gc_type_check(sound[i]) : "");
@@ -73,7 +114,7 @@ static void refused(gc_type type, const char *what) {
 }
 
 static void misdeclared(void) {
-    gc_type good = GC_TYPE(node, left, right), good_array = GC_TYPE_ARRAY_MIXED(table, pairs, 4, 0, 1, 0, GC_NO_NAMES), t;
+    gc_type good = GC_TYPE(node, left, right), good_array = GC_TYPE_ARRAY_WITH(table, pairs, refs(owner), element_refs(key)), t;
     refused((t = good, t.bytes = 0, t), "size 0");
     refused((t = good, t.bytes = 4, t), "smaller than its header");
     refused((t = good, t.bytes = 16, t), "a reference beyond the end");
@@ -144,6 +185,8 @@ static void host_records(void) {
 
 int main(void) {
     macros();
+    clauses();
+    reported();
     misdeclared();
     run(last_word, (gc_options){0});
     run(host_records, (gc_options){0});

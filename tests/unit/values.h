@@ -15,7 +15,7 @@ typedef struct row {
     uintptr_t items[];
 } row;
 
-static const gc_type cons_type = GC_TYPE_MIXED(cons, GC_FIELDS(cons, plain), GC_FIELDS(cons, car, cdr), GC_NAMES(cons, plain, car, cdr));
+static const gc_type cons_type = GC_TYPE_WITH(cons, refs(plain), values(car, cdr));
 static const gc_type row_type = GC_TYPE_ARRAY_VALUES(row, items);
 
 static inline cons *as_cons(uintptr_t value) { return (cons *)GC_VALUE_TO_REF(value); }
