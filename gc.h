@@ -6445,6 +6445,70 @@ GC__FN void gc__arena_left(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
+/* A heap with what every room keeps of it. */
+typedef struct gc__instance {
+    gc_heap heap;
+    gc__threads threads;
+    gc__collector collector;
+    gc__pace pace;
+    gc__cycle cycle;
+    gc__handles handles;
+    gc__finalizers finalizers;
+    gc__stress stress;
+} gc__instance;
+
+GC__FN void gc__heap_start_pace(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    pace->cache_bytes = gc__os_l2_bytes();
+    pace->allocating = 1;
+    pace->nursery_bytes = heap->options.nursery_bytes;
+    if (!pace->nursery_bytes)
+        pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
+    heap->budget_bytes = pace->nursery_bytes;
+    pace->resumed_cpu_ns = gc__os_cpu_ns();
+    pace->resumed_by = &gc__me;
+    pace->full_threshold = gc__threshold_for(heap, 0);
+    pace->survival[0] = 20;
+    pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
+}
+
+/* The record of a heap that holds nothing yet; NULL with gc__fail. */
+GC__FN gc_heap *gc__heap_new(const gc_options *options) {
+    gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        return NULL;
+    }
+    gc_heap *heap = &all->heap;
+    heap->options = *options;
+    heap->threads = &all->threads;
+    heap->collector = &all->collector;
+    heap->pace = &all->pace;
+    heap->cycle = &all->cycle;
+    heap->handles = &all->handles;
+    heap->finalizers = &all->finalizers;
+    heap->stress = &all->stress;
+    gc__lock_init(&heap->threads->lock);
+    gc__lock_init(&heap->threads->roots_lock);
+    gc__lock_init(&heap->handles->lock);
+    gc__lock_init(&heap->finalizers->lock);
+    heap->threads->processors = gc__os_processors();
+    heap->threads->crowded = heap->threads->processors == 1;
+    heap->observer.changed = options->barrier_changed;
+    heap->observer.host = options->host;
+    heap->observer.needs_barrier = !options->non_generational;
+    heap->limit_regions = options->heap_bytes_max ? options->heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
+    gc__heap_start_pace(heap);
+    return heap;
+}
+
+GC__FN void gc__heap_end_locks(gc_heap *heap) {
+    gc__lock_end(&heap->threads->lock);
+    gc__lock_end(&heap->threads->roots_lock);
+    gc__lock_end(&heap->handles->lock);
+    gc__lock_end(&heap->finalizers->lock);
+}
+
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
     GC__ENTER("gc_heap_create");
     gc_options options;
@@ -6457,22 +6521,13 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
-    gc_heap *heap = opened == GC_OK ? (gc_heap *)calloc(1, sizeof *heap) : NULL;
-    if (!heap && opened == GC_OK) {
-        gc__arena_left();
-        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
-    }
-    if (!heap) return NULL;
-    heap->options = options;
-    gc__lock_init(&heap->threads->lock);
-    gc__lock_init(&heap->threads->roots_lock);
-    gc__lock_init(&heap->handles->lock);
-    gc__lock_init(&heap->finalizers->lock);
-    if (gc__barrier_attach(heap) != GC_OK) {
-        gc__arena_left();
+    gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
+    if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
+        gc__heap_end_locks(heap);
         free(heap);
-        return NULL;
+        heap = NULL;
     }
+    if (!heap && opened == GC_OK) gc__arena_left();
     return heap;
 }
 
