@@ -2389,23 +2389,6 @@ GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
    implemented here; a host's own by its GC_MODEL_ macros. */
 
 
-/* The object's address in a slot's word, 0 if it holds none. */
-GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
-#if GC_HAS_VALUES
-    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
-#endif
-    (void)value;
-    return word;
-}
-
-GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
-#if GC_HAS_VALUES
-    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
-#endif
-    (void)value, (void)word;
-    return ref;
-}
-
 /* The first word of a dead object that was copied is the copy's address + 1; of a filler, its size * 4 + 3. */
 #define GC__WORD(address) (*(gc_word *)(address))
 #define GC__FORWARD_TAG ((uintptr_t)1)
@@ -2469,6 +2452,26 @@ GC_API const char *gc_type_check(const gc_type *type) {
         return "its elements hold references but are not 8-byte aligned";
     return NULL;
 }
+/* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions, into
+   which what is done with a slot is inlined. */
+
+
+/* The object's address in a slot's word, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+#endif
+    (void)value;
+    return word;
+}
+
+GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
+#endif
+    (void)value, (void)word;
+    return ref;
+}
 
 /* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
 static __thread uintptr_t gc__traced;
@@ -2491,27 +2494,62 @@ GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     gc__traced_set(outer);
 }
 
+/* What is done with a slot; a constant where it is handed on. */
+typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
+
+#if !GC_HAS_MODEL
+GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, gc__slot_function f, void *context) {
+    for (; mask; mask &= mask - 1) f(context, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+}
+
+/* Of `count` elements; `word` is for elements of one word. */
+GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function word,
+                                       gc__slot_function f, void *context) {
+    if (type->element_bytes == 8) {
+        bool value = GC_HAS_VALUES && type->element_values;
+        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) word(context, slot, value);
+        return;
+    }
+    for (size_t i = 0; i < count; i++, first += type->element_bytes) {
+        gc__slots_of_mask(first, type->element_refs, false, f, context);
+        gc__slots_of_mask(first, type->element_values, GC_HAS_VALUES, f, context);
+    }
+}
+
+GC__FN bool gc__type_has_slots_in_elements(const gc_type *type) { return type->element_refs | type->element_values; }
+
+GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
+    if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
+    if (to - object < 512) mask &= ((uint64_t)1 << ((to - object) / 8)) - 1;
+    return mask;
+}
+
+/* The slots in [from, to) that masks show; of elements that lie partly in it, all. */
+GC__INLINED void gc__slots_in(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function word,
+                              gc__slot_function f, void *context) {
+    const gc_type *type = gc__object_type(object);
+    gc__slots_of_mask(object, gc__mask_clip(type->refs, object, from, to), false, f, context);
+    gc__slots_of_mask(object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES, f, context);
+    if (!gc__type_has_slots_in_elements(type)) return;
+    uintptr_t first = object + type->bytes;
+    size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
+    size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
+    if (end > length) end = length;
+    if (begin < end) gc__slots_of_elements(type, first + begin * type->element_bytes, end - begin, word, f, context);
+}
+#endif
+
+GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
+    gc_visit((gc_visitor *)visitor, slot, 1, value ? GC_ROOT_VALUE : 0);
+}
+
 /* Calls visitor->visit for every slot of the object. */
 GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
-#if GC_HAS_MODEL
-    gc__object_trace(object, visitor);
-#else
-    const gc_type *type = gc__object_type(object);
-    for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
-        gc_word *slot = (gc_word *)(object + 8 * i);
-        if (type->refs >> i & 1) gc_visit(visitor, slot, 1, 0);
-        if (type->values >> i & 1) gc_visit(visitor, slot, 1, GC_ROOT_VALUE);
-    }
-    size_t length = type->element_refs | type->element_values ? gc__object_length(object) : 0;
-    for (size_t e = 0; e < length; e++) {
-        uintptr_t element = object + type->bytes + e * type->element_bytes;
-        for (unsigned i = 0; i < 64 && i * 8 < type->element_bytes; i++) {
-            if (type->element_refs >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, 0);
-            if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
-        }
-    }
-    if (type->trace) gc__object_trace(object, visitor);
+#if !GC_HAS_MODEL
+    gc__slots_in(object, object, object + gc__object_bytes(object), gc__slot_visit, gc__slot_visit, visitor);
+    if (!gc__object_type(object)->trace) return;
 #endif
+    gc__object_trace(object, visitor);
 }
 /* The arena: reserving the address range, handing out and taking back runs of regions. */
 
@@ -4063,8 +4101,12 @@ GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool valu
 /* Takes note of a slot that may refer to a condemned object. */
 GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_inline(worker, slot, value); }
 
-GC__FN void gc__enqueue_mask(gc__worker *worker, uintptr_t words, uint64_t mask, bool value) {
-    for (; mask; mask &= mask - 1) gc__enqueue(worker, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+/* The same two as functions of slots. */
+GC__INLINED void gc__slot_enqueue_inline(void *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline((gc__worker *)worker, slot, value);
+}
+GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
+    gc__enqueue((gc__worker *)worker, slot, value);
 }
 
 /* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card by which a
@@ -4101,16 +4143,7 @@ GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from,
 }
 #else
 GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
-    if (type->element_bytes == 8) {
-        bool value = GC_HAS_VALUES && type->element_values;
-        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-            gc__enqueue_inline(worker, slot, value);
-        return;
-    }
-    for (size_t i = 0; i < count; i++, first += type->element_bytes) {
-        gc__enqueue_mask(worker, first, type->element_refs, false);
-        gc__enqueue_mask(worker, first, type->element_values, GC_HAS_VALUES);
-    }
+    gc__slots_of_elements(type, first, count, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
 }
 
 /* Scans some elements from `index` on, and pushes what is left of a long array, so that what it refers to is scanned
@@ -4131,15 +4164,14 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
 /* Enqueues what is not in the mask of references. */
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    if (type->values) gc__enqueue_mask(worker, object, type->values, GC_HAS_VALUES);
-    if (type->element_refs | type->element_values) gc__scan_chunk(worker, object, 0);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
+    if (gc__type_has_slots_in_elements(type)) gc__scan_chunk(worker, object, 0);
     if (type->trace) gc__object_trace(object, &worker->visitor);
 }
 
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(worker, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
+    gc__slots_of_mask(object, type->refs, false, gc__slot_enqueue_inline, worker);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
         gc__scan_rest(worker, object);
 }
@@ -4147,25 +4179,10 @@ GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object); }
 
-GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
-    if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
-    if (to < object + 512) mask &= ((uint64_t)1 << ((to - object) / 8)) - 1;
-    return mask;
-}
-
 /* Enqueues the object's slots in [from, to), whole elements and what a trace function visits at the least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    const gc_type *type = gc__object_type(object);
-    gc__enqueue_mask(worker, object, gc__mask_clip(type->refs, object, from, to), false);
-    gc__enqueue_mask(worker, object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES);
-    if (type->element_refs | type->element_values) {
-        uintptr_t first = object + type->bytes;
-        size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
-        size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
-        if (end > length) end = length;
-        if (begin < end) gc__scan_elements(worker, type, first + begin * type->element_bytes, end - begin);
-    }
-    if (type->trace) gc__object_trace(object, &worker->visitor);
+    gc__slots_in(object, from, to, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
+    if (gc__object_type(object)->trace) gc__object_trace(object, &worker->visitor);
 }
 #endif
 

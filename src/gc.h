@@ -56,7 +56,8 @@
 #include "heap/rank.h"          /* ranks and verdicts of regions */
 #include "heap/bits.h"          /* mark bits */
 #include "heap/cards.h"         /* the card table */
-#include "heap/object.h"        /* sizes, slots, forwarding: the object-model seam */
+#include "heap/object.h"        /* sizes, forwarding, fillers: the object-model seam */
+#include "heap/slots.h"         /* the slots of an object */
 #include "heap/arena.h"         /* address space for all heaps */
 #include "heap/heap.h"          /* one heap and its regions */
 #include "heap/index.h"         /* the object that covers an address */

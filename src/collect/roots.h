@@ -5,6 +5,7 @@
    pins: objects, bit 0 set if a conservative word found it. */
 #pragma once
 
+#include "../heap/slots.h"
 #include "../heap/index.h"
 #include "../threads/frames.h"
 #include "collector.h"

@@ -1,6 +1,7 @@
 /* Scanning objects for slots. */
 #pragma once
 
+#include "../heap/slots.h"
 #include "copy.h"
 
 /* Handles one slot whose referent was prefetched. */
@@ -41,8 +42,12 @@ GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool valu
 /* Takes note of a slot that may refer to a condemned object. */
 GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_inline(worker, slot, value); }
 
-GC__FN void gc__enqueue_mask(gc__worker *worker, uintptr_t words, uint64_t mask, bool value) {
-    for (; mask; mask &= mask - 1) gc__enqueue(worker, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+/* The same two as functions of slots. */
+GC__INLINED void gc__slot_enqueue_inline(void *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline((gc__worker *)worker, slot, value);
+}
+GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
+    gc__enqueue((gc__worker *)worker, slot, value);
 }
 
 /* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card by which a
@@ -79,16 +84,7 @@ GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from,
 }
 #else
 GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
-    if (type->element_bytes == 8) {
-        bool value = GC_HAS_VALUES && type->element_values;
-        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-            gc__enqueue_inline(worker, slot, value);
-        return;
-    }
-    for (size_t i = 0; i < count; i++, first += type->element_bytes) {
-        gc__enqueue_mask(worker, first, type->element_refs, false);
-        gc__enqueue_mask(worker, first, type->element_values, GC_HAS_VALUES);
-    }
+    gc__slots_of_elements(type, first, count, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
 }
 
 /* Scans some elements from `index` on, and pushes what is left of a long array, so that what it refers to is scanned
@@ -109,15 +105,14 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
 /* Enqueues what is not in the mask of references. */
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    if (type->values) gc__enqueue_mask(worker, object, type->values, GC_HAS_VALUES);
-    if (type->element_refs | type->element_values) gc__scan_chunk(worker, object, 0);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
+    if (gc__type_has_slots_in_elements(type)) gc__scan_chunk(worker, object, 0);
     if (type->trace) gc__object_trace(object, &worker->visitor);
 }
 
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(worker, (gc_word *)(object + 8 * (unsigned)__builtin_ctzll(mask)), false);
+    gc__slots_of_mask(object, type->refs, false, gc__slot_enqueue_inline, worker);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
         gc__scan_rest(worker, object);
 }
@@ -125,25 +120,10 @@ GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object); }
 
-GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
-    if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
-    if (to < object + 512) mask &= ((uint64_t)1 << ((to - object) / 8)) - 1;
-    return mask;
-}
-
 /* Enqueues the object's slots in [from, to), whole elements and what a trace function visits at the least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    const gc_type *type = gc__object_type(object);
-    gc__enqueue_mask(worker, object, gc__mask_clip(type->refs, object, from, to), false);
-    gc__enqueue_mask(worker, object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES);
-    if (type->element_refs | type->element_values) {
-        uintptr_t first = object + type->bytes;
-        size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
-        size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
-        if (end > length) end = length;
-        if (begin < end) gc__scan_elements(worker, type, first + begin * type->element_bytes, end - begin);
-    }
-    if (type->trace) gc__object_trace(object, &worker->visitor);
+    gc__slots_in(object, from, to, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
+    if (gc__object_type(object)->trace) gc__object_trace(object, &worker->visitor);
 }
 #endif
 

@@ -5,23 +5,6 @@
 #include "../api/allocate.h"
 #include "../platform/platform.h"
 
-/* The object's address in a slot's word, 0 if it holds none. */
-GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
-#if GC_HAS_VALUES
-    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
-#endif
-    (void)value;
-    return word;
-}
-
-GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
-#if GC_HAS_VALUES
-    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
-#endif
-    (void)value, (void)word;
-    return ref;
-}
-
 /* The first word of a dead object that was copied is the copy's address + 1; of a filler, its size * 4 + 3. */
 #define GC__WORD(address) (*(gc_word *)(address))
 #define GC__FORWARD_TAG ((uintptr_t)1)
@@ -84,48 +67,4 @@ GC_API const char *gc_type_check(const gc_type *type) {
     if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
         return "its elements hold references but are not 8-byte aligned";
     return NULL;
-}
-
-/* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
-static __thread uintptr_t gc__traced;
-
-/* The fault handler must find the object there for just as long as its trace function runs. */
-GC__INLINED void gc__traced_set(uintptr_t object) {
-    gc__traced = object;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-/* Calls the object's trace function. The visitor may call another's. */
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
-    uintptr_t outer = gc__traced;
-    gc__traced_set(object);
-#if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
-#else
-    gc__object_type(object)->trace((void *)object, visitor);
-#endif
-    gc__traced_set(outer);
-}
-
-/* Calls visitor->visit for every slot of the object. */
-GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
-#if GC_HAS_MODEL
-    gc__object_trace(object, visitor);
-#else
-    const gc_type *type = gc__object_type(object);
-    for (unsigned i = 0; i < 64 && i * 8 < type->bytes; i++) {
-        gc_word *slot = (gc_word *)(object + 8 * i);
-        if (type->refs >> i & 1) gc_visit(visitor, slot, 1, 0);
-        if (type->values >> i & 1) gc_visit(visitor, slot, 1, GC_ROOT_VALUE);
-    }
-    size_t length = type->element_refs | type->element_values ? gc__object_length(object) : 0;
-    for (size_t e = 0; e < length; e++) {
-        uintptr_t element = object + type->bytes + e * type->element_bytes;
-        for (unsigned i = 0; i < 64 && i * 8 < type->element_bytes; i++) {
-            if (type->element_refs >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, 0);
-            if (type->element_values >> i & 1) gc_visit(visitor, (gc_word *)(element + 8 * i), 1, GC_ROOT_VALUE);
-        }
-    }
-    if (type->trace) gc__object_trace(object, visitor);
-#endif
 }

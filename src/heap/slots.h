@@ -1,0 +1,101 @@
+/* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions, into
+   which what is done with a slot is inlined. */
+#pragma once
+
+#include "object.h"
+
+/* The object's address in a slot's word, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+#endif
+    (void)value;
+    return word;
+}
+
+GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
+#if GC_HAS_VALUES
+    if (value) return (uintptr_t)GC_VALUE_FROM_REF(ref, word);
+#endif
+    (void)value, (void)word;
+    return ref;
+}
+
+/* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
+static __thread uintptr_t gc__traced;
+
+/* The fault handler must find the object there for just as long as its trace function runs. */
+GC__INLINED void gc__traced_set(uintptr_t object) {
+    gc__traced = object;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Calls the object's trace function. The visitor may call another's. */
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
+    uintptr_t outer = gc__traced;
+    gc__traced_set(object);
+#if GC_HAS_MODEL
+    GC_MODEL_TRACE((void *)object, visitor);
+#else
+    gc__object_type(object)->trace((void *)object, visitor);
+#endif
+    gc__traced_set(outer);
+}
+
+/* What is done with a slot; a constant where it is handed on. */
+typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
+
+#if !GC_HAS_MODEL
+GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, gc__slot_function f, void *context) {
+    for (; mask; mask &= mask - 1) f(context, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+}
+
+/* Of `count` elements; `word` is for elements of one word. */
+GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function word,
+                                       gc__slot_function f, void *context) {
+    if (type->element_bytes == 8) {
+        bool value = GC_HAS_VALUES && type->element_values;
+        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) word(context, slot, value);
+        return;
+    }
+    for (size_t i = 0; i < count; i++, first += type->element_bytes) {
+        gc__slots_of_mask(first, type->element_refs, false, f, context);
+        gc__slots_of_mask(first, type->element_values, GC_HAS_VALUES, f, context);
+    }
+}
+
+GC__FN bool gc__type_has_slots_in_elements(const gc_type *type) { return type->element_refs | type->element_values; }
+
+GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, uintptr_t to) {
+    if (from > object) mask = from - object >= 512 ? 0 : mask & (~(uint64_t)0 << ((from - object) / 8));
+    if (to - object < 512) mask &= ((uint64_t)1 << ((to - object) / 8)) - 1;
+    return mask;
+}
+
+/* The slots in [from, to) that masks show; of elements that lie partly in it, all. */
+GC__INLINED void gc__slots_in(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function word,
+                              gc__slot_function f, void *context) {
+    const gc_type *type = gc__object_type(object);
+    gc__slots_of_mask(object, gc__mask_clip(type->refs, object, from, to), false, f, context);
+    gc__slots_of_mask(object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES, f, context);
+    if (!gc__type_has_slots_in_elements(type)) return;
+    uintptr_t first = object + type->bytes;
+    size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
+    size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
+    if (end > length) end = length;
+    if (begin < end) gc__slots_of_elements(type, first + begin * type->element_bytes, end - begin, word, f, context);
+}
+#endif
+
+GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
+    gc_visit((gc_visitor *)visitor, slot, 1, value ? GC_ROOT_VALUE : 0);
+}
+
+/* Calls visitor->visit for every slot of the object. */
+GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+#if !GC_HAS_MODEL
+    gc__slots_in(object, object, object + gc__object_bytes(object), gc__slot_visit, gc__slot_visit, visitor);
+    if (!gc__object_type(object)->trace) return;
+#endif
+    gc__object_trace(object, visitor);
+}
