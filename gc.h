@@ -1233,7 +1233,8 @@ typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, siz
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
-/* A hash of the native call stack. */
+/* A hash of the native call stack. With other C libraries than glibc it reaches, as what is printed does, as far as functions
+   have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
 
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
@@ -1256,8 +1257,6 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
-#else
-#include <unwind.h> /* of the compiler */
 #endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
@@ -1518,22 +1517,18 @@ GC__FN void gc__os_leave(void) {
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
 GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
 #else
-typedef struct gc__os_stack_walk {
-    void **frames;
-    int count;
-} gc__os_stack_walk;
-
-GC__FN _Unwind_Reason_Code gc__os_stack_frame(struct _Unwind_Context *frame, void *context) {
-    gc__os_stack_walk *walk = (gc__os_stack_walk *)context;
-    if (walk->count == GC__STACK_FRAMES) return _URC_END_OF_STACK;
-    walk->frames[walk->count++] = (void *)_Unwind_GetIP(frame);
-    return _URC_NO_REASON;
-}
-
+/* Without the C library's help: the chain of frame pointers, which ends at a function that has none. Any number may be in
+   that register there. */
 GC__FN int gc__os_stack_frames(void **frames) {
-    gc__os_stack_walk walk = {frames, 0};
-    _Unwind_Backtrace(gc__os_stack_frame, &walk);
-    return walk.count;
+    const gc_word *frame = (const gc_word *)__builtin_frame_address(0);
+    int count = 0;
+    while (count < GC__STACK_FRAMES && gc__os_is_mapped(frame, 16)) {
+        frames[count++] = (void *)frame[1];
+        uintptr_t caller = frame[0], distance = caller - (uintptr_t)frame;
+        if (!distance || distance % 8 || distance > (uintptr_t)1 << 20) break;
+        frame = (const gc_word *)caller;
+    }
+    return count;
 }
 
 GC__FN void gc__os_print_frames(void **frames, int count) {
