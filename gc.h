@@ -1328,7 +1328,7 @@ GC__FN void *gc__os_map(size_t bytes) {
 }
 
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
-    gc__os_check(address, old_bytes | new_bytes);
+    gc__os_check(NULL, old_bytes | new_bytes);
     void *mapped = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
