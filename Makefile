@@ -67,7 +67,7 @@ tests := $(slow_tests) $(limit_tests) $(filter-out $(limit_tests),$(test_program
 -include tests/random/random.mk
 -include examples/ladder/ladder.mk
 
-.PHONY: all help demo test test-programs soak headers format clean
+.PHONY: all help demo test test-programs soak headers api format clean
 
 all: $(examples) ## build the examples
 
@@ -77,12 +77,18 @@ help: ## list the targets
 demo: all ## run real programs in the Scheme interpreter
 	examples/scheme/demo.sh
 
-headers: ## make the shipped headers from src/
+headers: ## make the shipped headers and docs/api.md from src/
 	@mkdir -p build/headers
 	@set -e; for header in $(shipped); do \
 	    awk -f tools/amalgamate.awk src/$$header > build/headers/$$header; \
 	    cmp -s build/headers/$$header $$header || { cp build/headers/$$header $$header; echo "$$header is new"; }; \
 	done
+	@$(MAKE) --no-print-directory api
+
+api: ## make docs/api.md from the comments in src/api and src/barrier
+	@mkdir -p build/headers
+	@awk -f tools/api.awk src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h > build/headers/api.md
+	@cmp -s build/headers/api.md docs/api.md || { cp build/headers/api.md docs/api.md; echo "docs/api.md is new"; }
 
 test-programs: all $(test_programs)
 

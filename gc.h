@@ -22,7 +22,8 @@
 
    Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) version.h types.h (object layout) result.h (errors)
    heap.h (options, statistics) roots.h (root callback, globals) thread.h (threads, GC_ROOTS) barrier.h (stores)
-   allocate.h (gc_new) collect.h (gc_collect, walks).
+   allocate.h (gc_new) collect.h (gc_collect, walks). The comment of each function ends in [thread and mode; whether it
+   collects; how it fails]; docs/api.md is a table of them all.
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
    holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
@@ -184,8 +185,8 @@ static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGUR
 #define GC_VERSION_PATCH 0
 #define GC_VERSION_TEXT "0.1.0"
 
-/* The version of the implementation that the program was linked with; GC_VERSION_TEXT is that of the header which the caller
-   was compiled with. Static storage. Any thread, any mode. Never collects. */
+/* The version of the implementation that the program was linked with; GC_VERSION_TEXT is that of the header which the
+   caller was compiled with. Static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_version(void);
 /* What can fail, and the texts. */
 
@@ -216,11 +217,12 @@ typedef enum gc_result {
    Exceptions: gc_thread_attach (the failure of gc_heap_create stays the last one), and the functions of safe handles, which
    never assert, for a guest program's NULL is not the host's fault. */
 
-/* The text of a result; static storage. */
+/* The text of a result; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_result_text(gc_result result);
 
 /* The result of the last failed call on this native thread, and a sentence that names the limit that was met and the
-   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. */
+   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. [any thread; never
+   collects; cannot fail] */
 GC_API gc_result gc_last_result(void);
 GC_API const char *gc_last_message(void);
 /* Objects and their types.
@@ -280,8 +282,8 @@ struct gc_type {
     uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };
 
-/* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
-   Any thread, any mode; never collects. gc_new checks on its slow path, and always if GC_DEBUG >= 2. */
+/* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it. gc_new
+   checks on its slow path, and always if GC_DEBUG >= 2. [any thread; never collects; cannot fail] */
 GC_API const char *gc_type_check(const gc_type *type);
 
 /* Declares, as an initializer, a type of fixed size whose named fields (at most 16) are references:
@@ -453,6 +455,7 @@ typedef enum gc_reason {
 #undef GC__REASON_NAME
 } gc_reason;
 
+/* The text of a reason; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_reason_text(gc_reason reason);
 
 /* One collection, as its start and end hooks see it. */
@@ -532,17 +535,18 @@ typedef struct gc_options {
     bool test_small_mark_stack; /* for tests: the mark stack holds 64 entries, so that it overflows */
 } gc_options;
 
-/* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy.
-   Returns NULL on failure: gc_last_message() then names the limit and the remedy. Any thread. Never collects.
-   Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as above), GC_VERIFY=1 (both), GC_CHECKMARK=1. */
+/* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
+   failure: gc_last_message() then names the limit and the remedy. Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as
+   above), GC_VERIFY=1 (both), GC_CHECKMARK=1. [any thread; never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE,
+   GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
    handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
-   asserted if GC_DEBUG >= 1. */
+   asserted if GC_DEBUG >= 1. [any thread, the last of the heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
-/* The host pointer of the heap's options. */
+/* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
 
 #define GC_PAUSE_BUCKETS 32
@@ -582,11 +586,12 @@ typedef struct gc_stats {
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
 
-/* Fills *stats. Cooperative mode or stopped world; never collects. */
+/* Fills *stats. [cooperative; may wait; cannot fail] */
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
-/* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. */
+/* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
+   collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
-/* A readable page of gc_get_stats. */
+/* A readable page of gc_get_stats. [cooperative; may wait; cannot fail] */
 GC_API void gc_print_stats(gc_heap *heap, FILE *file);
 /* Root slots: flags, visiting, globals. */
 
@@ -602,16 +607,17 @@ enum {
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
    which flags may only be 0 or GC_ROOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
-   the slots. */
+   the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
 
-/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
-   A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
-   GC_ERROR_MISUSE if the slots are not 8-byte aligned. */
+/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's. A
+   count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not 8-byte
+   aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
-/* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
+/* Ends what gc_add_roots of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
+   GC_ERROR_MISUSE] */
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 /* Mutator threads, their modes, and shadow-stack frames.
 
@@ -702,30 +708,34 @@ struct gc_thread {
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
-   native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
-   Detach it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is
-   reported as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own
-   stack, not on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still
-   that of gc_heap_create. Never collects. */
+   native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all. Detach
+   it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is reported
+   as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own stack, not
+   on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still that of
+   gc_heap_create. [any thread; may wait; NULL: GC_ERROR_MEMORY, GC_ERROR_THREADS, GC_ERROR_MISUSE] */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
-   roots no more. Never collects. */
+   roots no more. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
-/* The calling native thread's attachment to the heap, NULL if it has none. */
+/* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
+   attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
+/* The heap that the thread is attached to; NULL: it was destroyed. [any thread; never collects; cannot fail] */
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
-/* A name for statistics and reports; the string stays the caller's and must outlive the attachment. */
+/* A name for statistics and reports; the string stays the caller's and must outlive the attachment. [any thread; never
+   collects; cannot fail] */
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
 /* Whether the native stacks that this thread runs on are scanned conservatively; at first as options.conservative_stack
-   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of the
-   stack that it was attached on is not known. */
+   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of
+   the stack that it was attached on is not known. [its own thread; never collects; cannot fail] */
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
 /* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
    that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
-   preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. */
+   preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. [its own
+   thread; may wait; cannot fail] */
 static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
-/* Any thread may ask. */
+/* The thread's mode now; a signal handler may ask, too. [any thread; never collects; cannot fail] */
 static inline gc_mode gc_get_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
@@ -766,15 +776,17 @@ static inline void gc__mode_leave(gc__mode_scope *scope) {
     gc__set_mode(thread, scope->former);
 }
 
-/* Coroutines and fibers: a stack has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
+/* A stack for a coroutine or fiber has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
    scanned conservatively, so is the native stack from where it was left to `base`, its highest address; `base` may be NULL
    where they are not. The caller owns it, and destroys it when it will not run again, from any thread, in cooperative mode.
-   Returns NULL when memory is exhausted. Never collects. */
+   Returns NULL when memory is exhausted. [any thread; never collects; NULL: GC_ERROR_MEMORY] */
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base);
+/* Ends the stack; NULL is allowed. Frames that are left on it are roots no more. [cooperative; never collects; cannot
+   fail] */
 GC_API void gc_stack_destroy(gc_stack *stack);
 /* Call it just before the native switch: leaves the stack that the thread runs on, and enters `stack`, or with NULL the
    thread's own. Between it and the native switch nothing may allocate or poll. Some ten stores; more if `stack` was left by
-   another thread of the heap. Cooperative mode; never collects. */
+   another thread of the heap. [cooperative; never collects; cannot fail] */
 static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack);
 
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack);
@@ -783,7 +795,7 @@ static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack) {
     gc__stack_switch(thread, stack);
 }
 
-/* A place where a collection may run. One load and one predicted branch. May collect. */
+/* A place where a collection may run. One load and one predicted branch. [cooperative; may collect; cannot fail] */
 static inline void gc_safepoint(gc_thread *thread);
 GC_API void gc__safepoint_slow(gc_thread *thread);
 static inline void gc_safepoint(gc_thread *thread) {
@@ -842,7 +854,8 @@ static inline void gc__frame_leave(gc_frame *frame) {
 }
 
 /* Frames after a longjmp: save the mark before setjmp and restore it after. The same around a try whose exceptions pass C
-   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. */
+   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. [its own thread;
+   never collects; cannot fail] */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }
 /* Stores of references: every store into a heap object after its first safe point goes through one of these.
@@ -858,6 +871,7 @@ GC__SHARED gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: wr
 GC_API void gc__shadow_store(void *slot, size_t count);
 GC_API void gc__check_outside(const char *name); /* of any function of gc.h */
 
+/* What the stores below call where GC_BARRIER is at_run_time. [cooperative; never collects; cannot fail] */
 static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
     gc__barrier_calls.store(tables, slot, ref);
 }
@@ -900,7 +914,8 @@ static inline void gc__store_shadow(void *slot, size_t count) {
 #endif
 }
 
-/* *slot = ref, with the write barrier. ref: an object of the same heap, null, or any address outside the heaps. */
+/* *slot = ref, with the write barrier. ref: an object of the same heap, null, or any address outside the heaps.
+   [cooperative; never collects; cannot fail] */
 static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     (void)thread;
     GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
@@ -909,7 +924,8 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     gc__store_shadow(slot, 1);
 }
 
-/* *slot = value, a tagged value, with the write barrier if it refers to an object. */
+/* *slot = value, a tagged value, with the write barrier if it refers to an object. [cooperative; never collects; cannot
+   fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
     *(gc_word *)slot = value;
@@ -919,14 +935,15 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
 }
 
 /* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. Between the
-   two no safe point; flags: 0 or GC_ROOT_VALUE, the same to both. They may nest, for different ranges.
-   GC_DEBUG >= 1 asserts all of this. The owning thread, cooperative mode. Never collects. */
+   two no safe point; flags: 0 or GC_ROOT_VALUE, the same to both. They may nest, for different ranges. GC_DEBUG >= 1
+   asserts all of this. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
-/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one
-   pass. The destination lies in one object, or outside the heap. */
+/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
+   The destination lies in one object, or outside the heap. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* The same for tagged values, which are looked at in a second pass, and only those in clean cards of an old object. */
+/* The same for tagged values, which are looked at in a second pass, and only those in clean cards of an old object.
+   [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 
 /* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the
@@ -945,18 +962,19 @@ typedef struct gc_barrier_change {
     const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
-/* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */
+/* The barrier in force; GC_BARRIER unless that is at_run_time. [any thread; never collects; cannot fail] */
 GC_API gc_barrier gc_current_barrier(void);
 /* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
-   Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time
-   or if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space
-   for the tables that it needs; then nothing has changed. Never collects. Source: SwitchToWriteWatchBarrier. */
+   Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time or
+   if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space for
+   the tables that it needs; then nothing has changed. Source: SwitchToWriteWatchBarrier. [any thread, while none runs
+   mutator code; never collects; GC_ERROR_OPTION, GC_ERROR_RESERVE] */
 GC_API gc_result gc_switch_barrier(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
-   page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not
-   move. Cooperative mode; a safe point with several threads. Source: GetWriteWatch with reset. */
+   page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not move.
+   Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);
 /* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
    exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
@@ -976,8 +994,9 @@ static inline size_t gc__align(size_t bytes) {
     return bytes < GC_OBJECT_BYTES_MIN ? GC_OBJECT_BYTES_MIN : (bytes + 7) & ~(size_t)7;
 }
 
-/* `bytes` of zeroed heap memory, for hosts with an object model of their own (GC_MODEL_BYTES): the caller writes the
-   header before the next call that may collect. */
+/* `bytes` of zeroed heap memory, for hosts with an object model of their own (GC_MODEL_BYTES): the caller writes the header
+   before the next call that may collect. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY,
+   GC_ERROR_TOO_LARGE] */
 static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
     size_t size = gc__align(bytes);
     char *object = thread->window.next;
@@ -988,7 +1007,8 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 }
 
 #if !GC_HAS_MODEL
-/* A new object of a type without elements, zeroed but for its header. */
+/* A new object of a type without elements, zeroed but for its header. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->window.next;
@@ -999,7 +1019,8 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* The same with undefined contents behind the header, for a type without references: the caller fills it. */
+/* The same with undefined contents behind the header, for a type without references: the caller fills it. [cooperative; may
+   collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->raw.next;
@@ -1010,8 +1031,9 @@ static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
-   Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
+/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length. Fails
+   with GC_ERROR_TOO_LARGE if the size overflows or could never fit. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->window.next;
     size_t room = (size_t)(thread->window.limit - object);
@@ -1025,7 +1047,8 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
     return object;
 }
 
-/* The same with undefined contents behind header and length, for a type without references: the caller fills it. */
+/* The same with undefined contents behind header and length, for a type without references: the caller fills it.
+   [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->raw.next;
     size_t room = (size_t)(thread->raw.limit - object);
@@ -1040,9 +1063,10 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
 }
 #endif
 
-/* Adds `bytes` (may be negative) to what the object holds outside the heap: it counts towards budgets and
-   heap_bytes_max until the object dies. May collect, so `object` must be in a root: it is read before. On failure
-   (GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY) nothing was added. */
+/* Adds `bytes` (may be negative) to what the object holds outside the heap: it counts towards budgets and heap_bytes_max
+   until the object dies. May collect, so `object` must be in a root: it is read before. On failure (GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY) nothing was added. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE,
+   GC_ERROR_MISUSE] */
 GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* Collecting on request, and looking at the heap. */
 
@@ -1056,36 +1080,49 @@ enum {
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
 };
 
-/* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no
-   thread attached), not from a hook or callback. Source: GC.Collect(generation, mode). */
+/* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no thread
+   attached), not from a hook or callback. Source: GC.Collect(generation, mode). [cooperative; may collect; cannot fail] */
 GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
    take the heap wait for a collection of another thread: where several threads are attached, gc_object_at, gc_walk,
    gc_verify and gc_get_stats are safe points. */
-GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address); /* into memory that may hold this heap's objects */
-GC_API void *gc_object_at(gc_heap *heap, const void *address);      /* the one that covers it; NULL: none */
-GC_API int gc_generation_of(const void *object);                    /* 0, 1, 2; GC_GENERATIONS if it is on no heap */
-GC_API size_t gc_object_bytes(const void *object);                  /* size on the heap, header included */
+
+/* Whether the address, which may be any, points into memory that may hold objects of this heap. [cooperative; never
+   collects; cannot fail] */
+GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address);
+/* The object that covers the address, which may be any. [cooperative; may wait; NULL: no object] */
+GC_API void *gc_object_at(gc_heap *heap, const void *address);
+/* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. [cooperative; never collects;
+   cannot fail] */
+GC_API int gc_generation_of(const void *object);
+/* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
+GC_API size_t gc_object_bytes(const void *object);
+/* The name of the object's type; static storage, or the host's. [cooperative; never collects; cannot fail] */
 GC_API const char *gc_object_type_name(const void *object);
 #if !GC_HAS_MODEL
-GC_API const gc_type *gc_object_type(const void *object); /* that gc_new was given */
+/* The type that gc_new was given. [cooperative; never collects; cannot fail] */
+GC_API const gc_type *gc_object_type(const void *object);
 #endif
-/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or GC_ROOT_VALUE: for tools of the host's
-   that draw graphs or count what keeps what. The visitor is the host's, maybe the first member of a larger record. */
+/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or GC_ROOT_VALUE: for tools of the
+   host's that draw graphs or count what keeps what. The visitor is the host's, maybe the first member of a larger record.
+   [cooperative; never collects; cannot fail] */
 GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
-/* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when it
-   has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the answer
-   holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. */
+/* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when
+   it has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the
+   answer holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. [any
+   thread; never collects; cannot fail] */
 GC_API uint64_t gc_moves(const gc_heap *heap);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
-   allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. */
+   allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. [cooperative;
+   may wait; cannot fail] */
 GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                     void *context);
 
-/* Verifies the whole heap now; a fault is reported to the fatal hook. Returns the number of objects. */
+/* Verifies the whole heap now; a fault is reported to the fatal hook. Returns the number of objects. [cooperative; may
+   wait; cannot fail] */
 GC_API size_t gc_verify(gc_heap *heap);
 
 #ifdef GC_IMPLEMENTATION
@@ -1196,7 +1233,8 @@ typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, siz
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
-/* A hash of the native call stack. */
+/* A hash of the native call stack. With other C libraries than glibc it reaches, as what is printed does, as far as functions
+   have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
 
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
@@ -1219,8 +1257,6 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
-#else
-#include <unwind.h> /* of the compiler */
 #endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
@@ -1292,7 +1328,7 @@ GC__FN void *gc__os_map(size_t bytes) {
 }
 
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
-    gc__os_check(address, old_bytes | new_bytes);
+    gc__os_check(NULL, old_bytes | new_bytes);
     void *mapped = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
@@ -1481,22 +1517,18 @@ GC__FN void gc__os_leave(void) {
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
 GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
 #else
-typedef struct gc__os_stack_walk {
-    void **frames;
-    int count;
-} gc__os_stack_walk;
-
-GC__FN _Unwind_Reason_Code gc__os_stack_frame(struct _Unwind_Context *frame, void *context) {
-    gc__os_stack_walk *walk = (gc__os_stack_walk *)context;
-    if (walk->count == GC__STACK_FRAMES) return _URC_END_OF_STACK;
-    walk->frames[walk->count++] = (void *)_Unwind_GetIP(frame);
-    return _URC_NO_REASON;
-}
-
+/* Without the C library's help: the chain of frame pointers, which ends at a function that has none. Any number may be in
+   that register there. */
 GC__FN int gc__os_stack_frames(void **frames) {
-    gc__os_stack_walk walk = {frames, 0};
-    _Unwind_Backtrace(gc__os_stack_frame, &walk);
-    return walk.count;
+    const gc_word *frame = (const gc_word *)__builtin_frame_address(0);
+    int count = 0;
+    while (count < GC__STACK_FRAMES && gc__os_is_mapped(frame, 16)) {
+        frames[count++] = (void *)frame[1];
+        uintptr_t caller = frame[0], distance = caller - (uintptr_t)frame;
+        if (!distance || distance % 8 || distance > (uintptr_t)1 << 20) break;
+        frame = (const gc_word *)caller;
+    }
+    return count;
 }
 
 GC__FN void gc__os_print_frames(void **frames, int count) {

@@ -217,12 +217,13 @@ static inline gc__barrier_parts gc__barrier_parts_of(gc_barrier barrier) {
     return parts[barrier];
 }
 
-/* The barrier's name, as in GC_BARRIERS; "unknown" for other numbers. */
+/* The barrier's name, as in GC_BARRIERS; "unknown" for other numbers. [any thread; never collects; cannot fail] */
 static inline const char *gc_barrier_name(gc_barrier barrier) {
     return (unsigned)barrier < GC_BARRIER_COUNT ? gc__barrier_parts_of(barrier).name : "unknown";
 }
 
-/* The barrier of that name; GC_BARRIER_COUNT if there is none. */
+/* The barrier of that name; GC_BARRIER_COUNT if there is none. [any thread; never collects; GC_BARRIER_COUNT: there is
+   none] */
 static inline gc_barrier gc_barrier_named(const char *name) {
     int barrier = 0;
     while (barrier < GC_BARRIER_COUNT && strcmp(gc_barrier_name((gc_barrier)barrier), name) != 0) barrier++;
@@ -266,7 +267,8 @@ static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t 
 /* What SELECT looks at instead of a card that is not needed. */
 static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
-/* Effect: dirties the card that covers slot, and its bundle, if the card is not dirty yet. Never collects. */
+/* Dirties the card that covers slot, and its bundle, if the card is not dirty yet. [any thread; never collects;
+   cannot fail] */
 static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
     gc__barrier_dirty(tables, (uintptr_t)slot,
                       GC_CARD_BITS ? gc__barrier_card_bit((uintptr_t)slot) : (uint8_t)GC_CARD_DIRTY);
@@ -276,7 +278,8 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
     return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
-/* age[slot] + youth[ref]: a card is needed if this is more than 2. Both must be user addresses, or small. */
+/* age[slot] + youth[ref]: a card is needed if this is more than 2. Both must be user addresses, or small. [any thread;
+   never collects; cannot fail] */
 static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
@@ -579,7 +582,7 @@ GC_BARRIERS(GC__BARRIER_BASE)
 GC_BARRIERS(GC__BARRIER_FORMS)
 
 /* *slot = ref, a field of `object`, which is what is logged: once for all its fields. For tables of your own: gc.h takes
-   what is logged for a slot. */
+   what is logged for a slot. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
@@ -643,7 +646,7 @@ typedef struct gc_barrier_functions {
     gc_barrier_copy_function *copy, *copy_checked;
 } gc_barrier_functions;
 
-/* The functions of a barrier, this translation unit's own. */
+/* The functions of a barrier, this translation unit's own. [any thread; never collects; cannot fail] */
 static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier barrier) {
     static const gc_barrier_functions functions[] = {
 #define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                         \
@@ -1059,9 +1062,9 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
     GC__EMIT(e, 0, "\xC3");
 }
 
-/* Effect: writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
+/* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
    bytes. Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says
-   how long it must be; GC_BARRIER_CODE_BYTES always is enough). Needs no x86-64 to run. */
+   how long it must be; GC_BARRIER_CODE_BYTES always is enough). Needs no x86-64 to run. [any thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
@@ -1085,9 +1088,10 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     return e.at;
 }
 
-/* Effect: has emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
+/* Has emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
    the code meanwhile sees old bounds with old or new tables, both of which are right. `buffer`: where the code is, or a
-   writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. */
+   writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. [any
+   thread; never collects; cannot fail] */
 static inline void gc_barrier_patch(const gc_barrier_code *code, void *buffer, const gc_barrier_tables *tables) {
     for (int bounds = 0; bounds < 2; bounds++)
         for (uint32_t i = 0; i < code->patches; i++) {

@@ -30,29 +30,29 @@ struct gc_finalizer {
 };
 
 /* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
-   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
-   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+   if it is to be replaced: looking for it at each registration would take long. Fails with GC_ERROR_MEMORY, and then
+   nothing has changed. Source: GC.ReRegisterForFinalize. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
 /* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none; NULL is
-   allowed.
-   Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
-   Source: GC.SuppressFinalize. */
+   allowed. Searches from the youngest: the time grows with the number of younger objects that have one. Source:
+   GC.SuppressFinalize. [cooperative; never collects; false: there was none] */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
 /* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
-   own finalizer, runs a normal one, critical ones stay queued. Cooperative mode; may collect. */
+   own finalizer, runs a normal one, critical ones stay queued. [cooperative; may collect; cannot fail] */
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
-/* How many are queued or running. Any thread. */
+/* How many are queued or running. [any thread; never collects; cannot fail] */
 GC_API size_t gc_finalizers_pending(gc_heap *heap);
 /* Returns true when no finalizer is queued nor running, false after timeout_ms. Where the heap has no finalizer thread it
-   runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode; may
-   collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. */
+   runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode;
+   may collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. [cooperative; may collect;
+   false] */
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
    thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
-   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread;
-   a safe point. */
+   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. [any thread; may
+   wait; GC_ERROR_MEMORY, GC_ERROR_MISUSE, GC_ERROR_OPTION] */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* Handles: references to objects that are held outside the heap and the stacks. */
 
@@ -78,45 +78,55 @@ typedef struct gc__handle *gc_handle;
    A handle that was destroyed, or is of another heap or kind than the call is for, is reported: asserted if GC_DEBUG >= 1,
    otherwise the call fails with GC_ERROR_HANDLE and changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
 
-/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
-   (GC_ERROR_MEMORY). */
+/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is
+   exhausted (GC_ERROR_MEMORY). [cooperative, with NULL any thread; never collects; NULL: GC_ERROR_MEMORY, GC_ERROR_OPTION] */
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
-/* A dependent handle. Source: DependentHandle. */
+/* A dependent handle. Source: DependentHandle. [cooperative; never collects; NULL: GC_ERROR_MEMORY] */
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
-/* Another one of the same kind, object, and dependent or host word. */
+/* Another one of the same kind, object, and dependent or host word. [cooperative; never collects; NULL: GC_ERROR_MEMORY,
+   GC_ERROR_HANDLE] */
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle);
-/* NULL is allowed. */
+/* Ends the handle; NULL is allowed. [any thread; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle);
 /* Whether it is a handle of this heap's that exists. Any value may be asked about, NULL and handles of heaps that are no
-   more among them. Looks it up among the heap's segments of 6,144 handles. Any thread, any mode. Never collects. */
+   more among them. Looks it up among the heap's segments of 6,144 handles. [any thread; never collects; cannot fail] */
 GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle);
 
-/* Its object, or NULL. The caller must put it into a root before the next call that may collect. */
+/* Its object, or NULL. The caller must put it into a root before the next call that may collect. [cooperative; never
+   collects; NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_get(gc_handle handle);
 /* The same, which tells a handle that holds nothing, or was cleared (GC_OK, and *object is NULL), from one that was
-   destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). These are never asserted: the caller asks. */
+   destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). These are never asserted: the caller asks. [cooperative;
+   never collects; GC_ERROR_HANDLE, GC_ERROR_ARGUMENT] */
 GC_API gc_result gc_handle_try_get(gc_handle handle, void **object);
+/* Has the handle hold another object, or NULL. [cooperative; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_set(gc_handle handle, void *object);
-/* Stores `object` if the handle holds `expected`; returns what it held. Atomic. */
+/* Stores `object` if the handle holds `expected`; returns what it held. Atomic. [cooperative; never collects; NULL:
+   GC_ERROR_HANDLE] */
 GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected);
-/* Of a dependent handle; NULL when its object has died, or was taken out. */
+/* The second object of a dependent handle; NULL when its first has died, or was taken out. [cooperative; never collects;
+   NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_dependent(gc_handle handle);
+/* Gives a dependent handle another dependent, or NULL. [cooperative; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent);
-/* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. */
+/* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. [any
+   thread; never collects; NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_host_word(gc_handle handle);
+/* Gives a ref-counted handle another host word. [any thread; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word);
 
 /* Calls `visit` for every handle of the heap, grouped by kind, until it returns false. extra: the dependent, or the host
-   word. `visit` must not allocate, nor create or destroy handles. Cooperative mode; a safe point with several threads. */
+   word. `visit` must not allocate, nor create or destroy handles. [cooperative; may wait; cannot fail] */
 GC_API void gc_handle_walk(gc_heap *heap,
                            bool (*visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object,
                                          void *extra),
                            void *context);
-/* How many handles of the kind exist; exact if no other thread is creating or destroying. Counts by gc_handle_walk. */
+/* How many handles of the kind exist; exact if no other thread is creating or destroying. Counts by gc_handle_walk. [any
+   thread; never collects; cannot fail] */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind);
 
-/* Keeps `object` reachable up to this call: an empty body that no compiler removes. Never collects.
-   Source: GC.KeepAlive. */
+/* Keeps `object` reachable up to this call: an empty body that no compiler removes. Source: GC.KeepAlive. [any thread;
+   never collects; cannot fail] */
 static inline void gc_keep_alive(const void *object) { __asm__ volatile("" : : "r"(object) : "memory"); }
 /* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts who uses it, so that it
    is closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's
@@ -157,33 +167,37 @@ typedef struct gc_safe_handle {
     }                                                                                                      \
     struct name /* takes the semicolon */
 
-/* Predicates for GC_SAFE_HANDLE_KIND. */
+/* Predicates for GC_SAFE_HANDLE_KIND. [any thread; never collects; cannot fail] */
 static inline bool gc_invalid_if_minus_one(intptr_t value) { return value == -1; }
 static inline bool gc_invalid_if_zero(intptr_t value) { return value == 0; }
 static inline bool gc_invalid_if_zero_or_minus_one(intptr_t value) { return value == 0 || value == -1; }
 
-/* A new handle, by name_new. Not owned: releasing it closes nothing, and it has no finalizer. May collect. Returns NULL as
-   gc_new does, and then the value is still the caller's: so that nothing leaks, make the handle first, with an invalid value,
-   and then gc_safe_handle_set what the system returns. */
+/* A new handle, by name_new. Not owned: releasing it closes nothing, and it has no finalizer. Returns NULL as gc_new does,
+   and then the value is still the caller's: so that nothing leaks, make the handle first, with an invalid value, and then
+   gc_safe_handle_set what the system returns. [cooperative; may collect; NULL, as gc_new] */
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned);
 
 /* All of these: cooperative mode. NULL fails with GC_ERROR_ARGUMENT, one that is closed with GC_ERROR_DISPOSED. Those that may
    release let a collection of another thread pass meanwhile: they are safe points, but the argument need not be a root. */
 
-/* One more user; *success tells whether a gc_safe_handle_release is owed, and is left alone on failure. Disposed handles still
-   have users until they are closed. Source: DangerousAddRef. */
+/* One more user; *success tells whether a gc_safe_handle_release is owed, and is left alone on failure. Disposed handles
+   still have users until they are closed. Source: DangerousAddRef. [cooperative; never collects; GC_ERROR_ARGUMENT,
+   GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
 GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success);
-/* One user less; the last one releases. Source: DangerousRelease. */
+/* One user less; the last one releases. Source: DangerousRelease. [cooperative; may wait; GC_ERROR_ARGUMENT,
+   GC_ERROR_DISPOSED] */
 GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle);
 /* Gives up the owner's reference, once: it is closed now, or by its last user; the finalizer is taken back. Doing it again,
-   and NULL, do nothing. Source: SafeHandle.Dispose. */
+   and NULL, do nothing. Source: SafeHandle.Dispose. [cooperative; may wait; GC_ERROR_DISPOSED] */
 GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle);
-/* Closed from now on, without release. Source: SetHandleAsInvalid. */
+/* Closed from now on, without release. Source: SetHandleAsInvalid. [cooperative; never collects; GC_ERROR_ARGUMENT] */
 GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle);
-/* Gives a new handle its value: GC_ERROR_MISUSE if it has more than one user. Source: SetHandle. */
+/* Gives a new handle its value: GC_ERROR_MISUSE if it has more than one user. Source: SetHandle. [cooperative; never
+   collects; GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
 GC_API gc_result gc_safe_handle_set(gc_safe_handle *handle, intptr_t value);
-/* The value, without any check; it is safe to use only between add_ref and release. Source: DangerousGetHandle. */
+/* The value, without any check; it is safe to use only between add_ref and release. Source: DangerousGetHandle.
+   [cooperative; never collects; cannot fail] */
 static inline intptr_t gc_safe_handle_value(const gc_safe_handle *handle) { return handle->value; }
 static inline bool gc_safe_handle_is_closed(const gc_safe_handle *handle) {
     return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & 1;

@@ -18,8 +18,9 @@ static inline size_t gc__align(size_t bytes) {
     return bytes < GC_OBJECT_BYTES_MIN ? GC_OBJECT_BYTES_MIN : (bytes + 7) & ~(size_t)7;
 }
 
-/* `bytes` of zeroed heap memory, for hosts with an object model of their own (GC_MODEL_BYTES): the caller writes the
-   header before the next call that may collect. */
+/* `bytes` of zeroed heap memory, for hosts with an object model of their own (GC_MODEL_BYTES): the caller writes the header
+   before the next call that may collect. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY,
+   GC_ERROR_TOO_LARGE] */
 static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
     size_t size = gc__align(bytes);
     char *object = thread->window.next;
@@ -30,7 +31,8 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 }
 
 #if !GC_HAS_MODEL
-/* A new object of a type without elements, zeroed but for its header. */
+/* A new object of a type without elements, zeroed but for its header. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->window.next;
@@ -41,7 +43,8 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* The same with undefined contents behind the header, for a type without references: the caller fills it. */
+/* The same with undefined contents behind the header, for a type without references: the caller fills it. [cooperative; may
+   collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->raw.next;
@@ -52,8 +55,9 @@ static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length.
-   Fails with GC_ERROR_TOO_LARGE if the size overflows or could never fit. */
+/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length. Fails
+   with GC_ERROR_TOO_LARGE if the size overflows or could never fit. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->window.next;
     size_t room = (size_t)(thread->window.limit - object);
@@ -67,7 +71,8 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
     return object;
 }
 
-/* The same with undefined contents behind header and length, for a type without references: the caller fills it. */
+/* The same with undefined contents behind header and length, for a type without references: the caller fills it.
+   [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->raw.next;
     size_t room = (size_t)(thread->raw.limit - object);
@@ -82,7 +87,8 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
 }
 #endif
 
-/* Adds `bytes` (may be negative) to what the object holds outside the heap: it counts towards budgets and
-   heap_bytes_max until the object dies. May collect, so `object` must be in a root: it is read before. On failure
-   (GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY) nothing was added. */
+/* Adds `bytes` (may be negative) to what the object holds outside the heap: it counts towards budgets and heap_bytes_max
+   until the object dies. May collect, so `object` must be in a root: it is read before. On failure (GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY) nothing was added. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE,
+   GC_ERROR_MISUSE] */
 GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes);

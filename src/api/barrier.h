@@ -14,6 +14,7 @@ GC__SHARED gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: wr
 GC_API void gc__shadow_store(void *slot, size_t count);
 GC_API void gc__check_outside(const char *name); /* of any function of gc.h */
 
+/* What the stores below call where GC_BARRIER is at_run_time. [cooperative; never collects; cannot fail] */
 static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
     gc__barrier_calls.store(tables, slot, ref);
 }
@@ -56,7 +57,8 @@ static inline void gc__store_shadow(void *slot, size_t count) {
 #endif
 }
 
-/* *slot = ref, with the write barrier. ref: an object of the same heap, null, or any address outside the heaps. */
+/* *slot = ref, with the write barrier. ref: an object of the same heap, null, or any address outside the heaps.
+   [cooperative; never collects; cannot fail] */
 static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     (void)thread;
     GC_ASSERT(((uintptr_t)slot & 7) == 0, "gc_store: the slot %p is not 8-byte aligned", slot);
@@ -65,7 +67,8 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     gc__store_shadow(slot, 1);
 }
 
-/* *slot = value, a tagged value, with the write barrier if it refers to an object. */
+/* *slot = value, a tagged value, with the write barrier if it refers to an object. [cooperative; never collects; cannot
+   fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
     *(gc_word *)slot = value;
@@ -75,14 +78,15 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
 }
 
 /* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. Between the
-   two no safe point; flags: 0 or GC_ROOT_VALUE, the same to both. They may nest, for different ranges.
-   GC_DEBUG >= 1 asserts all of this. The owning thread, cooperative mode. Never collects. */
+   two no safe point; flags: 0 or GC_ROOT_VALUE, the same to both. They may nest, for different ranges. GC_DEBUG >= 1
+   asserts all of this. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
-/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one
-   pass. The destination lies in one object, or outside the heap. */
+/* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
+   The destination lies in one object, or outside the heap. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* The same for tagged values, which are looked at in a second pass, and only those in clean cards of an old object. */
+/* The same for tagged values, which are looked at in a second pass, and only those in clean cards of an old object.
+   [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 
 /* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the
@@ -101,16 +105,17 @@ typedef struct gc_barrier_change {
     const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
-/* The barrier in force; GC_BARRIER unless that is at_run_time. Any thread. */
+/* The barrier in force; GC_BARRIER unless that is at_run_time. [any thread; never collects; cannot fail] */
 GC_API gc_barrier gc_current_barrier(void);
 /* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
-   Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time
-   or if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space
-   for the tables that it needs; then nothing has changed. Never collects. Source: SwitchToWriteWatchBarrier. */
+   Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time or
+   if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space for
+   the tables that it needs; then nothing has changed. Source: SwitchToWriteWatchBarrier. [any thread, while none runs
+   mutator code; never collects; GC_ERROR_OPTION, GC_ERROR_RESERVE] */
 GC_API gc_result gc_switch_barrier(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
-   page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not
-   move. Cooperative mode; a safe point with several threads. Source: GetWriteWatch with reset. */
+   page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not move.
+   Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
 GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);

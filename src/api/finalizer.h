@@ -22,27 +22,27 @@ struct gc_finalizer {
 };
 
 /* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
-   if it is to be replaced: looking for it at each registration would take long. The owning thread, cooperative mode; never
-   collects. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source: GC.ReRegisterForFinalize. */
+   if it is to be replaced: looking for it at each registration would take long. Fails with GC_ERROR_MEMORY, and then
+   nothing has changed. Source: GC.ReRegisterForFinalize. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
 /* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none; NULL is
-   allowed.
-   Searches from the youngest: the time grows with the number of younger objects that have one. Never collects.
-   Source: GC.SuppressFinalize. */
+   allowed. Searches from the youngest: the time grows with the number of younger objects that have one. Source:
+   GC.SuppressFinalize. [cooperative; never collects; false: there was none] */
 GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
 
 /* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
-   own finalizer, runs a normal one, critical ones stay queued. Cooperative mode; may collect. */
+   own finalizer, runs a normal one, critical ones stay queued. [cooperative; may collect; cannot fail] */
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
-/* How many are queued or running. Any thread. */
+/* How many are queued or running. [any thread; never collects; cannot fail] */
 GC_API size_t gc_finalizers_pending(gc_heap *heap);
 /* Returns true when no finalizer is queued nor running, false after timeout_ms. Where the heap has no finalizer thread it
-   runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode; may
-   collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. */
+   runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode;
+   may collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. [cooperative; may collect;
+   false] */
 GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
    thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
-   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. Any thread;
-   a safe point. */
+   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. [any thread; may
+   wait; GC_ERROR_MEMORY, GC_ERROR_MISUSE, GC_ERROR_OPTION] */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);

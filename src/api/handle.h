@@ -25,43 +25,53 @@ typedef struct gc__handle *gc_handle;
    A handle that was destroyed, or is of another heap or kind than the call is for, is reported: asserted if GC_DEBUG >= 1,
    otherwise the call fails with GC_ERROR_HANDLE and changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
 
-/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is exhausted
-   (GC_ERROR_MEMORY). */
+/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is
+   exhausted (GC_ERROR_MEMORY). [cooperative, with NULL any thread; never collects; NULL: GC_ERROR_MEMORY, GC_ERROR_OPTION] */
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
-/* A dependent handle. Source: DependentHandle. */
+/* A dependent handle. Source: DependentHandle. [cooperative; never collects; NULL: GC_ERROR_MEMORY] */
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
-/* Another one of the same kind, object, and dependent or host word. */
+/* Another one of the same kind, object, and dependent or host word. [cooperative; never collects; NULL: GC_ERROR_MEMORY,
+   GC_ERROR_HANDLE] */
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle);
-/* NULL is allowed. */
+/* Ends the handle; NULL is allowed. [any thread; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle);
 /* Whether it is a handle of this heap's that exists. Any value may be asked about, NULL and handles of heaps that are no
-   more among them. Looks it up among the heap's segments of 6,144 handles. Any thread, any mode. Never collects. */
+   more among them. Looks it up among the heap's segments of 6,144 handles. [any thread; never collects; cannot fail] */
 GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle);
 
-/* Its object, or NULL. The caller must put it into a root before the next call that may collect. */
+/* Its object, or NULL. The caller must put it into a root before the next call that may collect. [cooperative; never
+   collects; NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_get(gc_handle handle);
 /* The same, which tells a handle that holds nothing, or was cleared (GC_OK, and *object is NULL), from one that was
-   destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). These are never asserted: the caller asks. */
+   destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). These are never asserted: the caller asks. [cooperative;
+   never collects; GC_ERROR_HANDLE, GC_ERROR_ARGUMENT] */
 GC_API gc_result gc_handle_try_get(gc_handle handle, void **object);
+/* Has the handle hold another object, or NULL. [cooperative; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_set(gc_handle handle, void *object);
-/* Stores `object` if the handle holds `expected`; returns what it held. Atomic. */
+/* Stores `object` if the handle holds `expected`; returns what it held. Atomic. [cooperative; never collects; NULL:
+   GC_ERROR_HANDLE] */
 GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected);
-/* Of a dependent handle; NULL when its object has died, or was taken out. */
+/* The second object of a dependent handle; NULL when its first has died, or was taken out. [cooperative; never collects;
+   NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_dependent(gc_handle handle);
+/* Gives a dependent handle another dependent, or NULL. [cooperative; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent);
-/* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. */
+/* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. [any
+   thread; never collects; NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_host_word(gc_handle handle);
+/* Gives a ref-counted handle another host word. [any thread; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word);
 
 /* Calls `visit` for every handle of the heap, grouped by kind, until it returns false. extra: the dependent, or the host
-   word. `visit` must not allocate, nor create or destroy handles. Cooperative mode; a safe point with several threads. */
+   word. `visit` must not allocate, nor create or destroy handles. [cooperative; may wait; cannot fail] */
 GC_API void gc_handle_walk(gc_heap *heap,
                            bool (*visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object,
                                          void *extra),
                            void *context);
-/* How many handles of the kind exist; exact if no other thread is creating or destroying. Counts by gc_handle_walk. */
+/* How many handles of the kind exist; exact if no other thread is creating or destroying. Counts by gc_handle_walk. [any
+   thread; never collects; cannot fail] */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind);
 
-/* Keeps `object` reachable up to this call: an empty body that no compiler removes. Never collects.
-   Source: GC.KeepAlive. */
+/* Keeps `object` reachable up to this call: an empty body that no compiler removes. Source: GC.KeepAlive. [any thread;
+   never collects; cannot fail] */
 static inline void gc_keep_alive(const void *object) { __asm__ volatile("" : : "r"(object) : "memory"); }

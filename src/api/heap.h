@@ -19,6 +19,7 @@ typedef enum gc_reason {
 #undef GC__REASON_NAME
 } gc_reason;
 
+/* The text of a reason; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_reason_text(gc_reason reason);
 
 /* One collection, as its start and end hooks see it. */
@@ -98,17 +99,18 @@ typedef struct gc_options {
     bool test_small_mark_stack; /* for tests: the mark stack holds 64 entries, so that it overflows */
 } gc_options;
 
-/* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy.
-   Returns NULL on failure: gc_last_message() then names the limit and the remedy. Any thread. Never collects.
-   Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as above), GC_VERIFY=1 (both), GC_CHECKMARK=1. */
+/* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
+   failure: gc_last_message() then names the limit and the remedy. Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as
+   above), GC_VERIFY=1 (both), GC_CHECKMARK=1. [any thread; never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE,
+   GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
    handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
-   asserted if GC_DEBUG >= 1. */
+   asserted if GC_DEBUG >= 1. [any thread, the last of the heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
-/* The host pointer of the heap's options. */
+/* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
 
 #define GC_PAUSE_BUCKETS 32
@@ -148,9 +150,10 @@ typedef struct gc_stats {
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
 
-/* Fills *stats. Cooperative mode or stopped world; never collects. */
+/* Fills *stats. [cooperative; may wait; cannot fail] */
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
-/* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. */
+/* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
+   collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
-/* A readable page of gc_get_stats. */
+/* A readable page of gc_get_stats. [cooperative; may wait; cannot fail] */
 GC_API void gc_print_stats(gc_heap *heap, FILE *file);

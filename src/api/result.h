@@ -29,10 +29,11 @@ typedef enum gc_result {
    Exceptions: gc_thread_attach (the failure of gc_heap_create stays the last one), and the functions of safe handles, which
    never assert, for a guest program's NULL is not the host's fault. */
 
-/* The text of a result; static storage. */
+/* The text of a result; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_result_text(gc_result result);
 
 /* The result of the last failed call on this native thread, and a sentence that names the limit that was met and the
-   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. */
+   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. [any thread; never
+   collects; cannot fail] */
 GC_API gc_result gc_last_result(void);
 GC_API const char *gc_last_message(void);

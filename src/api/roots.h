@@ -15,14 +15,15 @@ enum {
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
    which flags may only be 0 or GC_ROOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
-   the slots. */
+   the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
 
-/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's.
-   A count of 0 is allowed, also at NULL. Cooperative mode. Never collects. Fails with GC_ERROR_MEMORY, and with
-   GC_ERROR_MISUSE if the slots are not 8-byte aligned. */
+/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's. A
+   count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not 8-byte
+   aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
-/* Fails with GC_ERROR_MISUSE if `slots` was not added. Never collects. */
+/* Ends what gc_add_roots of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
+   GC_ERROR_MISUSE] */
 GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);

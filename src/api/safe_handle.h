@@ -39,33 +39,37 @@ typedef struct gc_safe_handle {
     }                                                                                                      \
     struct name /* takes the semicolon */
 
-/* Predicates for GC_SAFE_HANDLE_KIND. */
+/* Predicates for GC_SAFE_HANDLE_KIND. [any thread; never collects; cannot fail] */
 static inline bool gc_invalid_if_minus_one(intptr_t value) { return value == -1; }
 static inline bool gc_invalid_if_zero(intptr_t value) { return value == 0; }
 static inline bool gc_invalid_if_zero_or_minus_one(intptr_t value) { return value == 0 || value == -1; }
 
-/* A new handle, by name_new. Not owned: releasing it closes nothing, and it has no finalizer. May collect. Returns NULL as
-   gc_new does, and then the value is still the caller's: so that nothing leaks, make the handle first, with an invalid value,
-   and then gc_safe_handle_set what the system returns. */
+/* A new handle, by name_new. Not owned: releasing it closes nothing, and it has no finalizer. Returns NULL as gc_new does,
+   and then the value is still the caller's: so that nothing leaks, make the handle first, with an invalid value, and then
+   gc_safe_handle_set what the system returns. [cooperative; may collect; NULL, as gc_new] */
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned);
 
 /* All of these: cooperative mode. NULL fails with GC_ERROR_ARGUMENT, one that is closed with GC_ERROR_DISPOSED. Those that may
    release let a collection of another thread pass meanwhile: they are safe points, but the argument need not be a root. */
 
-/* One more user; *success tells whether a gc_safe_handle_release is owed, and is left alone on failure. Disposed handles still
-   have users until they are closed. Source: DangerousAddRef. */
+/* One more user; *success tells whether a gc_safe_handle_release is owed, and is left alone on failure. Disposed handles
+   still have users until they are closed. Source: DangerousAddRef. [cooperative; never collects; GC_ERROR_ARGUMENT,
+   GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
 GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success);
-/* One user less; the last one releases. Source: DangerousRelease. */
+/* One user less; the last one releases. Source: DangerousRelease. [cooperative; may wait; GC_ERROR_ARGUMENT,
+   GC_ERROR_DISPOSED] */
 GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle);
 /* Gives up the owner's reference, once: it is closed now, or by its last user; the finalizer is taken back. Doing it again,
-   and NULL, do nothing. Source: SafeHandle.Dispose. */
+   and NULL, do nothing. Source: SafeHandle.Dispose. [cooperative; may wait; GC_ERROR_DISPOSED] */
 GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle);
-/* Closed from now on, without release. Source: SetHandleAsInvalid. */
+/* Closed from now on, without release. Source: SetHandleAsInvalid. [cooperative; never collects; GC_ERROR_ARGUMENT] */
 GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle);
-/* Gives a new handle its value: GC_ERROR_MISUSE if it has more than one user. Source: SetHandle. */
+/* Gives a new handle its value: GC_ERROR_MISUSE if it has more than one user. Source: SetHandle. [cooperative; never
+   collects; GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
 GC_API gc_result gc_safe_handle_set(gc_safe_handle *handle, intptr_t value);
-/* The value, without any check; it is safe to use only between add_ref and release. Source: DangerousGetHandle. */
+/* The value, without any check; it is safe to use only between add_ref and release. Source: DangerousGetHandle.
+   [cooperative; never collects; cannot fail] */
 static inline intptr_t gc_safe_handle_value(const gc_safe_handle *handle) { return handle->value; }
 static inline bool gc_safe_handle_is_closed(const gc_safe_handle *handle) {
     return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & 1;

@@ -89,30 +89,34 @@ struct gc_thread {
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
-   native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all.
-   Detach it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is
-   reported as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own
-   stack, not on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still
-   that of gc_heap_create. Never collects. */
+   native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all. Detach
+   it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is reported
+   as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own stack, not
+   on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still that of
+   gc_heap_create. [any thread; may wait; NULL: GC_ERROR_MEMORY, GC_ERROR_THREADS, GC_ERROR_MISUSE] */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
-   roots no more. Never collects. */
+   roots no more. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
-/* The calling native thread's attachment to the heap, NULL if it has none. */
+/* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
+   attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
+/* The heap that the thread is attached to; NULL: it was destroyed. [any thread; never collects; cannot fail] */
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
-/* A name for statistics and reports; the string stays the caller's and must outlive the attachment. */
+/* A name for statistics and reports; the string stays the caller's and must outlive the attachment. [any thread; never
+   collects; cannot fail] */
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
 /* Whether the native stacks that this thread runs on are scanned conservatively; at first as options.conservative_stack
-   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of the
-   stack that it was attached on is not known. */
+   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of
+   the stack that it was attached on is not known. [its own thread; never collects; cannot fail] */
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
 /* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
    that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
-   preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. */
+   preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. [its own
+   thread; may wait; cannot fail] */
 static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
-/* Any thread may ask. */
+/* The thread's mode now; a signal handler may ask, too. [any thread; never collects; cannot fail] */
 static inline gc_mode gc_get_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
@@ -153,15 +157,17 @@ static inline void gc__mode_leave(gc__mode_scope *scope) {
     gc__set_mode(thread, scope->former);
 }
 
-/* Coroutines and fibers: a stack has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
+/* A stack for a coroutine or fiber has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
    scanned conservatively, so is the native stack from where it was left to `base`, its highest address; `base` may be NULL
    where they are not. The caller owns it, and destroys it when it will not run again, from any thread, in cooperative mode.
-   Returns NULL when memory is exhausted. Never collects. */
+   Returns NULL when memory is exhausted. [any thread; never collects; NULL: GC_ERROR_MEMORY] */
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base);
+/* Ends the stack; NULL is allowed. Frames that are left on it are roots no more. [cooperative; never collects; cannot
+   fail] */
 GC_API void gc_stack_destroy(gc_stack *stack);
 /* Call it just before the native switch: leaves the stack that the thread runs on, and enters `stack`, or with NULL the
    thread's own. Between it and the native switch nothing may allocate or poll. Some ten stores; more if `stack` was left by
-   another thread of the heap. Cooperative mode; never collects. */
+   another thread of the heap. [cooperative; never collects; cannot fail] */
 static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack);
 
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack);
@@ -170,7 +176,7 @@ static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack) {
     gc__stack_switch(thread, stack);
 }
 
-/* A place where a collection may run. One load and one predicted branch. May collect. */
+/* A place where a collection may run. One load and one predicted branch. [cooperative; may collect; cannot fail] */
 static inline void gc_safepoint(gc_thread *thread);
 GC_API void gc__safepoint_slow(gc_thread *thread);
 static inline void gc_safepoint(gc_thread *thread) {
@@ -229,6 +235,7 @@ static inline void gc__frame_leave(gc_frame *frame) {
 }
 
 /* Frames after a longjmp: save the mark before setjmp and restore it after. The same around a try whose exceptions pass C
-   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. */
+   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. [its own thread;
+   never collects; cannot fail] */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }

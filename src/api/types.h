@@ -57,8 +57,8 @@ struct gc_type {
     uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };
 
-/* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it.
-   Any thread, any mode; never collects. gc_new checks on its slow path, and always if GC_DEBUG >= 2. */
+/* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it. gc_new
+   checks on its slow path, and always if GC_DEBUG >= 2. [any thread; never collects; cannot fail] */
 GC_API const char *gc_type_check(const gc_type *type);
 
 /* Declares, as an initializer, a type of fixed size whose named fields (at most 16) are references:

@@ -8,6 +8,6 @@
 #define GC_VERSION_PATCH 0
 #define GC_VERSION_TEXT "0.1.0"
 
-/* The version of the implementation that the program was linked with; GC_VERSION_TEXT is that of the header which the caller
-   was compiled with. Static storage. Any thread, any mode. Never collects. */
+/* The version of the implementation that the program was linked with; GC_VERSION_TEXT is that of the header which the
+   caller was compiled with. Static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_version(void);

@@ -404,9 +404,9 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
     GC__EMIT(e, 0, "\xC3");
 }
 
-/* Effect: writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
+/* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
    bytes. Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says
-   how long it must be; GC_BARRIER_CODE_BYTES always is enough). Needs no x86-64 to run. */
+   how long it must be; GC_BARRIER_CODE_BYTES always is enough). Needs no x86-64 to run. [any thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
@@ -430,9 +430,10 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     return e.at;
 }
 
-/* Effect: has emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
+/* Has emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
    the code meanwhile sees old bounds with old or new tables, both of which are right. `buffer`: where the code is, or a
-   writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. */
+   writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. [any
+   thread; never collects; cannot fail] */
 static inline void gc_barrier_patch(const gc_barrier_code *code, void *buffer, const gc_barrier_tables *tables) {
     for (int bounds = 0; bounds < 2; bounds++)
         for (uint32_t i = 0; i < code->patches; i++) {

@@ -61,7 +61,7 @@
 GC_BARRIERS(GC__BARRIER_FORMS)
 
 /* *slot = ref, a field of `object`, which is what is logged: once for all its fields. For tables of your own: gc.h takes
-   what is logged for a slot. */
+   what is logged for a slot. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
@@ -125,7 +125,7 @@ typedef struct gc_barrier_functions {
     gc_barrier_copy_function *copy, *copy_checked;
 } gc_barrier_functions;
 
-/* The functions of a barrier, this translation unit's own. */
+/* The functions of a barrier, this translation unit's own. [any thread; never collects; cannot fail] */
 static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier barrier) {
     static const gc_barrier_functions functions[] = {
 #define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                         \

@@ -102,12 +102,13 @@ static inline gc__barrier_parts gc__barrier_parts_of(gc_barrier barrier) {
     return parts[barrier];
 }
 
-/* The barrier's name, as in GC_BARRIERS; "unknown" for other numbers. */
+/* The barrier's name, as in GC_BARRIERS; "unknown" for other numbers. [any thread; never collects; cannot fail] */
 static inline const char *gc_barrier_name(gc_barrier barrier) {
     return (unsigned)barrier < GC_BARRIER_COUNT ? gc__barrier_parts_of(barrier).name : "unknown";
 }
 
-/* The barrier of that name; GC_BARRIER_COUNT if there is none. */
+/* The barrier of that name; GC_BARRIER_COUNT if there is none. [any thread; never collects; GC_BARRIER_COUNT: there is
+   none] */
 static inline gc_barrier gc_barrier_named(const char *name) {
     int barrier = 0;
     while (barrier < GC_BARRIER_COUNT && strcmp(gc_barrier_name((gc_barrier)barrier), name) != 0) barrier++;
@@ -151,7 +152,8 @@ static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t 
 /* What SELECT looks at instead of a card that is not needed. */
 static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
-/* Effect: dirties the card that covers slot, and its bundle, if the card is not dirty yet. Never collects. */
+/* Dirties the card that covers slot, and its bundle, if the card is not dirty yet. [any thread; never collects;
+   cannot fail] */
 static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
     gc__barrier_dirty(tables, (uintptr_t)slot,
                       GC_CARD_BITS ? gc__barrier_card_bit((uintptr_t)slot) : (uint8_t)GC_CARD_DIRTY);
@@ -161,7 +163,8 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
     return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
-/* age[slot] + youth[ref]: a card is needed if this is more than 2. Both must be user addresses, or small. */
+/* age[slot] + youth[ref]: a card is needed if this is more than 2. Both must be user addresses, or small. [any thread;
+   never collects; cannot fail] */
 static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);

@@ -17,8 +17,6 @@
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
-#else
-#include <unwind.h> /* of the compiler */
 #endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
@@ -90,7 +88,7 @@ GC__FN void *gc__os_map(size_t bytes) {
 }
 
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
-    gc__os_check(address, old_bytes | new_bytes);
+    gc__os_check(NULL, old_bytes | new_bytes);
     void *mapped = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
@@ -279,22 +277,18 @@ GC__FN void gc__os_leave(void) {
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
 GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
 #else
-typedef struct gc__os_stack_walk {
-    void **frames;
-    int count;
-} gc__os_stack_walk;
-
-GC__FN _Unwind_Reason_Code gc__os_stack_frame(struct _Unwind_Context *frame, void *context) {
-    gc__os_stack_walk *walk = (gc__os_stack_walk *)context;
-    if (walk->count == GC__STACK_FRAMES) return _URC_END_OF_STACK;
-    walk->frames[walk->count++] = (void *)_Unwind_GetIP(frame);
-    return _URC_NO_REASON;
-}
-
+/* Without the C library's help: the chain of frame pointers, which ends at a function that has none. Any number may be in
+   that register there. */
 GC__FN int gc__os_stack_frames(void **frames) {
-    gc__os_stack_walk walk = {frames, 0};
-    _Unwind_Backtrace(gc__os_stack_frame, &walk);
-    return walk.count;
+    const gc_word *frame = (const gc_word *)__builtin_frame_address(0);
+    int count = 0;
+    while (count < GC__STACK_FRAMES && gc__os_is_mapped(frame, 16)) {
+        frames[count++] = (void *)frame[1];
+        uintptr_t caller = frame[0], distance = caller - (uintptr_t)frame;
+        if (!distance || distance % 8 || distance > (uintptr_t)1 << 20) break;
+        frame = (const gc_word *)caller;
+    }
+    return count;
 }
 
 GC__FN void gc__os_print_frames(void **frames, int count) {

@@ -107,7 +107,8 @@ typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, siz
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
-/* A hash of the native call stack. */
+/* A hash of the native call stack. With other C libraries than glibc it reaches, as what is printed does, as far as functions
+   have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
 
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */

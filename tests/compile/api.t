@@ -1,0 +1,51 @@
+#!/bin/sh
+# docs/api.md is what the comments make, and has every public function; a function without a contract is refused.
+cd "$(dirname "$0")/../.." && . tests/tap.sh
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+page() { awk -f "$tool" src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h; }
+tool=$PWD/tools/api.awk
+
+page > "$dir/api.md" && diff -u docs/api.md "$dir/api.md" > "$dir/diff"
+ok $? "docs/api.md is up to date (make api)"
+head -40 "$dir/diff" >&2
+
+gcc -std=c11 -O0 -w -I. -c tests/unit/gc.c -o "$dir/gc.o"
+ok $? "gc.h compiles"
+nm -g --defined-only "$dir/gc.o" | awk '$2 == "T" && $3 ~ /^gc_[a-z]/ { print $3 }' | sort > "$dir/defined"
+sed -n 's/^| `\(gc_[a-z_0-9]*\)`.*/\1/p' docs/api.md | sort > "$dir/listed"
+is "$(comm -23 "$dir/defined" "$dir/listed")" '' "every function that gc.h defines is on the page"
+is "$(uniq -d "$dir/listed")" '' "none is there twice"
+test "$(wc -l < "$dir/defined")" -gt 50
+ok $? "which are more than 50"
+
+cp -r src "$dir/" && cd "$dir" || exit
+# refuses NAME DECLARATION MESSAGE
+refuses() {
+    cp src/api/version.h "$dir/keep"
+    printf '\n%s\n' "$2" >> src/api/version.h
+    message=$(page 2>&1 > /dev/null)
+    status=$?
+    matches "$status $message" "^1 .*$3" "refused: $1"
+    cp "$dir/keep" src/api/version.h
+}
+refuses 'a function without a comment' 'GC_API void gc_new_one(void);' 'version.h:[0-9]*: gc_new_one has no comment'
+refuses 'an inline function without a comment' 'static inline int gc_new_one(int a) { return a; }' 'gc_new_one has no comment'
+refuses 'a comment without terms' '/* Does. */
+GC_API void gc_new_one(void);' 'the comment of gc_new_one does not end in'
+refuses 'a comment with two terms of three' '/* Does. [any thread; never collects] */
+GC_API void gc_new_one(void);' 'the comment of gc_new_one does not end in'
+refuses 'a comment of seven lines' '/* Does.
+   2
+   3
+   4
+   5
+   6
+   [any thread; never collects; cannot fail] */
+GC_API void gc_new_one(void);' 'the comment of gc_new_one has 7 lines'
+printf '\n%s\n' '/* Does it well. And more. [any thread; never collects; NULL: no more] */
+GC_API void gc_new_one(void);
+GC_API void *gc_new_two(int a, int (*call)(void),
+                        int b);' >> src/api/version.h
+matches "$(page)" '^. `gc_new_one` . Does it well\. . any thread . no . NULL: no more .$' "a row of the page"
+matches "$(page)" '^. `gc_new_two` . Does it well\. . any thread . no . NULL: no more .$' "which the next declaration shares"
+finish

@@ -1,0 +1,105 @@
+#!/bin/bash
+# Other systems than x86-64 with glibc: musl, AArch64, pages of 64 KiB; and a sentence where gc.h does not work.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+
+# refused NAME MESSAGE FLAGS...: the implementation does not compile, and this is the first error of several
+mkdir -p "$dir/stubs/gnu" && touch "$dir/stubs/gnu/stubs-32.h"
+refused() {
+    local name=$1 message=$2 compiler
+    shift 2
+    for compiler in gcc clang; do
+        page=$(echo '#include "gc.h"' | $compiler -x c -std=c11 -fsyntax-only -I. -isystem "$dir/stubs" -DGC_IMPLEMENTATION "$@" - 2>&1)
+        matches "$(grep -m1 'error:' <<< "$page")" "error: .*$message" "refused: $name: $compiler"
+    done
+}
+refused 'another system' 'for Linux only' -U__linux__
+refused 'another processor' 'for x86-64 and AArch64 only' -U__x86_64__
+refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
+refused 'another compiler' 'needs gcc or clang' -U__GNUC__
+refused 'an arena of fewer than 16 regions' 'GC_ARENA_BYTES must hold 16 regions' '-DGC_ARENA_BYTES=((size_t)1<<25)'
+
+# variant EXPRESSION: the shipped headers, changed by sed, in $dir/changed
+variant() {
+    rm -rf "$dir/changed" && mkdir "$dir/changed" && cp ./*.h "$dir/changed" && sed -i "$1" "$dir"/changed/*.h
+    ! diff -rq "$dir/changed" . > "$dir/log" || ! echo "# nothing is changed by: $1" >&2
+    grep -q differ "$dir/log"
+    ok $? "headers changed by $1"
+}
+
+variant 's/#define GC_ADDRESS_BITS 47/#define GC_ADDRESS_BITS 46/'
+printf '#define GC_IMPLEMENTATION\n#include "gc.h"\nint main(void) { return gc_heap_create(NULL) ? 0 : puts(gc_last_message()), 3; }\n' > "$dir/create.c"
+gcc -std=c11 -pthread -I"$dir/changed" "$dir/create.c" -o "$dir/create" && page=$("$dir/create" 2>&1)
+is $? 3 "an arena whose addresses have more bits than the tables is refused"
+matches "$page" 'beyond the 46 bits of an address' "with a sentence"
+
+# passes NAME TEST COMMAND...: the unit test compiles and passes; COMMAND runs it. Flags and compiler: $compiler
+passes() {
+    local name=$1 test=$2 own
+    shift 2
+    own=tests/unit/gc.c && grep -q 'define GC_IMPLEMENTATION' "tests/unit/$test.c" && own=
+    # shellcheck disable=SC2086 # lists of words
+    $compiler -std=c11 -O1 -pthread "tests/unit/$test.c" $own -o "$dir/test" > "$dir/log" 2>&1 && timeout 120 "$@" "$dir/test" > "$dir/log" 2>&1
+    ok $? "$name: $test"
+    grep -v '^ok\|^# ' "$dir/log" | head -5 >&2
+}
+
+# The code checks that what it asks of the system is whole pages; on a system of smaller pages, that larger ones are asked for.
+variant 's/return (size_t)sysconf(_SC_PAGESIZE)/return 65536/'
+compiler="gcc -I$dir/changed -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_BUNDLE_SHIFT=0 -DGC_CARD_BITS=1"
+for test in test_stomp test_roots test_claims; do passes "pages of 64 KiB, regions as large" $test; done
+compiler="gcc -I$dir/changed -DGC_DEBUG=1"
+passes "pages of 64 KiB" test_roots
+
+# Regions so large that a quarantine of 256 MiB would hold none.
+cat > "$dir/stale.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+typedef struct cell { gc_object header; long value; } cell;
+static const gc_type cell_type = GC_TYPE_LEAF(cell);
+int main(void) {
+    gc_heap *heap = gc_heap_create(NULL);
+    gc_thread *gc = gc_thread_attach(heap);
+    cell *missed = (cell *)gc_new(gc, &cell_type), *root = missed;
+    GC_ROOTS(gc, root);
+    gc_new(gc, &cell_type);
+    return (int)missed->value;
+}
+END
+for shift in 28 29 30; do
+    gcc -std=c11 -g -pthread -I. -DGC_REGION_SHIFT=$shift "$dir/stale.c" -o "$dir/stale" && page=$(ulimit -c 0; GC_STRESS=allocation "$dir/stale" 2>&1)
+    matches "$page" 'missed root or barrier: the program used a .cell.' "stress notices a missed root with regions of 2^$shift bytes"
+done
+
+if ! command -v musl-gcc > /dev/null; then
+    skip "musl" "musl-gcc is not installed (tools/setup test)"
+else
+    musl-gcc -std=c11 -O2 -Wall -Wextra -Werror -pthread -I. examples/hello.c -o "$dir/hello" && "$dir/hello" > "$dir/log" 2>&1
+    ok $? "musl: examples/hello.c"
+    compiler='musl-gcc -Wall -Wextra -Werror -I.'
+    for test in test_roots test_heaps test_claims; do passes musl $test; done
+    musl-gcc -std=c11 -fno-omit-frame-pointer -pthread -I. "$dir/stale.c" -o "$dir/stale" && page=$(ulimit -c 0; GC_STRESS=stack "$dir/stale" 2>&1)
+    matches "$page" 'missed root or barrier: the program used a .cell.' "musl: a missed root is reported"
+    matches "$page" '/stale\(\+0x[0-9a-f]+\) \[0x' "musl: with the native stack"
+fi
+
+cross=aarch64-linux-gnu-gcc
+if ! command -v $cross > /dev/null; then
+    skip "AArch64" "$cross is not installed (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
+else
+    for header in *.h; do
+        echo "#include \"$header\"" | $cross -std=c11 -x c -Wall -Wextra -Werror -Wpedantic -Wshadow -Wundef -fsyntax-only -I. -DGC_IMPLEMENTATION - >&2
+        ok $? "AArch64: $header"
+    done
+    matches "$(echo '#include "gc.h"
+GC_ADDRESS_BITS' | $cross -E -I. - | tail -1)" '^48$' "AArch64: addresses have 48 bits"
+    # The emulator takes time for each page of address space, so the arena is small.
+    compiler="$cross -static -I. -DGC_ARENA_BYTES=((size_t)1<<30)"
+    for emulator in qemu-aarch64 qemu-aarch64-static ''; do command -v "$emulator" > /dev/null && break; done
+    if [ -z "$emulator" ]; then
+        skip "AArch64: unit tests" "qemu-aarch64 is not installed (apt-get install qemu-user)"
+    else
+        passes AArch64 test_roots "$emulator"
+    fi
+fi
+finish

@@ -1,0 +1,156 @@
+# Makes docs/api.md, the whole API on one page:  awk -f tools/api.awk src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h
+#
+# Reads the parts that these headers include from src/api and src/barrier. A contract is the comment before a declaration; it
+# begins with what the function does and ends in its terms:  [thread and mode; whether it collects; how it fails]
+# A declaration right below another, without a comment of its own, shares that one's.
+
+function fail(text) {
+    print text > "/dev/stderr"
+    faults++
+}
+
+function trim(text) {
+    gsub(/^[ \t]+|[ \t]+$/, "", text)
+    return text
+}
+
+function cell(text) {
+    gsub(/\|/, "\\|", text)
+    return trim(text)
+}
+
+# The first sentence, or what comes before an example or an empty line.
+function effect(text) {
+    sub(/:? *\001.*/, ".", text)
+    if (match(text, /[a-z0-9_)`][.]( [A-Z`*(]|$)/)) text = substr(text, 1, RSTART + 1)
+    sub(/[.][.]$/, ".", text)
+    return text
+}
+
+function short(terms) {
+    if (terms == "never collects") return "no"
+    if (terms == "may collect") return "may"
+    if (terms == "may wait") return "waits"
+    return terms == "cannot fail" ? "" : terms
+}
+
+function head() {
+    if (headed) return
+    headed = 1
+    printf "\n## %s\n\n%s\n\n| | what it does | thread, mode | collects | fails |\n|---|---|---|---|---|\n", part, introduction
+}
+
+function entry(name, kind,    terms, text, piece) {
+    if (name in seen) return
+    seen[name] = 1
+    text = trim(comment)
+    if (text == "") {
+        fail(file ":" line_number ": " name " has no comment")
+        return
+    }
+    if (match(text, /\[[^\]]*;[^\]]*;[^\]]*\]$/)) {
+        terms = substr(text, RSTART + 1, RLENGTH - 2)
+        text = trim(substr(text, 1, RSTART - 1))
+    } else if (kind == "function") {
+        fail(file ":" line_number ": the comment of " name " does not end in [thread and mode; whether it collects; how it fails]")
+        return
+    }
+    if (kind == "function" && lines > 6) fail(file ":" line_number ": the comment of " name " has " lines " lines, more than 6")
+    split(terms, piece, ";")
+    head()
+    printf "| `%s` | %s | %s | %s | %s |\n", name, cell(effect(text)), cell(piece[1]), short(cell(piece[2])), short(cell(piece[3]))
+}
+
+# Takes a comment, whose first line this is.
+function take_comment(line) {
+    comment = line
+    lines = 1
+    while (line !~ /\*\//) {
+        if ((getline line < file) <= 0) break
+        line_number++
+        lines++
+        comment = comment (line ~ /^(    +[^ ]|$)/ ? " \001" : " ") trim(line)
+    }
+    sub(/^[ \t]*\/\* */, "", comment)
+    sub(/ *\*\/.*/, "", comment)
+}
+
+function read_part(path,    line, declaration) {
+    file = path
+    part = path
+    sub(/^src\//, "", part)
+    headed = line_number = 0
+    comment = introduction = ""
+    while ((getline line < file) > 0) {
+        line_number++
+        if (line ~ /^[ \t]*\/\*/) {
+            take_comment(line)
+            if (introduction == "") introduction = effect(comment)
+        } else if (line ~ /^$/) {
+            comment = ""
+        } else if (line ~ /^#define GC_[A-Z]/ && line !~ /^#define GC__/) {
+            declaration = line
+            sub(/^#define /, "", declaration)
+            match(declaration, /^[A-Z_0-9]+(\([^)]*\))?/)
+            declaration = substr(declaration, 1, RLENGTH)
+            if (declaration ~ /\(/ && declaration !~ /\(X\)$/ && comment != "") entry(declaration, "macro")
+            while (line ~ /\\$/ && (getline line < file) > 0) line_number++
+        } else if (line ~ /^(GC_API|static inline)/) {
+            declaration = line
+            while (declaration !~ /[;{]/ && (getline line < file) > 0) {
+                line_number++
+                declaration = declaration " " trim(line)
+            }
+            if (declaration ~ /[* ]gc_[a-z0-9]+[a-z0-9_]*\(/ && declaration !~ /[* ]gc__[a-z0-9_]*\(/) {
+                match(declaration, /[* ]gc_[a-z0-9_]+\(/)
+                entry(substr(declaration, RSTART + 1, RLENGTH - 2), "function")
+            }
+            if (declaration ~ /\{/ && declaration !~ /\}$/) {
+                while ((getline line < file) > 0) {
+                    line_number++
+                    if (line ~ /^\}/) break
+                }
+            }
+        }
+    }
+    close(file)
+}
+
+# Parts in the order in which the header includes them.
+function read_header(path,    line, name, part_path) {
+    while ((getline line < path) > 0) {
+        if (line !~ /^#include "(api|barrier)\//) {
+            if (line ~ /GC_IMPLEMENTATION$/ && line ~ /^#/) break
+            continue
+        }
+        split(line, name, "\"")
+        part_path = "src/" name[2]
+        read_part(part_path)
+    }
+    close(path)
+}
+
+# The paragraph of src/gc.h that gives the rule of names, if it is there.
+function names(    line, on) {
+    while ((getline line < "src/gc.h") > 0) {
+        if (line ~ /^   Names: /) on = 1
+        if (on && line ~ /^$/) break
+        if (on) print trim(line)
+    }
+    close("src/gc.h")
+}
+
+BEGIN {
+    print "# The API on one page"
+    print ""
+    print "Generated from the comments in `src/api` and `src/barrier` by `make api`; the comments say more. *Cooperative*: the calling"
+    print "thread is attached and in cooperative mode. *May*: the call is a safe point at which a collection may run, so every live"
+    print "reference must be in a root; *waits*: it collects nothing itself, but waits for a collection of another thread, which is the"
+    print "same to the caller. What fails returns what the last column says; `gc_last_result()` and `gc_last_message()` tell why."
+    print "NULL where it is not allowed fails with `GC_ERROR_ARGUMENT`, and is asserted with `GC_DEBUG` >= 1."
+    print ""
+    names()
+    for (i = 1; i < ARGC; i++) read_header(ARGV[i])
+    if (faults) exit 1
+    exit 0
+}
