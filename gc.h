@@ -543,7 +543,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
    handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
-   asserted if GC_DEBUG >= 1. [any thread, the last of the heap; may collect; cannot fail] */
+   asserted if GC_DEBUG >= 1. When it returns, gc.h calls no callback, trace function or finalizer of the heap's host any
+   more. Where a finalizer outlasts finalizer_patience_ms the heap's memory stays, for that one, whose allocations will fail,
+   and so must the library that has this gc.h; otherwise it may be unloaded when its heaps have been destroyed.
+   [any thread, the last of the heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
@@ -3224,6 +3227,9 @@ typedef struct gc__threads {
     uint64_t stop_started_ns;
     unsigned processors; /* asked for once */
     gc_thread *first;
+    uint32_t
+        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so the host is called no more */
+    uint32_t asking;       /* atomic; threads in out_of_memory, which is called without the lock */
     gc_stack *stacks;      /* of gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
@@ -3237,6 +3243,10 @@ static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
     return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__me;
+}
+
+GC__FN bool gc__is_abandoned(const gc_heap *heap) {
+    return __atomic_load_n(&heap->threads->abandoned, __ATOMIC_SEQ_CST) != 0;
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
@@ -5503,7 +5513,7 @@ GC_API size_t gc_verify(gc_heap *heap) {
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
-    size_t objects = gc__verify_heap(heap, "after");
+    size_t objects = gc__is_abandoned(heap) ? 0 : gc__verify_heap(heap, "after");
     gc__world_resume(heap);
     return objects;
 }
@@ -5723,6 +5733,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
 
 /* The world is stopped. */
 GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (gc__is_abandoned(heap)) return;
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
@@ -5908,9 +5919,15 @@ GC__FN void gc__explain_full(gc_heap *heap) {
                       finalizers);
 }
 
-GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
+GC__FN bool gc__ask_host(gc_heap *heap, size_t bytes) {
+    const gc_options *options = &heap->options;
+    uint32_t *asking = &heap->threads->asking;
     GC__LEAVE;
-    return options->out_of_memory && options->out_of_memory(options->host, bytes, gc__last_message);
+    if (!options->out_of_memory) return false;
+    __atomic_fetch_add(asking, 1, __ATOMIC_SEQ_CST);
+    bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, gc__last_message);
+    __atomic_fetch_sub(asking, 1, __ATOMIC_SEQ_CST);
+    return again;
 }
 
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
@@ -5918,7 +5935,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
     void *object = gc__allocate_collecting(thread, bytes, zeroed);
     if (object) return object;
     gc__explain_full(thread->heap);
-    if (!gc__ask_host(&thread->heap->options, bytes)) return NULL;
+    if (!gc__ask_host(thread->heap, bytes)) return NULL;
     object = gc__allocate_collecting(thread, bytes, zeroed);
     if (!object) gc__explain_full(thread->heap);
     return object;
@@ -5930,6 +5947,12 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         gc__fail(GC_ERROR_MISUSE,
                  "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler");
         GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
+    if (GC__UNLIKELY(gc__is_abandoned(heap))) {
+        gc__fail(GC_ERROR_MISUSE,
+                 "an allocation by a finalizer that outlasted finalizer_patience_ms, in a heap that was destroyed "
+                 "meanwhile: have the finalizer return");
         return NULL;
     }
     GC__ENTER("an allocation");
@@ -6233,6 +6256,7 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     *link = record->next;
     bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
+    left |= all->ending;
     gc__lock_release(&all->lock);
     /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
     if (left) gc__finalizers_notify(all);
@@ -6243,7 +6267,7 @@ GC__FN bool gc__finalizer_run(gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     uintptr_t object = 0;
     gc__lock_take(&all->lock);
-    const gc_finalizer *finalizer = gc__due_take(all, &object);
+    const gc_finalizer *finalizer = gc__is_abandoned(thread->heap) ? NULL : gc__due_take(all, &object);
     gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
     if (finalizer) {
         record.type = gc__object_name(object);
@@ -6366,18 +6390,33 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
 /* The end of the heap. */
 
 /* False: a finalizer does not return, so the heap's memory must stay. */
-GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
+GC__FN bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
     gc__finalizers_notify(all);
-    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms))) {
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, deadline_ns)) {
         gc__os_thread_abandon(&all->thread);
         return false;
     }
     gc__os_thread_join(&all->thread);
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
     return true;
+}
+
+/* Waits for those that threads of the host's run. False: one does not return. */
+GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
+    gc__finalizers *all = heap->finalizers;
+    for (;;) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        gc__lock_take(&all->lock);
+        bool runs = all->running != NULL;
+        all->ending = true;
+        gc__lock_release(&all->lock);
+        if (!runs) return true;
+        if (gc__os_now_ns() >= deadline_ns) return false;
+        gc__finalizers_await(heap, event, deadline_ns);
+    }
 }
 
 /* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
@@ -6412,7 +6451,8 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 GC__FN bool gc__finalizers_end(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     GC_ASSERT(!self || !gc__is_finalizing(heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
-    bool stopped = gc__finalizer_thread_stop(heap);
+    uint64_t deadline = gc__deadline(heap->options.finalizer_patience_ms);
+    bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
         gc__warn(&heap->options,
                  "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
@@ -6603,20 +6643,67 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
             thread->name ? thread->name : "(unnamed)");
 }
 
+/* The heap is gone for the thread, which is in its list no more. */
+GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
+    gc__thread_close_frames(thread);
+    if (gc__thread_self(heap) == thread)
+        gc__thread_forget(thread);
+    else
+        thread->heap = NULL; /* its native thread frees it when it ends */
+}
+
+/* Dismisses all threads but those that run a finalizer, or have run one and are about to detach. */
+GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
+    const gc_thread *self = gc__thread_self(heap);
+    for (gc_thread **link = &heap->threads->first; *link;) {
+        gc_thread *thread = *link;
+        bool stays = thread != self && (thread->parked || gc__is_cooperative(thread));
+        if (stays || gc__is_finalizing(heap->finalizers, thread)) {
+            link = &thread->next;
+        } else {
+            *link = thread->next;
+            gc__thread_dismiss(heap, thread);
+        }
+    }
+}
+
+/* Ends a heap whose memory a finalizer still uses. What is called with the lock held is taken away under the lock; what is
+   called without it asks gc__is_abandoned before. */
+GC__FN void gc__heap_abandon(gc_heap *heap) {
+    gc_options *options = &heap->options;
+    uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
+    gc__heap_lock(heap); /* after a collection that the finalizer has begun */
+    __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
+    options->scan_roots = NULL;
+    options->suspend = options->restart = NULL;
+    options->collection_start = options->collection_end = NULL;
+    options->handle_is_held = NULL;
+    options->finalizers_ready = NULL;
+    options->warning = options->fatal = NULL;
+    gc__heap_dismiss_idle(heap);
+    gc__heap_unlock(heap);
+    gc__barrier_detach(&heap->observer);
+    while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
+        gc__save_registers(gc__my_registers);
+        gc__park(NULL);
+        gc__os_wait_for(&heap->threads->abandoned, 1, GC__NS_PER_MS);
+        gc__unpark_all();
+    }
+}
+
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
-    if (!gc__finalizers_end(heap)) return;
+    if (!gc__finalizers_end(heap)) {
+        gc__heap_abandon(heap);
+        return;
+    }
     gc__heap_check_left(heap);
     while (heap->threads->first) {
         gc_thread *thread = heap->threads->first;
         heap->threads->first = thread->next;
-        gc__thread_close_frames(thread);
-        if (gc__thread_self(heap) == thread)
-            gc__thread_forget(thread);
-        else
-            thread->heap = NULL; /* its native thread frees it when it ends */
+        gc__thread_dismiss(heap, thread);
     }
     while (heap->threads->stacks) {
         heap->threads->stacks->thread = NULL;

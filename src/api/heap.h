@@ -107,7 +107,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
    handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
-   asserted if GC_DEBUG >= 1. [any thread, the last of the heap; may collect; cannot fail] */
+   asserted if GC_DEBUG >= 1. When it returns, gc.h calls no callback, trace function or finalizer of the heap's host any
+   more. Where a finalizer outlasts finalizer_patience_ms the heap's memory stays, for that one, whose allocations will fail,
+   and so must the library that has this gc.h; otherwise it may be unloaded when its heaps have been destroyed.
+   [any thread, the last of the heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */

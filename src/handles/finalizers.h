@@ -38,6 +38,7 @@ typedef struct gc__finalizers {
     gc__words moving;        /* during a collection */
     bool announce;           /* a collection has queued some: written with the world stopped */
     gc__finalizing *running; /* lock */
+    bool ending;             /* lock; the heap is being destroyed: the end of each is waited for */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
     uint32_t state;          /* of the finalizer thread; atomic */
     gc__os_thread thread;    /* written by who starts and who ends it */

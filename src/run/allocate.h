@@ -86,9 +86,15 @@ GC__FN void gc__explain_full(gc_heap *heap) {
                       finalizers);
 }
 
-GC__FN bool gc__ask_host(const gc_options *options, size_t bytes) {
+GC__FN bool gc__ask_host(gc_heap *heap, size_t bytes) {
+    const gc_options *options = &heap->options;
+    uint32_t *asking = &heap->threads->asking;
     GC__LEAVE;
-    return options->out_of_memory && options->out_of_memory(options->host, bytes, gc__last_message);
+    if (!options->out_of_memory) return false;
+    __atomic_fetch_add(asking, 1, __ATOMIC_SEQ_CST);
+    bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, gc__last_message);
+    __atomic_fetch_sub(asking, 1, __ATOMIC_SEQ_CST);
+    return again;
 }
 
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
@@ -96,7 +102,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
     void *object = gc__allocate_collecting(thread, bytes, zeroed);
     if (object) return object;
     gc__explain_full(thread->heap);
-    if (!gc__ask_host(&thread->heap->options, bytes)) return NULL;
+    if (!gc__ask_host(thread->heap, bytes)) return NULL;
     object = gc__allocate_collecting(thread, bytes, zeroed);
     if (!object) gc__explain_full(thread->heap);
     return object;
@@ -108,6 +114,12 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         gc__fail(GC_ERROR_MISUSE,
                  "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler");
         GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
+    if (GC__UNLIKELY(gc__is_abandoned(heap))) {
+        gc__fail(GC_ERROR_MISUSE,
+                 "an allocation by a finalizer that outlasted finalizer_patience_ms, in a heap that was destroyed "
+                 "meanwhile: have the finalizer return");
         return NULL;
     }
     GC__ENTER("an allocation");

@@ -173,20 +173,67 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
             thread->name ? thread->name : "(unnamed)");
 }
 
+/* The heap is gone for the thread, which is in its list no more. */
+GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
+    gc__thread_close_frames(thread);
+    if (gc__thread_self(heap) == thread)
+        gc__thread_forget(thread);
+    else
+        thread->heap = NULL; /* its native thread frees it when it ends */
+}
+
+/* Dismisses all threads but those that run a finalizer, or have run one and are about to detach. */
+GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
+    const gc_thread *self = gc__thread_self(heap);
+    for (gc_thread **link = &heap->threads->first; *link;) {
+        gc_thread *thread = *link;
+        bool stays = thread != self && (thread->parked || gc__is_cooperative(thread));
+        if (stays || gc__is_finalizing(heap->finalizers, thread)) {
+            link = &thread->next;
+        } else {
+            *link = thread->next;
+            gc__thread_dismiss(heap, thread);
+        }
+    }
+}
+
+/* Ends a heap whose memory a finalizer still uses. What is called with the lock held is taken away under the lock; what is
+   called without it asks gc__is_abandoned before. */
+GC__FN void gc__heap_abandon(gc_heap *heap) {
+    gc_options *options = &heap->options;
+    uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
+    gc__heap_lock(heap); /* after a collection that the finalizer has begun */
+    __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
+    options->scan_roots = NULL;
+    options->suspend = options->restart = NULL;
+    options->collection_start = options->collection_end = NULL;
+    options->handle_is_held = NULL;
+    options->finalizers_ready = NULL;
+    options->warning = options->fatal = NULL;
+    gc__heap_dismiss_idle(heap);
+    gc__heap_unlock(heap);
+    gc__barrier_detach(&heap->observer);
+    while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
+        gc__save_registers(gc__my_registers);
+        gc__park(NULL);
+        gc__os_wait_for(&heap->threads->abandoned, 1, GC__NS_PER_MS);
+        gc__unpark_all();
+    }
+}
+
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
-    if (!gc__finalizers_end(heap)) return;
+    if (!gc__finalizers_end(heap)) {
+        gc__heap_abandon(heap);
+        return;
+    }
     gc__heap_check_left(heap);
     while (heap->threads->first) {
         gc_thread *thread = heap->threads->first;
         heap->threads->first = thread->next;
-        gc__thread_close_frames(thread);
-        if (gc__thread_self(heap) == thread)
-            gc__thread_forget(thread);
-        else
-            thread->heap = NULL; /* its native thread frees it when it ends */
+        gc__thread_dismiss(heap, thread);
     }
     while (heap->threads->stacks) {
         heap->threads->stacks->thread = NULL;

@@ -96,6 +96,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
 
 /* The world is stopped. */
 GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (gc__is_abandoned(heap)) return;
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "

@@ -28,6 +28,7 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     *link = record->next;
     bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
+    left |= all->ending;
     gc__lock_release(&all->lock);
     /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
     if (left) gc__finalizers_notify(all);
@@ -38,7 +39,7 @@ GC__FN bool gc__finalizer_run(gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     uintptr_t object = 0;
     gc__lock_take(&all->lock);
-    const gc_finalizer *finalizer = gc__due_take(all, &object);
+    const gc_finalizer *finalizer = gc__is_abandoned(thread->heap) ? NULL : gc__due_take(all, &object);
     gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
     if (finalizer) {
         record.type = gc__object_name(object);
@@ -161,18 +162,33 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
 /* The end of the heap. */
 
 /* False: a finalizer does not return, so the heap's memory must stay. */
-GC__FN bool gc__finalizer_thread_stop(gc_heap *heap) {
+GC__FN bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
     gc__finalizers_notify(all);
-    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, gc__deadline(heap->options.finalizer_patience_ms))) {
+    if (!gc__finalizer_thread_await(heap, GC__FINALIZERS_STOP, deadline_ns)) {
         gc__os_thread_abandon(&all->thread);
         return false;
     }
     gc__os_thread_join(&all->thread);
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
     return true;
+}
+
+/* Waits for those that threads of the host's run. False: one does not return. */
+GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
+    gc__finalizers *all = heap->finalizers;
+    for (;;) {
+        uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
+        gc__lock_take(&all->lock);
+        bool runs = all->running != NULL;
+        all->ending = true;
+        gc__lock_release(&all->lock);
+        if (!runs) return true;
+        if (gc__os_now_ns() >= deadline_ns) return false;
+        gc__finalizers_await(heap, event, deadline_ns);
+    }
 }
 
 /* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
@@ -207,7 +223,8 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 GC__FN bool gc__finalizers_end(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     GC_ASSERT(!self || !gc__is_finalizing(heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
-    bool stopped = gc__finalizer_thread_stop(heap);
+    uint64_t deadline = gc__deadline(heap->options.finalizer_patience_ms);
+    bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
         gc__warn(&heap->options,
                  "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "

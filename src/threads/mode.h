@@ -36,6 +36,9 @@ typedef struct gc__threads {
     uint64_t stop_started_ns;
     unsigned processors; /* asked for once */
     gc_thread *first;
+    uint32_t
+        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so the host is called no more */
+    uint32_t asking;       /* atomic; threads in out_of_memory, which is called without the lock */
     gc_stack *stacks;      /* of gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
@@ -49,6 +52,10 @@ static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
     return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__me;
+}
+
+GC__FN bool gc__is_abandoned(const gc_heap *heap) {
+    return __atomic_load_n(&heap->threads->abandoned, __ATOMIC_SEQ_CST) != 0;
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {

@@ -227,6 +227,119 @@ static void hanging(void) {
     ok(left != NULL, "its thread ends");
 }
 
+/* What the host has freed when gc_heap_destroy has returned. Each callback counts calls after that. */
+typedef struct host {
+    int calls, calls_after;
+    bool freed;
+} host;
+static void on_call(void *context) {
+    host *h = context;
+    __atomic_fetch_add(__atomic_load_n(&h->freed, __ATOMIC_SEQ_CST) ? &h->calls_after : &h->calls, 1, __ATOMIC_SEQ_CST);
+}
+static void on_roots(void *h, gc_thread *thread, gc_visitor *visitor) {
+    (void)thread, (void)visitor;
+    on_call(h);
+}
+static void on_collection(void *h, const gc_collection *collection) {
+    (void)collection;
+    on_call(h);
+}
+static bool on_no_memory(void *h, size_t bytes, const char *message) {
+    (void)bytes, (void)message;
+    on_call(h);
+    return false;
+}
+static void on_barrier(void *h, const struct gc_barrier_change *change) {
+    (void)change;
+    on_call(h);
+}
+static bool on_held(void *h, gc_handle handle, void *object, void *word) {
+    (void)handle, (void)object, (void)word;
+    on_call(h);
+    return true;
+}
+static void on_message(void *h, const char *message) {
+    (void)message;
+    on_call(h);
+}
+static const gc_options counting = {.heap_bytes_max = 8 * GC_REGION_BYTES,
+                                    .finalizer_patience_ms = 30,
+                                    .scan_roots = on_roots,
+                                    .collection_start = on_collection,
+                                    .collection_end = on_collection,
+                                    .out_of_memory = on_no_memory,
+                                    .barrier_changed = on_barrier,
+                                    .handle_is_held = on_held,
+                                    .finalizers_ready = on_call,
+                                    .warning = on_message};
+
+/* Uses all of gc.h that might call the host. */
+static char outlast_message[1024];
+static size_t outlast_ran, outlast_verified;
+static bool outlast_large;
+static void outlast(gc_thread *thread, void *object) {
+    gc_heap *mine = gc_thread_heap(thread);
+    node *self = object, *list = NULL;
+    GC_ROOTS(thread, self, list);
+    enter_stage(1);
+    await_stage(thread, 2);
+    for (node *n; (n = gc_new(thread, &node_type));) {
+        gc_store(thread, &n->left, list);
+        list = n;
+    }
+    snprintf(outlast_message, sizeof outlast_message, "%s", gc_last_message());
+    outlast_large = gc_new_array(thread, &vector_type, GC_REGION_BYTES / 8) != NULL;
+    gc_collect(mine, 2, GC_COLLECT_COMPACTING);
+    outlast_ran = gc_run_finalizers(thread, 10);
+    outlast_verified = gc_verify(mine);
+    gc_wait_for_finalizers(thread, 1);
+    gc_safepoint(thread);
+    note_value(self->value);
+}
+static const gc_finalizer outlasting = {outlast, false, NULL};
+
+static void *running(void *unused);
+
+/* On a thread that ends attached, as far as gc.h knows when it abandons the heap. */
+static void *destroy_attached(void *unused) {
+    pthread_t runner;
+    gc = gc_thread_attach(heap);
+    gc_handle_create(heap, GC_HANDLE_REF_COUNTED, new_node(5));
+    new_with(4, &outlasting), full();
+    if (unused)
+        start_thread();
+    else
+        pthread_create(&runner, NULL, running, NULL), pthread_detach(runner);
+    await_stage(gc, 1);
+    new_with(6, &plain), new_with(7, &critical), full();
+    end();
+    return NULL;
+}
+
+static void outlasted(bool finalizer_thread) {
+    static host h;
+    static gc_heap *left[2]; /* for LeakSanitizer */
+    pthread_t destroyer;
+    gc_options options = counting;
+    memset(&h, 0, sizeof h);
+    options.host = &h;
+    forget_notes();
+    enter_stage(0);
+    heap = left[finalizer_thread] = gc_heap_create(&options);
+    pthread_create(&destroyer, NULL, destroy_attached, finalizer_thread ? left : NULL);
+    pthread_join(destroyer, NULL);
+    ok(h.calls >= 6, "a heap's host is called: %d times", h.calls);
+    __atomic_store_n(&h.freed, true, __ATOMIC_SEQ_CST);
+    begin(NULL), new_node(1), full(), end(); /* what barriers read changes */
+    enter_stage(2);
+    for (int i = 0; i < 10000 && noted() == 0; i++) sleep_us(1000);
+    is(h.calls_after, 0, "not after the heap's end, which a finalizer outlasts");
+    is(noted(), 1, "which ends, alone");
+    is(outlast_ran + outlast_verified + outlast_large, 0, "having run and verified nothing, nor allocated a large object");
+    has(outlast_message, "a finalizer that outlasted finalizer_patience_ms", "its allocations fail");
+    sleep_us(1000);
+}
+
 /* The same for one that a thread of the host's runs: collections look for it too. */
 static void *running(void *unused) {
     gc_thread *me = gc_thread_attach(heap);
@@ -518,6 +631,8 @@ int main(void) {
     run(one_by_many, (gc_options){0});
     started_by_many();
     hanging();
+    outlasted(true);
+    outlasted(false);
     run(hanging_elsewhere, (gc_options){.finalizer_patience_ms = 40, .warning = on_warning});
     ends("defaults", (gc_options){0}, false);
     ends("stress", (gc_options){.stress = GC_STRESS_ALLOCATION}, false);
