@@ -636,12 +636,6 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
 typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
-#define GC__HANDLE_CACHES 6
-
-typedef struct gc__handle_cache {
-    uintptr_t first;
-    size_t count;
-} gc__handle_cache;
 
 /* What a frame tells reports: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
@@ -684,30 +678,17 @@ typedef struct gc_window {
     struct gc__region *region; /* NULL: none is open, and next == limit */
 } gc_window;
 
-/* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
-   while that thread is stopped, unless they say otherwise. */
+/* A mutator, as inline code sees it: the collector keeps more of it. All fields are written by the owning thread, or by the
+   collector while that thread is stopped, unless they say otherwise. */
 struct gc_thread {
     gc_window window; /* zeroed memory */
     gc_window raw;    /* for contents that are not zeroed */
     gc_frame *frames; /* innermost first */
-    uint32_t
-        poll; /* nonzero: the next safe point must call gc__safepoint_slow; atomic, written under the heap's lock */
-    uint32_t mode;        /* gc_mode; atomic, written by the owning thread */
-    gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
-    gc_thread *next;      /* of the heap: its lock */
-    gc_thread *next_mine; /* of the native thread, which alone uses it */
-    bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
-    bool conservative;   /* the native stack is a root, too */
-    const char *name;    /* for statistics and reports */
-    char *stack_pointer; /* not cooperative: the stack below is none of the heap's business */
-    uintptr_t registers[GC__SAVED_REGISTERS];   /* in preemptive mode: what callee-saved registers held */
-    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
-    uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
-    gc_stack *stack;                            /* that it runs on: its own, or one of gc_stack_create */
-    gc_stack own_stack;
-    char *stack_base; /* the highest address of the native stack in use, for conservative scanning */
-    gc__handle_cache handle_caches[GC__HANDLE_CACHES]; /* of free handles, by kind; used in cooperative mode */
-    uint64_t stress_countdown;
+    uint32_t poll;    /* nonzero: the next safe point calls gc__safepoint_slow; atomic, written under the heap's lock */
+    uint32_t mode;    /* gc_mode; atomic, written by the owning thread */
+    gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
+    gc_stack *stack;  /* that it runs on: its own, or one of gc_stack_create */
+    uintptr_t registers[GC__SAVED_REGISTERS]; /* in preemptive mode: what callee-saved registers held */
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
@@ -3214,6 +3195,25 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
    it holds another heap's. */
 
 
+/* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
+typedef struct gc__thread_record {
+    gc_thread thread;     /* first: a thread's address is its record's */
+    gc_thread *next;      /* of the heap: its lock */
+    gc_thread *next_mine; /* of the native thread, which alone uses it */
+    bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
+    bool conservative;   /* the native stack is a root, too */
+    const char *name;    /* for statistics and reports */
+    char *stack_pointer; /* not cooperative: the stack below is none of the heap's business */
+    char *stack_base;    /* the highest address of the native stack in use, for conservative scanning */
+    gc_stack own_stack;
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
+    uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
+    struct gc__handle_cache *handle_caches;     /* of free handles, by kind; used in cooperative mode */
+    uint64_t stress_countdown;
+} gc__thread_record;
+
+GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
+
 /* The threads of a heap. */
 typedef struct gc__threads {
     gc__lock lock;          /* see lock.h */
@@ -3251,7 +3251,7 @@ GC__FN bool gc__is_abandoned(const gc_heap *heap) {
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
     gc_thread *thread = gc__mine;
-    while (thread && thread->heap != heap) thread = thread->next_mine;
+    while (thread && thread->heap != heap) thread = gc__record(thread)->next_mine;
     return thread;
 }
 
@@ -3260,7 +3260,7 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
 }
 
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
-    __atomic_store_n(&thread->parked, parked, __ATOMIC_RELAXED);
+    __atomic_store_n(&gc__record(thread)->parked, parked, __ATOMIC_RELAXED);
 }
 
 /* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
@@ -3268,7 +3268,7 @@ GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
 GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
-        __atomic_store_n(&thread->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__record(thread)->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
     __atomic_store_n(&thread->mode, (uint32_t)GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) return;
     __atomic_fetch_add(&heap->threads->stopped_count, 1, __ATOMIC_SEQ_CST);
@@ -3278,10 +3278,10 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
 /* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
    gc__my_registers must be those of a function that is on the stack until they are back. */
 GC__FN void gc__park(const gc_heap *heap) {
-    for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine) {
+    for (gc_thread *thread = gc__mine; thread; thread = gc__record(thread)->next_mine) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
-        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__set_parked(thread, true);
         gc__mine_parked++;
         gc__thread_stop(thread);
@@ -3314,7 +3314,7 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     gc__park(NULL);
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
-    if (!self || !self->parked) return;
+    if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);
     __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
@@ -3337,8 +3337,8 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to what was parked, one after the other; waiting for one parks those that are back. */
 GC__FN void gc__unpark_all(void) {
-    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = thread->next_mine) {
-        if (!thread->parked) continue;
+    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = gc__record(thread)->next_mine) {
+        if (!gc__record(thread)->parked) continue;
         gc__unpark(thread);
         gc__thread_resume(thread);
     }
@@ -3390,7 +3390,7 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
         message, sizeof message,
         "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
         "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_PREEMPTIVE)",
-        (unsigned long long)waited_ms, thread->name ? thread->name : "(unnamed)");
+        (unsigned long long)waited_ms, gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     gc__warn(&heap->options, message);
 }
 
@@ -3408,15 +3408,15 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }
-    uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
+    uint64_t stopped = __atomic_load_n(&gc__record(thread)->stopped_at_ns, __ATOMIC_RELAXED),
              waited = stopped > heap->threads->stop_started_ns ? stopped - heap->threads->stop_started_ns : 0;
-    thread->stops++;
-    thread->stop_total_ns += waited;
-    if (waited > thread->stop_max_ns) thread->stop_max_ns = waited;
+    gc__record(thread)->stops++;
+    gc__record(thread)->stop_total_ns += waited;
+    if (waited > gc__record(thread)->stop_max_ns) gc__record(thread)->stop_max_ns = waited;
     if (waited <= heap->stats.stop_max_ns) return;
     heap->stats.stop_max_ns = waited;
     snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s",
-             thread->name ? thread->name : "(unnamed)");
+             gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
 }
 
 GC__FN void gc__world_stop_others(gc_heap *heap) {
@@ -3430,13 +3430,13 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
         return;
     }
     unsigned running = 1;
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         if (thread == self) continue;
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
         running += gc__is_cooperative(thread);
     }
     __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         if (thread != self) gc__world_await(heap, thread);
     uint64_t waited = gc__os_now_ns() - heap->threads->stop_started_ns;
     heap->stats.stops++;
@@ -3445,8 +3445,8 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
 
 GC__FN void gc__world_stop_locked(gc_heap *heap) {
     if (heap->threads->stop_depth++) return;
-    bool alone =
-        !heap->threads->first || (heap->threads->first == gc__thread_self(heap) && !heap->threads->first->next);
+    bool alone = !heap->threads->first ||
+                 (heap->threads->first == gc__thread_self(heap) && !gc__record(heap->threads->first)->next);
     if (heap->options.suspend || !alone) gc__world_stop_others(heap);
 }
 
@@ -3465,7 +3465,7 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
     if (--heap->threads->stop_depth) return;
     gc__world_restart(heap);
     __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
 }
 
@@ -3548,8 +3548,8 @@ typedef struct gc__frame_memory {
 } gc__frame_memory;
 
 GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
-    uintptr_t at = (uintptr_t)address, from = (uintptr_t)memory->thread->stack_pointer,
-              base = (uintptr_t)memory->thread->stack_base;
+    uintptr_t at = (uintptr_t)address, from = (uintptr_t)gc__record(memory->thread)->stack_pointer,
+              base = (uintptr_t)gc__record(memory->thread)->stack_base;
     if ((at & 7) || at < 4096) return false;
     if (base && at - from < base - from) return bytes <= base - at;
     uintptr_t page = at >> 12, *known = &memory->pages[page & 7];
@@ -3572,7 +3572,7 @@ GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) 
 /* A thread that ends in native code without leaving its scopes overwrites its frames while collections run. */
 GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
     if (gc__frame_is_whole(memory, frame)) return;
-    const char *name = memory->thread->name;
+    const char *name = gc__record(memory->thread)->name;
     gc__fatal(
         &heap->options,
         "the frame of GC_ROOTS at %p of the thread `%s`, which is in preemptive mode, was overwritten: the thread "
@@ -3636,23 +3636,23 @@ GC_API void gc_stack_destroy(gc_stack *stack) {
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     GC__ENTER("gc_stack_switch");
     gc_stack *left = thread->stack;
-    if (!stack) stack = &thread->own_stack;
+    if (!stack) stack = &gc__record(thread)->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
     GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
     GC_ASSERT(
-        stack->base || !thread->conservative,
+        stack->base || !gc__record(thread)->conservative,
         "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
         "this one's highest address");
     left->frames = thread->frames;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
-    left->thread = left == &thread->own_stack ? thread : NULL;
-    left->conservative |= thread->conservative && left != &thread->own_stack;
+    left->thread = left == &gc__record(thread)->own_stack ? thread : NULL;
+    left->conservative |= gc__record(thread)->conservative && left != &gc__record(thread)->own_stack;
     if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
     stack->frames = NULL; /* they are the thread's while it runs there */
-    thread->stack_base = stack->base;
+    gc__record(thread)->stack_base = stack->base;
 }
 
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
@@ -3662,7 +3662,7 @@ GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
     GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
     if (mode == GC_PREEMPTIVE) {
-        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__thread_stop(thread);
     } else {
         gc__thread_resume(thread);
@@ -3780,16 +3780,17 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
 }
 
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
-    bool self = thread == gc__thread_self(heap), parked = __atomic_load_n(&thread->parked, __ATOMIC_RELAXED);
+    bool self = thread == gc__thread_self(heap),
+         parked = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED);
     bool native = !self && !parked && !gc__is_cooperative(thread);
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
-    gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
-    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
+    gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     heap->threads->root_kind = "native stack";
-    if (thread->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
-    gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
+    if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
+    gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
     heap->threads->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
@@ -3797,7 +3798,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
 /* Calls the visitor for every root of the heap but handles and queued finalizers.
    heap->threads->root_kind and root_site tell it what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_visit(heap, thread, visitor);
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
@@ -5230,10 +5231,10 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, c
     for (size_t i = 0; i < count; i++)
         if (words[i] - first < last - first + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         unsigned shown = 0;
-        for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4;
-             at += 8) {
+        for (uintptr_t at = stack_pointer & ~(uintptr_t)7;
+             at + 8 <= (uintptr_t)gc__record(thread)->stack_base && shown < 4; at += 8) {
             if (!gc__is_searched(&search, *(gc_word *)at)) continue;
             fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
                     gc__held_text(&search, *(gc_word *)at, held), (void *)at, (size_t)(at - stack_pointer));
@@ -5335,7 +5336,7 @@ GC__FN void gc__stress_index(gc_heap *heap) {
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
         open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw);
     }
@@ -5435,7 +5436,8 @@ GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
 
 
 GC__FN void gc__heap_flush(gc_heap *heap) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) gc__thread_flush_windows(thread);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_flush_windows(thread);
 }
 
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
@@ -5661,7 +5663,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     unsigned allocating = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         allocating += thread->window.region != NULL;
         gc__thread_close_windows(thread);
     }
@@ -5888,8 +5890,9 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
     if (heap->options.stress == GC_STRESS_NTH) {
-        now = thread->stress_countdown <= 1;
-        thread->stress_countdown = now ? heap->options.stress_interval : thread->stress_countdown - 1;
+        now = gc__record(thread)->stress_countdown <= 1;
+        gc__record(thread)->stress_countdown =
+            now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
     }
     if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
@@ -5959,7 +5962,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     GC_ASSERT(gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
               "gc_thread_attach makes it",
-              thread->name ? thread->name : "(unnamed)");
+              gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_COOPERATIVE)");
@@ -6058,13 +6061,13 @@ GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, NULL);
-    gc__frames_assign(thread->heap, thread->own_stack.frames, NULL);
+    gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, NULL);
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
     gc_thread **link = &gc__mine;
-    while (*link != thread) link = &(*link)->next_mine;
-    *link = thread->next_mine;
+    while (*link != thread) link = &gc__record(*link)->next_mine;
+    *link = gc__record(thread)->next_mine;
     free(thread);
 }
 
@@ -6077,8 +6080,8 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
     gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &(*link)->next;
-    *link = thread->next;
+    while (*link != thread) link = &gc__record(*link)->next;
+    *link = gc__record(thread)->next;
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -6088,10 +6091,10 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(thread->heap);
     thread->stack->thread = NULL; /* a fiber's, maybe */
-    thread->stack = &thread->own_stack;
-    thread->stack_base = thread->own_stack.base;
-    thread->frames = thread->own_stack.frames = NULL;
-    thread->conservative = false;
+    thread->stack = &gc__record(thread)->own_stack;
+    gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
+    thread->frames = gc__record(thread)->own_stack.frames = NULL;
+    gc__record(thread)->conservative = false;
     if (preemptive) gc__heap_unlock(thread->heap);
     if (!within || !preemptive) return;
     char message[384];
@@ -6100,7 +6103,7 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
         "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
         "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
         "it leaves scopes in their order",
-        thread->name ? thread->name : "(unnamed)");
+        gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     gc__warn(&thread->heap->options, message);
 }
 
@@ -6110,7 +6113,7 @@ static __thread bool gc__ending; /* the native thread's end has begun */
 GC__FN bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine)
+        for (gc_thread *thread = gc__mine; thread; thread = gc__record(thread)->next_mine)
             if (thread->heap) gc__thread_drop_roots(thread);
         return gc__mine != NULL;
     }
@@ -6122,7 +6125,7 @@ GC__FN bool gc__thread_ended(void) {
         }
         char message[256];
         snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
-                 thread->name ? thread->name : "(unnamed)");
+                 gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
@@ -6135,12 +6138,12 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
                         "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
                         "thread is noticed");
     bool elsewhere = false;
-    thread->stack_base = gc__os_stack_base(&elsewhere);
-    thread->stack = &thread->own_stack;
-    thread->own_stack.heap = thread->heap;
-    thread->own_stack.thread = thread->own_stack.last = thread;
-    thread->own_stack.base = thread->stack_base;
-    if (thread->stack_base || !thread->conservative) return GC_OK;
+    gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
+    thread->stack = &gc__record(thread)->own_stack;
+    gc__record(thread)->own_stack.heap = thread->heap;
+    gc__record(thread)->own_stack.thread = gc__record(thread)->own_stack.last = thread;
+    gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
+    if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
         return gc__fail(GC_ERROR_MISUSE,
                         "gc_thread_attach: conservative_stack is set, and the calling thread does not run on its own "
@@ -6151,6 +6154,18 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
                     "thread's stack is: is /proc mounted?");
 }
 
+/* The record of a thread, with what the rooms above keep of it. */
+GC__FN gc_thread *gc__thread_new(void) {
+    typedef struct gc__attachment {
+        gc__thread_record record;
+        gc__handle_cache handle_caches[GC_HANDLE_KINDS];
+    } gc__attachment;
+    gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
+    if (!all) return NULL;
+    all->record.handle_caches = all->handle_caches;
+    return &all->record.thread;
+}
+
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__ENTER("gc_thread_attach");
     if (!heap) return NULL; /* gc_last_message() is why gc_heap_create failed */
@@ -6159,23 +6174,23 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
-    gc_thread *thread = (gc_thread *)calloc(1, sizeof *thread);
+    gc_thread *thread = gc__thread_new();
     if (!thread) {
         gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
         return NULL;
     }
     thread->heap = heap;
-    thread->conservative = heap->options.conservative_stack;
+    gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
-    thread->stress_countdown = heap->options.stress_interval;
+    gc__record(thread)->stress_countdown = heap->options.stress_interval;
     gc__heap_lock(heap);
-    thread->next = heap->threads->first;
+    gc__record(thread)->next = heap->threads->first;
     heap->threads->first = thread;
-    thread->next_mine = gc__mine;
+    gc__record(thread)->next_mine = gc__mine;
     gc__mine = thread;
     gc__heap_unlock(heap);
     return thread;
@@ -6184,7 +6199,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 /* Reads nothing of it: it may have ended. */
 GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
     const gc_thread *mine = gc__mine;
-    while (mine && mine != thread) mine = mine->next_mine;
+    while (mine && mine != thread) mine = gc__record(mine)->next_mine;
     return mine != NULL;
 }
 
@@ -6203,7 +6218,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     }
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
-    GC_ASSERT(thread->stack == &thread->own_stack,
+    GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
     gc__thread_leave(thread);
@@ -6216,18 +6231,18 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
     return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
 }
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
-    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) thread->name = name;
+    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) gc__record(thread)->name = name;
 }
 
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
     if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
-    if (conservative && (!thread->own_stack.base || !thread->stack_base))
+    if (conservative && (!gc__record(thread)->own_stack.base || !gc__record(thread)->stack_base))
         gc__fatal(
             &thread->heap->options,
             "gc_thread_set_conservative: where the stack of the thread `%s` ends is not known: attach on the native "
             "thread's own stack, not on a fiber's, and hand gc_stack_create the highest address of each fiber's",
-            thread->name ? thread->name : "(unnamed)");
-    thread->conservative = conservative;
+            gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+    gc__record(thread)->conservative = conservative;
 }
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 
@@ -6635,12 +6650,12 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 /* A thread that has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
-    for (const gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         GC_ASSERT(
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
-            thread->name ? thread->name : "(unnamed)");
+            gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
 }
 
 /* The heap is gone for the thread, which is in its list no more. */
@@ -6657,11 +6672,11 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
-        bool stays = thread != self && (thread->parked || gc__is_cooperative(thread));
+        bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
         if (stays || gc__is_finalizing(heap->finalizers, thread)) {
-            link = &thread->next;
+            link = &gc__record(thread)->next;
         } else {
-            *link = thread->next;
+            *link = gc__record(thread)->next;
             gc__thread_dismiss(heap, thread);
         }
     }
@@ -6702,7 +6717,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__heap_check_left(heap);
     while (heap->threads->first) {
         gc_thread *thread = heap->threads->first;
-        heap->threads->first = thread->next;
+        heap->threads->first = gc__record(thread)->next;
         gc__thread_dismiss(heap, thread);
     }
     while (heap->threads->stacks) {

@@ -331,17 +331,22 @@ typedef struct gc__handle_segment {
     gc_word places[GC__HANDLE_PLACES];
 } gc__handle_segment;
 
+/* Free places of a kind. */
+typedef struct gc__handle_cache {
+    uintptr_t first;
+    size_t count;
+} gc__handle_cache;
+
 typedef struct gc__handles {
     gc__lock lock; /* of all of this */
     gc__handle_segment *segments;
-    gc__handle_cache free[GC__HANDLE_CACHES]; /* places, by kind */
-    gc__handle_cache free_blocks;             /* their first places */
-    gc__words waiting, ready;                 /* during a collection: dependent handles */
+    gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
+    gc__handle_cache free_blocks;           /* their first places */
+    gc__words waiting, ready;               /* during a collection: dependent handles */
     gc__map keys;
 } gc__handles;
 
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
-GC__STATIC_ASSERT(GC_HANDLE_KINDS == GC__HANDLE_CACHES, "a thread has a cache for each kind of handle");
 
 GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
     return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
@@ -446,7 +451,7 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
     GC_ASSERT(!gc__heap_is_locked(heap) || !heap->collecting,
               "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
-    return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
+    return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
 /* `mine`: the calling thread's caches, if it may use them. Otherwise the place is cleared here, under the lock. */
@@ -574,7 +579,7 @@ GC__FN void gc__handles_return_cached(gc_thread *thread) {
     gc__handles *handles = thread->heap->handles;
     gc__lock_take(&handles->lock);
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
-        gc__handle_cache_move(&thread->handle_caches[kind], &handles->free[kind], SIZE_MAX);
+        gc__handle_cache_move(&gc__record(thread)->handle_caches[kind], &handles->free[kind], SIZE_MAX);
     gc__lock_release(&handles->lock);
 }
 
@@ -966,7 +971,8 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
         late = record->reported = true;
         snprintf(message, sizeof message,
                  "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
-                 record->type, (unsigned long long)ms, record->thread->name ? record->thread->name : "(unnamed)");
+                 record->type, (unsigned long long)ms,
+                 gc__record(record->thread)->name ? gc__record(record->thread)->name : "(unnamed)");
     }
     gc__lock_release(&all->lock);
     if (late) gc__warn(&heap->options, message);
@@ -1166,8 +1172,8 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
 /* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
 GC__FN void gc__handles_chain(gc_heap *heap) {
     gc__handles *handles = heap->handles;
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
-        memset(thread->handle_caches, 0, sizeof thread->handle_caches);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        memset(gc__record(thread)->handle_caches, 0, GC_HANDLE_KINDS * sizeof(gc__handle_cache));
     memset(handles->free, 0, sizeof handles->free);
     memset(&handles->free_blocks, 0, sizeof handles->free_blocks);
     for (gc__handle_segment *segment = handles->segments; segment; segment = segment->next)

@@ -14,12 +14,6 @@
 typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
-#define GC__HANDLE_CACHES 6
-
-typedef struct gc__handle_cache {
-    uintptr_t first;
-    size_t count;
-} gc__handle_cache;
 
 /* What a frame tells reports: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
@@ -62,30 +56,17 @@ typedef struct gc_window {
     struct gc__region *region; /* NULL: none is open, and next == limit */
 } gc_window;
 
-/* A mutator. The fields that the inline paths use come first; all are written by the owning thread, or by the collector
-   while that thread is stopped, unless they say otherwise. */
+/* A mutator, as inline code sees it: the collector keeps more of it. All fields are written by the owning thread, or by the
+   collector while that thread is stopped, unless they say otherwise. */
 struct gc_thread {
     gc_window window; /* zeroed memory */
     gc_window raw;    /* for contents that are not zeroed */
     gc_frame *frames; /* innermost first */
-    uint32_t
-        poll; /* nonzero: the next safe point must call gc__safepoint_slow; atomic, written under the heap's lock */
-    uint32_t mode;        /* gc_mode; atomic, written by the owning thread */
-    gc_heap *heap;        /* NULL: it was destroyed, and the owning thread still has to forget this record */
-    gc_thread *next;      /* of the heap: its lock */
-    gc_thread *next_mine; /* of the native thread, which alone uses it */
-    bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
-    bool conservative;   /* the native stack is a root, too */
-    const char *name;    /* for statistics and reports */
-    char *stack_pointer; /* not cooperative: the stack below is none of the heap's business */
-    uintptr_t registers[GC__SAVED_REGISTERS];   /* in preemptive mode: what callee-saved registers held */
-    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
-    uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
-    gc_stack *stack;                            /* that it runs on: its own, or one of gc_stack_create */
-    gc_stack own_stack;
-    char *stack_base; /* the highest address of the native stack in use, for conservative scanning */
-    gc__handle_cache handle_caches[GC__HANDLE_CACHES]; /* of free handles, by kind; used in cooperative mode */
-    uint64_t stress_countdown;
+    uint32_t poll;    /* nonzero: the next safe point calls gc__safepoint_slow; atomic, written under the heap's lock */
+    uint32_t mode;    /* gc_mode; atomic, written by the owning thread */
+    gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
+    gc_stack *stack;  /* that it runs on: its own, or one of gc_stack_create */
+    uintptr_t registers[GC__SAVED_REGISTERS]; /* in preemptive mode: what callee-saved registers held */
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A

@@ -76,16 +76,17 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
 }
 
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
-    bool self = thread == gc__thread_self(heap), parked = __atomic_load_n(&thread->parked, __ATOMIC_RELAXED);
+    bool self = thread == gc__thread_self(heap),
+         parked = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED);
     bool native = !self && !parked && !gc__is_cooperative(thread);
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
-    gc__stack_scan scan = {visitor, self ? mine : thread->registers, thread->stack_base};
-    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : thread->stack_pointer;
+    gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     heap->threads->root_kind = "native stack";
-    if (thread->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
-    gc__stack_visit_left(heap, &thread->own_stack, thread->conservative, visitor);
+    if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
+    gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
     heap->threads->root_kind = "scan_roots callback";
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
@@ -93,7 +94,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
 /* Calls the visitor for every root of the heap but handles and queued finalizers.
    heap->threads->root_kind and root_site tell it what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_visit(heap, thread, visitor);
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)

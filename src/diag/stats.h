@@ -6,7 +6,7 @@
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
         open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw);
     }

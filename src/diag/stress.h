@@ -79,10 +79,10 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, c
     for (size_t i = 0; i < count; i++)
         if (words[i] - first < last - first + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         unsigned shown = 0;
-        for (uintptr_t at = stack_pointer & ~(uintptr_t)7; at + 8 <= (uintptr_t)thread->stack_base && shown < 4;
-             at += 8) {
+        for (uintptr_t at = stack_pointer & ~(uintptr_t)7;
+             at + 8 <= (uintptr_t)gc__record(thread)->stack_base && shown < 4; at += 8) {
             if (!gc__is_searched(&search, *(gc_word *)at)) continue;
             fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
                     gc__held_text(&search, *(gc_word *)at, held), (void *)at, (size_t)(at - stack_pointer));

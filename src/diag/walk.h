@@ -4,7 +4,8 @@
 #include "stress.h"
 
 GC__FN void gc__heap_flush(gc_heap *heap) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) gc__thread_flush_windows(thread);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_flush_windows(thread);
 }
 
 GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {

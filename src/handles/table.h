@@ -39,17 +39,22 @@ typedef struct gc__handle_segment {
     gc_word places[GC__HANDLE_PLACES];
 } gc__handle_segment;
 
+/* Free places of a kind. */
+typedef struct gc__handle_cache {
+    uintptr_t first;
+    size_t count;
+} gc__handle_cache;
+
 typedef struct gc__handles {
     gc__lock lock; /* of all of this */
     gc__handle_segment *segments;
-    gc__handle_cache free[GC__HANDLE_CACHES]; /* places, by kind */
-    gc__handle_cache free_blocks;             /* their first places */
-    gc__words waiting, ready;                 /* during a collection: dependent handles */
+    gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
+    gc__handle_cache free_blocks;           /* their first places */
+    gc__words waiting, ready;               /* during a collection: dependent handles */
     gc__map keys;
 } gc__handles;
 
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
-GC__STATIC_ASSERT(GC_HANDLE_KINDS == GC__HANDLE_CACHES, "a thread has a cache for each kind of handle");
 
 GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
     return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
@@ -154,7 +159,7 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
     GC_ASSERT(!gc__heap_is_locked(heap) || !heap->collecting,
               "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
-    return thread && gc__is_cooperative(thread) ? thread->handle_caches : NULL;
+    return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
 /* `mine`: the calling thread's caches, if it may use them. Otherwise the place is cleared here, under the lock. */
@@ -282,7 +287,7 @@ GC__FN void gc__handles_return_cached(gc_thread *thread) {
     gc__handles *handles = thread->heap->handles;
     gc__lock_take(&handles->lock);
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
-        gc__handle_cache_move(&thread->handle_caches[kind], &handles->free[kind], SIZE_MAX);
+        gc__handle_cache_move(&gc__record(thread)->handle_caches[kind], &handles->free[kind], SIZE_MAX);
     gc__lock_release(&handles->lock);
 }
 

@@ -186,8 +186,8 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
 /* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
 GC__FN void gc__handles_chain(gc_heap *heap) {
     gc__handles *handles = heap->handles;
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
-        memset(thread->handle_caches, 0, sizeof thread->handle_caches);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        memset(gc__record(thread)->handle_caches, 0, GC_HANDLE_KINDS * sizeof(gc__handle_cache));
     memset(handles->free, 0, sizeof handles->free);
     memset(&handles->free_blocks, 0, sizeof handles->free_blocks);
     for (gc__handle_segment *segment = handles->segments; segment; segment = segment->next)

@@ -55,8 +55,9 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
     if (heap->options.stress == GC_STRESS_NTH) {
-        now = thread->stress_countdown <= 1;
-        thread->stress_countdown = now ? heap->options.stress_interval : thread->stress_countdown - 1;
+        now = gc__record(thread)->stress_countdown <= 1;
+        gc__record(thread)->stress_countdown =
+            now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
     }
     if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
@@ -126,7 +127,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     GC_ASSERT(gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
               "gc_thread_attach makes it",
-              thread->name ? thread->name : "(unnamed)");
+              gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_COOPERATIVE)");

@@ -7,13 +7,13 @@
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, NULL);
-    gc__frames_assign(thread->heap, thread->own_stack.frames, NULL);
+    gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, NULL);
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
     gc_thread **link = &gc__mine;
-    while (*link != thread) link = &(*link)->next_mine;
-    *link = thread->next_mine;
+    while (*link != thread) link = &gc__record(*link)->next_mine;
+    *link = gc__record(thread)->next_mine;
     free(thread);
 }
 
@@ -26,8 +26,8 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
     gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &(*link)->next;
-    *link = thread->next;
+    while (*link != thread) link = &gc__record(*link)->next;
+    *link = gc__record(thread)->next;
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -37,10 +37,10 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(thread->heap);
     thread->stack->thread = NULL; /* a fiber's, maybe */
-    thread->stack = &thread->own_stack;
-    thread->stack_base = thread->own_stack.base;
-    thread->frames = thread->own_stack.frames = NULL;
-    thread->conservative = false;
+    thread->stack = &gc__record(thread)->own_stack;
+    gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
+    thread->frames = gc__record(thread)->own_stack.frames = NULL;
+    gc__record(thread)->conservative = false;
     if (preemptive) gc__heap_unlock(thread->heap);
     if (!within || !preemptive) return;
     char message[384];
@@ -49,7 +49,7 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
         "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
         "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
         "it leaves scopes in their order",
-        thread->name ? thread->name : "(unnamed)");
+        gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     gc__warn(&thread->heap->options, message);
 }
 
@@ -59,7 +59,7 @@ static __thread bool gc__ending; /* the native thread's end has begun */
 GC__FN bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine)
+        for (gc_thread *thread = gc__mine; thread; thread = gc__record(thread)->next_mine)
             if (thread->heap) gc__thread_drop_roots(thread);
         return gc__mine != NULL;
     }
@@ -71,7 +71,7 @@ GC__FN bool gc__thread_ended(void) {
         }
         char message[256];
         snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
-                 thread->name ? thread->name : "(unnamed)");
+                 gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
@@ -84,12 +84,12 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
                         "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
                         "thread is noticed");
     bool elsewhere = false;
-    thread->stack_base = gc__os_stack_base(&elsewhere);
-    thread->stack = &thread->own_stack;
-    thread->own_stack.heap = thread->heap;
-    thread->own_stack.thread = thread->own_stack.last = thread;
-    thread->own_stack.base = thread->stack_base;
-    if (thread->stack_base || !thread->conservative) return GC_OK;
+    gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
+    thread->stack = &gc__record(thread)->own_stack;
+    gc__record(thread)->own_stack.heap = thread->heap;
+    gc__record(thread)->own_stack.thread = gc__record(thread)->own_stack.last = thread;
+    gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
+    if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
         return gc__fail(GC_ERROR_MISUSE,
                         "gc_thread_attach: conservative_stack is set, and the calling thread does not run on its own "
@@ -100,6 +100,18 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
                     "thread's stack is: is /proc mounted?");
 }
 
+/* The record of a thread, with what the rooms above keep of it. */
+GC__FN gc_thread *gc__thread_new(void) {
+    typedef struct gc__attachment {
+        gc__thread_record record;
+        gc__handle_cache handle_caches[GC_HANDLE_KINDS];
+    } gc__attachment;
+    gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
+    if (!all) return NULL;
+    all->record.handle_caches = all->handle_caches;
+    return &all->record.thread;
+}
+
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__ENTER("gc_thread_attach");
     if (!heap) return NULL; /* gc_last_message() is why gc_heap_create failed */
@@ -108,23 +120,23 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
-    gc_thread *thread = (gc_thread *)calloc(1, sizeof *thread);
+    gc_thread *thread = gc__thread_new();
     if (!thread) {
         gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
         return NULL;
     }
     thread->heap = heap;
-    thread->conservative = heap->options.conservative_stack;
+    gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
-    thread->stress_countdown = heap->options.stress_interval;
+    gc__record(thread)->stress_countdown = heap->options.stress_interval;
     gc__heap_lock(heap);
-    thread->next = heap->threads->first;
+    gc__record(thread)->next = heap->threads->first;
     heap->threads->first = thread;
-    thread->next_mine = gc__mine;
+    gc__record(thread)->next_mine = gc__mine;
     gc__mine = thread;
     gc__heap_unlock(heap);
     return thread;
@@ -133,7 +145,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 /* Reads nothing of it: it may have ended. */
 GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
     const gc_thread *mine = gc__mine;
-    while (mine && mine != thread) mine = mine->next_mine;
+    while (mine && mine != thread) mine = gc__record(mine)->next_mine;
     return mine != NULL;
 }
 
@@ -152,7 +164,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     }
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
-    GC_ASSERT(thread->stack == &thread->own_stack,
+    GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
     gc__thread_leave(thread);
@@ -165,16 +177,16 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
     return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
 }
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
-    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) thread->name = name;
+    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) gc__record(thread)->name = name;
 }
 
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
     if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
-    if (conservative && (!thread->own_stack.base || !thread->stack_base))
+    if (conservative && (!gc__record(thread)->own_stack.base || !gc__record(thread)->stack_base))
         gc__fatal(
             &thread->heap->options,
             "gc_thread_set_conservative: where the stack of the thread `%s` ends is not known: attach on the native "
             "thread's own stack, not on a fiber's, and hand gc_stack_create the highest address of each fiber's",
-            thread->name ? thread->name : "(unnamed)");
-    thread->conservative = conservative;
+            gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+    gc__record(thread)->conservative = conservative;
 }

@@ -165,12 +165,12 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 /* A thread that has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
-    for (const gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         GC_ASSERT(
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
-            thread->name ? thread->name : "(unnamed)");
+            gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
 }
 
 /* The heap is gone for the thread, which is in its list no more. */
@@ -187,11 +187,11 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
-        bool stays = thread != self && (thread->parked || gc__is_cooperative(thread));
+        bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
         if (stays || gc__is_finalizing(heap->finalizers, thread)) {
-            link = &thread->next;
+            link = &gc__record(thread)->next;
         } else {
-            *link = thread->next;
+            *link = gc__record(thread)->next;
             gc__thread_dismiss(heap, thread);
         }
     }
@@ -232,7 +232,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__heap_check_left(heap);
     while (heap->threads->first) {
         gc_thread *thread = heap->threads->first;
-        heap->threads->first = thread->next;
+        heap->threads->first = gc__record(thread)->next;
         gc__thread_dismiss(heap, thread);
     }
     while (heap->threads->stacks) {

@@ -24,7 +24,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     unsigned allocating = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         allocating += thread->window.region != NULL;
         gc__thread_close_windows(thread);
     }

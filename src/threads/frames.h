@@ -75,8 +75,8 @@ typedef struct gc__frame_memory {
 } gc__frame_memory;
 
 GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
-    uintptr_t at = (uintptr_t)address, from = (uintptr_t)memory->thread->stack_pointer,
-              base = (uintptr_t)memory->thread->stack_base;
+    uintptr_t at = (uintptr_t)address, from = (uintptr_t)gc__record(memory->thread)->stack_pointer,
+              base = (uintptr_t)gc__record(memory->thread)->stack_base;
     if ((at & 7) || at < 4096) return false;
     if (base && at - from < base - from) return bytes <= base - at;
     uintptr_t page = at >> 12, *known = &memory->pages[page & 7];
@@ -99,7 +99,7 @@ GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) 
 /* A thread that ends in native code without leaving its scopes overwrites its frames while collections run. */
 GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
     if (gc__frame_is_whole(memory, frame)) return;
-    const char *name = memory->thread->name;
+    const char *name = gc__record(memory->thread)->name;
     gc__fatal(
         &heap->options,
         "the frame of GC_ROOTS at %p of the thread `%s`, which is in preemptive mode, was overwritten: the thread "

@@ -22,7 +22,7 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     gc__park(NULL);
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
-    if (!self || !self->parked) return;
+    if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);
     __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
@@ -45,8 +45,8 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to what was parked, one after the other; waiting for one parks those that are back. */
 GC__FN void gc__unpark_all(void) {
-    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = thread->next_mine) {
-        if (!thread->parked) continue;
+    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = gc__record(thread)->next_mine) {
+        if (!gc__record(thread)->parked) continue;
         gc__unpark(thread);
         gc__thread_resume(thread);
     }

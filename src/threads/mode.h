@@ -23,6 +23,25 @@
 #include "../api/thread.h"
 #include "../heap/heap.h"
 
+/* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
+typedef struct gc__thread_record {
+    gc_thread thread;     /* first: a thread's address is its record's */
+    gc_thread *next;      /* of the heap: its lock */
+    gc_thread *next_mine; /* of the native thread, which alone uses it */
+    bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
+    bool conservative;   /* the native stack is a root, too */
+    const char *name;    /* for statistics and reports */
+    char *stack_pointer; /* not cooperative: the stack below is none of the heap's business */
+    char *stack_base;    /* the highest address of the native stack in use, for conservative scanning */
+    gc_stack own_stack;
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
+    uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
+    struct gc__handle_cache *handle_caches;     /* of free handles, by kind; used in cooperative mode */
+    uint64_t stress_countdown;
+} gc__thread_record;
+
+GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
+
 /* The threads of a heap. */
 typedef struct gc__threads {
     gc__lock lock;          /* see lock.h */
@@ -60,7 +79,7 @@ GC__FN bool gc__is_abandoned(const gc_heap *heap) {
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
     gc_thread *thread = gc__mine;
-    while (thread && thread->heap != heap) thread = thread->next_mine;
+    while (thread && thread->heap != heap) thread = gc__record(thread)->next_mine;
     return thread;
 }
 
@@ -69,7 +88,7 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
 }
 
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
-    __atomic_store_n(&thread->parked, parked, __ATOMIC_RELAXED);
+    __atomic_store_n(&gc__record(thread)->parked, parked, __ATOMIC_RELAXED);
 }
 
 /* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
@@ -77,7 +96,7 @@ GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
 GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
-        __atomic_store_n(&thread->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__record(thread)->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
     __atomic_store_n(&thread->mode, (uint32_t)GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) return;
     __atomic_fetch_add(&heap->threads->stopped_count, 1, __ATOMIC_SEQ_CST);
@@ -87,10 +106,10 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
 /* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
    gc__my_registers must be those of a function that is on the stack until they are back. */
 GC__FN void gc__park(const gc_heap *heap) {
-    for (gc_thread *thread = gc__mine; thread; thread = thread->next_mine) {
+    for (gc_thread *thread = gc__mine; thread; thread = gc__record(thread)->next_mine) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
-        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__set_parked(thread, true);
         gc__mine_parked++;
         gc__thread_stop(thread);

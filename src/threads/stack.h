@@ -36,23 +36,23 @@ GC_API void gc_stack_destroy(gc_stack *stack) {
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     GC__ENTER("gc_stack_switch");
     gc_stack *left = thread->stack;
-    if (!stack) stack = &thread->own_stack;
+    if (!stack) stack = &gc__record(thread)->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
     GC_ASSERT(stack->heap == thread->heap, "gc_stack_switch: the stack belongs to another heap");
     GC_ASSERT(
-        stack->base || !thread->conservative,
+        stack->base || !gc__record(thread)->conservative,
         "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
         "this one's highest address");
     left->frames = thread->frames;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
-    left->thread = left == &thread->own_stack ? thread : NULL;
-    left->conservative |= thread->conservative && left != &thread->own_stack;
+    left->thread = left == &gc__record(thread)->own_stack ? thread : NULL;
+    left->conservative |= gc__record(thread)->conservative && left != &gc__record(thread)->own_stack;
     if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
     stack->frames = NULL; /* they are the thread's while it runs there */
-    thread->stack_base = stack->base;
+    gc__record(thread)->stack_base = stack->base;
 }
 
 GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
@@ -62,7 +62,7 @@ GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
     GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
     if (mode == GC_PREEMPTIVE) {
-        thread->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__thread_stop(thread);
     } else {
         gc__thread_resume(thread);

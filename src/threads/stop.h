@@ -13,7 +13,7 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
         message, sizeof message,
         "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
         "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_PREEMPTIVE)",
-        (unsigned long long)waited_ms, thread->name ? thread->name : "(unnamed)");
+        (unsigned long long)waited_ms, gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     gc__warn(&heap->options, message);
 }
 
@@ -31,15 +31,15 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }
-    uint64_t stopped = __atomic_load_n(&thread->stopped_at_ns, __ATOMIC_RELAXED),
+    uint64_t stopped = __atomic_load_n(&gc__record(thread)->stopped_at_ns, __ATOMIC_RELAXED),
              waited = stopped > heap->threads->stop_started_ns ? stopped - heap->threads->stop_started_ns : 0;
-    thread->stops++;
-    thread->stop_total_ns += waited;
-    if (waited > thread->stop_max_ns) thread->stop_max_ns = waited;
+    gc__record(thread)->stops++;
+    gc__record(thread)->stop_total_ns += waited;
+    if (waited > gc__record(thread)->stop_max_ns) gc__record(thread)->stop_max_ns = waited;
     if (waited <= heap->stats.stop_max_ns) return;
     heap->stats.stop_max_ns = waited;
     snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s",
-             thread->name ? thread->name : "(unnamed)");
+             gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
 }
 
 GC__FN void gc__world_stop_others(gc_heap *heap) {
@@ -53,13 +53,13 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
         return;
     }
     unsigned running = 1;
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         if (thread == self) continue;
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
         running += gc__is_cooperative(thread);
     }
     __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         if (thread != self) gc__world_await(heap, thread);
     uint64_t waited = gc__os_now_ns() - heap->threads->stop_started_ns;
     heap->stats.stops++;
@@ -68,8 +68,8 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
 
 GC__FN void gc__world_stop_locked(gc_heap *heap) {
     if (heap->threads->stop_depth++) return;
-    bool alone =
-        !heap->threads->first || (heap->threads->first == gc__thread_self(heap) && !heap->threads->first->next);
+    bool alone = !heap->threads->first ||
+                 (heap->threads->first == gc__thread_self(heap) && !gc__record(heap->threads->first)->next);
     if (heap->options.suspend || !alone) gc__world_stop_others(heap);
 }
 
@@ -88,7 +88,7 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
     if (--heap->threads->stop_depth) return;
     gc__world_restart(heap);
     __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
-    for (gc_thread *thread = heap->threads->first; thread; thread = thread->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
 }
 

@@ -45,8 +45,8 @@ static void check_table(const char *when) {
             }
             wrong += count != cache->count;
             chained += count;
-            cache = thread ? &thread->handle_caches[kind] : NULL;
-            if (thread) thread = thread->next;
+            cache = thread ? &gc__record(thread)->handle_caches[kind] : NULL;
+            if (thread) thread = gc__record(thread)->next;
         }
         if (wrong || blocks * GC__HANDLE_BLOCK != chained + gc_handle_count(heap, (gc_handle_kind)kind))
             ok(false, "%s: %s: %zu blocks, %zu free, %zu in use, %zu wrong", when, kind_names[kind], blocks, chained,
@@ -438,7 +438,7 @@ static void *leave_places(void *argument) {
     gc_thread *thread = gc_thread_attach(heap);
     for (size_t i = 0; i < GC__HANDLE_BLOCK; i++) handles[i] = gc_handle_create(heap, GC_HANDLE_PINNED, NULL);
     for (size_t i = 0; i < GC__HANDLE_BLOCK; i++) gc_handle_destroy(heap, handles[i]);
-    *(size_t *)argument = thread->handle_caches[GC_HANDLE_PINNED].count;
+    *(size_t *)argument = gc__record(thread)->handle_caches[GC_HANDLE_PINNED].count;
     gc_thread_detach(thread);
     return NULL;
 }
@@ -457,7 +457,7 @@ static void detaching(void) {
     static gc_handle handles[MANY];
     for (size_t i = 0; i < MANY; i++) handles[i] = gc_handle_create(heap, GC_HANDLE_WEAK, NULL);
     for (size_t i = 0; i < MANY; i++) gc_handle_destroy(heap, handles[i]);
-    ok(gc->handle_caches[GC_HANDLE_WEAK].count <= GC__HANDLE_CACHE_MAX, "a thread does not hoard free places");
+    ok(gc__record(gc)->handle_caches[GC_HANDLE_WEAK].count <= GC__HANDLE_CACHE_MAX, "a thread does not hoard free places");
     ok(heap->handles->free[GC_HANDLE_WEAK].count >= MANY - GC__HANDLE_CACHE_MAX, "others can have them");
 }
 
