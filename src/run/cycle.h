@@ -7,6 +7,7 @@
 #include "../collect/external.h"
 #include "../collect/sweep.h"
 #include "../collect/pace.h"
+#include "../diag/check.h"
 #include "../diag/checkmark.h"
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
@@ -107,6 +108,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
@@ -125,6 +127,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     } else {
         gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
     }
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     for (int g = 0; g <= generation; g++) heap->collector->finished[g] = heap->collection.number;
     if (compacting && generation == 2) heap->collector->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
