@@ -1751,6 +1751,9 @@ GC_API const char *gc_last_message(void) { return gc__last_message; }
 /* Growing arrays of words outside the heap. */
 
 
+GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
+GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
+
 typedef struct gc__words {
     uintptr_t *words;
     size_t count, capacity;
@@ -3679,6 +3682,7 @@ typedef struct gc__pace {
     size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
     unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    size_t full_bytes;                 /* of objects, that the last full collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
@@ -3696,6 +3700,10 @@ typedef struct gc__cycle {
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
     int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
     size_t evacuate_partly_bytes; /* fit into this */
+    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
+    bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
+    gc__region *evacuate_into;          /* whose free end takes copies before a fresh region does; NULL: none */
+    uintptr_t evacuate_into_from;       /* where that begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
@@ -4008,8 +4016,20 @@ GC__FN uintptr_t gc__survivor(uintptr_t object) {
 /* Copying survivors. */
 
 
+/* The sweep counts all that lives in a condemned region as marked: what was copied into its free end is taken off before. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
-    worker->copied_bytes[generation] += gc__copies_close(&worker->windows[generation]);
+    const gc__region *region = worker->windows[generation].region;
+    size_t bytes = gc__copies_close(&worker->windows[generation]);
+    worker->copied_bytes[generation] += bytes;
+    if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
+}
+
+/* Opens the window in the free end that the plan has chosen. */
+GC__FN void gc__worker_open_free_end(gc__worker *worker) {
+    gc__region *region = worker->cycle->evacuate_into;
+    if (!region) return;
+    gc_window *window = &worker->windows[region->target];
+    gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
 /* Opens the window in a hole of the generation's regions. */
@@ -4323,7 +4343,8 @@ GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
 GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += worker->copied_bytes[g] + (size_t)(worker->windows[g].next - worker->windows[g].start);
+        bytes += worker->copied_bytes[g] + worker->cycle->marked_bytes[g] +
+                 (size_t)(worker->windows[g].next - worker->windows[g].start);
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
 }
@@ -4456,10 +4477,36 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* The share of the region's memory that is expected to survive. */
+/* Expects as much of each generation to survive as did lately. Where room is limited it also expects no more to be dead, of
+   what a full collection has left, than was promoted since: so right after one, densities are known exactly. */
+GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
+    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+    unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+        heap->cycle->predicted[g] = heap->pace->survival[g];
+        if (g && generation == 2 && heap->options.heap_bytes_max && heap->cycle->predicted[g] < least)
+            heap->cycle->predicted[g] = least;
+    }
+}
+
+/* How many of the region's bytes are expected to survive. */
+GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
+    if (region->linear && !region->formatted) return (region->top - region->base) / 100 * heap->cycle->predicted[0];
+    return region->live_bytes / 100 * heap->cycle->predicted[region->generation];
+}
+
+/* The same, but rather too many than too few. */
+GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
+    if (region->linear && !region->formatted)
+        return (region->top - region->base) / 200 * (100 + heap->cycle->predicted[0]);
+    return region->live_bytes;
+}
+
+/* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted) return heap->pace->survival[0];
-    return gc__density(region) * heap->pace->survival[region->generation] / 100;
+    bool young = region->linear && !region->formatted;
+    if (young && !heap->cycle->evacuate_tightly) return heap->cycle->predicted[0];
+    return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
 /* Whether the region's objects have survived a collection, so that its density is known. */
@@ -4467,20 +4514,46 @@ GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
     return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
-GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
-    size_t used = region->linear ? region->top - region->base : GC_REGION_BYTES;
-    return used / 100 * gc__predicted_percent(heap, region);
+/* Finds the largest free end of a region of survivors. Its marked objects include those that have died since the last
+   full collection, so nothing that lives lies beyond them. */
+GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr_t *from) {
+    size_t largest = 0;
+    *found = NULL;
+    for (int g = heap->options.non_generational ? 0 : 1; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL || region->linear) continue;
+            uintptr_t end = gc__region_end(region), last = gc__mark_previous(region->base, end - 8);
+            uintptr_t free_from = last ? last + gc__object_bytes(last) : region->base;
+            if (end - free_from <= largest) continue;
+            largest = end - free_from;
+            *found = region;
+            *from = free_from;
+        }
+    return largest;
+}
+
+/* The bytes that copies of survivors have room in. */
+GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
+    gc__region *region;
+    uintptr_t from;
+    return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
 }
 
 /* Lowers what is evacuated to copies that fit under the limit, the sparsest regions first; of those at the last
    percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
-   would come free. */
+   would come free. Copies of the youngest have a region of their own, whose end nothing else can use. */
 GC__FN void gc__fit_evacuation(gc_heap *heap) {
-    size_t live[101] = {0}, room = gc__regions_left(heap) << GC_REGION_SHIFT;
+    size_t live[101] = {0}, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
+    if (!heap->options.stress && !heap->options.non_moving)
+        room += gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next)
-            if (region->kind == GC__SMALL)
-                live[gc__predicted_percent(heap, region)] += gc__predicted_bytes(heap, region);
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL || region == heap->cycle->evacuate_into) continue;
+            size_t bytes = gc__most_bytes(heap, region);
+            live[gc__predicted_percent(heap, region)] += bytes;
+            if (g == 0 && !heap->options.non_generational) young += bytes;
+        }
+    room -= gc__min(room, (0 - young) & (GC_REGION_BYTES - 1));
     int percent = 0;
     for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
     heap->cycle->evacuate_partly = percent;
@@ -4502,24 +4575,28 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 
 /* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
+    gc__predict_survival(heap, generation);
     heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
+    heap->cycle->evacuate_tightly = false;
+    heap->cycle->evacuate_into = NULL;
     if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
-    bool more = gc__is_tight(heap) || gc__is_fragmented(heap);
+    heap->cycle->evacuate_tightly = gc__is_tight(heap);
+    bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
-    if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
+    if (region->kind == GC__LARGE || heap->options.non_moving || region == heap->cycle->evacuate_into) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     int percent = (int)gc__predicted_percent(heap, region);
     if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
         return move;
-    size_t bytes = gc__predicted_bytes(heap, region);
-    if (percent != heap->cycle->evacuate_partly || percent > GC__DENSITY_TIGHT ||
-        bytes > heap->cycle->evacuate_partly_bytes)
+    size_t bytes = gc__most_bytes(heap, region);
+    bool worthwhile = percent <= GC__DENSITY_TIGHT || heap->collection.compacting;
+    if (percent != heap->cycle->evacuate_partly || !worthwhile || bytes > heap->cycle->evacuate_partly_bytes)
         return GC__MARK;
     heap->cycle->evacuate_partly_bytes -= bytes;
     return move;
@@ -4712,9 +4789,6 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 #define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
-GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
-GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
-
 GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
@@ -4819,9 +4893,10 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->pace->nursery_bytes;
-    if (generation == 2)
-        heap->pace->full_threshold =
-            gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
+    if (generation == 2) {
+        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+        heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);
+    }
     gc__pace_release(heap, generation);
 }
 #endif
@@ -5968,6 +6043,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
     worker.verdicts = GC__VERDICTS;
+    gc__worker_open_free_end(&worker);
     worker.remember_all = generation > 0 || heap->cycle->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&worker);
@@ -6087,9 +6163,7 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
     GC__ENTER("gc_safepoint");
     gc__safepoint_run(thread);
 }
-/* Allocation's slow paths.
-
-XX */
+/* Allocation's slow paths. */
 
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -6120,6 +6194,23 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     return (void *)region->base;
 }
 
+/* Allocates in the window's span, which has room. */
+GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes, bool zeroed) {
+    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
+    char *object = window->next;
+    window->next = object + bytes;
+    return object;
+}
+
+/* The same in the thread's other window, where no region is left for the one that is meant: a heap with a single free region
+   would otherwise collect each time that the two take turns. NULL: it has no room either. */
+GC__FN void *gc__allocate_beside(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_window *other = gc__thread_window(thread, !zeroed);
+    if (bytes > gc__span_room(other)) return NULL;
+    void *object = gc__window_allocate(thread->heap, other, bytes, !zeroed);
+    return zeroed ? memset(object, 0, bytes) : object;
+}
+
 /* Allocates without collecting; NULL with gc__fail at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
@@ -6129,12 +6220,10 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
-        if (!opened) return large;
+        if (bytes > GC_LARGE_BYTES) return large;
+        if (!opened) return gc__allocate_beside(thread, bytes, zeroed);
     }
-    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
-    char *object = window->next;
-    window->next = object + bytes;
-    return object;
+    return gc__window_allocate(heap, window, bytes, zeroed);
 }
 
 GC__FN void gc__stress_at_allocation(gc_thread *thread) {
@@ -6148,7 +6237,20 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
-/* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* that a compaction must gain to be worth the next one */
+
+/* Returns whether it gained anything. */
+GC__FN bool gc__compact_for_room(gc_heap *heap) {
+    gc__world_stop(heap);
+    size_t room = gc__evacuation_room(heap);
+    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    bool gained = gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
+    gc__world_resume(heap);
+    return gained;
+}
+
+/* Collects, and compacts for as long as that makes room, if only in part of a region: each time only as much is moved as there
+   was room for before, so the region that is asked for may come free some compactions later. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -6158,9 +6260,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
-        size_t left = gc__regions_left(heap);
-        gc__collect(heap, 2, GC_REASON_LIMIT, true);
-        if (gc__regions_left(heap) <= left) return gc__allocate_try(thread, bytes, zeroed);
+        if (!gc__compact_for_room(heap)) return gc__allocate_try(thread, bytes, zeroed);
     }
 }
 
