@@ -116,7 +116,7 @@
 #define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
 #endif
 #ifndef GC_DEBUG
-#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
+#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: see diag/check.h */
 #endif
 #ifndef GC_SHADOW_HEAP
 #define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows, at each collection, stores without barrier */
@@ -1731,6 +1731,9 @@ GC_API gc_result gc_last_result(void) { return gc__last_result; }
 GC_API const char *gc_last_message(void) { return gc__last_message; }
 /* Growing arrays of words outside the heap. */
 
+
+GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
+GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
 
 typedef struct gc__words {
     uintptr_t *words;
@@ -3679,6 +3682,7 @@ typedef struct gc__pace {
     size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
     unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    size_t full_bytes;                 /* of objects, that the last full collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
@@ -3696,6 +3700,10 @@ typedef struct gc__cycle {
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
     int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
     size_t evacuate_partly_bytes; /* fit into this */
+    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
+    bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
+    gc__region *evacuate_into;          /* whose free end takes copies before a fresh region does; NULL: none */
+    uintptr_t evacuate_into_from;       /* where that begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
@@ -4009,8 +4017,20 @@ GC__FN uintptr_t gc__survivor(uintptr_t object) {
 /* Copying survivors. */
 
 
+/* The sweep counts all that lives in a condemned region as marked: what was copied into its free end is taken off before. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
-    worker->copied_bytes[generation] += gc__copies_close(&worker->windows[generation]);
+    const gc__region *region = worker->windows[generation].region;
+    size_t bytes = gc__copies_close(&worker->windows[generation]);
+    worker->copied_bytes[generation] += bytes;
+    if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
+}
+
+/* Opens the window in the free end that the plan has chosen. */
+GC__FN void gc__worker_open_free_end(gc__worker *worker) {
+    gc__region *region = worker->cycle->evacuate_into;
+    if (!region) return;
+    gc_window *window = &worker->windows[region->target];
+    gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
 /* Opens the window in a hole of the generation's regions. */
@@ -4324,7 +4344,8 @@ GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
 GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += worker->copied_bytes[g] + (size_t)(worker->windows[g].next - worker->windows[g].start);
+        bytes += worker->copied_bytes[g] + worker->cycle->marked_bytes[g] +
+                 (size_t)(worker->windows[g].next - worker->windows[g].start);
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
 }
@@ -4457,10 +4478,36 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* The share of the region's memory that is expected to survive. */
+/* Expects as much of each generation to survive as did lately. Where room is limited it also expects no more to be dead, of
+   what a full collection has left, than was promoted since: so right after one, densities are known exactly. */
+GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
+    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+    unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+        heap->cycle->predicted[g] = heap->pace->survival[g];
+        if (g && generation == 2 && heap->options.heap_bytes_max && heap->cycle->predicted[g] < least)
+            heap->cycle->predicted[g] = least;
+    }
+}
+
+/* How many of the region's bytes are expected to survive. */
+GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
+    if (region->linear && !region->formatted) return (region->top - region->base) / 100 * heap->cycle->predicted[0];
+    return region->live_bytes / 100 * heap->cycle->predicted[region->generation];
+}
+
+/* The same, but rather too many than too few. */
+GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
+    if (region->linear && !region->formatted)
+        return (region->top - region->base) / 200 * (100 + heap->cycle->predicted[0]);
+    return region->live_bytes;
+}
+
+/* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted) return heap->pace->survival[0];
-    return gc__density(region) * heap->pace->survival[region->generation] / 100;
+    bool young = region->linear && !region->formatted;
+    if (young && !heap->cycle->evacuate_tightly) return heap->cycle->predicted[0];
+    return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
 /* Whether the region's objects have survived a collection, so that its density is known. */
@@ -4468,20 +4515,46 @@ GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
     return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
-GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
-    size_t used = region->linear ? region->top - region->base : GC_REGION_BYTES;
-    return used / 100 * gc__predicted_percent(heap, region);
+/* Finds the largest free end of a region of survivors. Its marked objects include those that have died since the last
+   full collection, so nothing that lives lies beyond them. */
+GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr_t *from) {
+    size_t largest = 0;
+    *found = NULL;
+    for (int g = heap->options.non_generational ? 0 : 1; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL || region->linear) continue;
+            uintptr_t end = gc__region_end(region), last = gc__mark_previous(region->base, end - 8);
+            uintptr_t free_from = last ? last + gc__object_bytes(last) : region->base;
+            if (end - free_from <= largest) continue;
+            largest = end - free_from;
+            *found = region;
+            *from = free_from;
+        }
+    return largest;
+}
+
+/* The bytes that copies of survivors have room in. */
+GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
+    gc__region *region;
+    uintptr_t from;
+    return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
 }
 
 /* Lowers what is evacuated to copies that fit under the limit, the sparsest regions first; of those at the last
    percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
-   would come free. */
+   would come free. Copies of the youngest have a region of their own, whose end nothing else can use. */
 GC__FN void gc__fit_evacuation(gc_heap *heap) {
-    size_t live[101] = {0}, room = gc__regions_left(heap) << GC_REGION_SHIFT;
+    size_t live[101] = {0}, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
+    if (!heap->options.stress && !heap->options.non_moving)
+        room += gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next)
-            if (region->kind == GC__SMALL)
-                live[gc__predicted_percent(heap, region)] += gc__predicted_bytes(heap, region);
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL || region == heap->cycle->evacuate_into) continue;
+            size_t bytes = gc__most_bytes(heap, region);
+            live[gc__predicted_percent(heap, region)] += bytes;
+            if (g == 0 && !heap->options.non_generational) young += bytes;
+        }
+    room -= gc__min(room, (0 - young) & (GC_REGION_BYTES - 1));
     int percent = 0;
     for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
     heap->cycle->evacuate_partly = percent;
@@ -4503,24 +4576,28 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 
 /* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
+    gc__predict_survival(heap, generation);
     heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
+    heap->cycle->evacuate_tightly = false;
+    heap->cycle->evacuate_into = NULL;
     if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
-    bool more = gc__is_tight(heap) || gc__is_fragmented(heap);
+    heap->cycle->evacuate_tightly = gc__is_tight(heap);
+    bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
-    if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
+    if (region->kind == GC__LARGE || heap->options.non_moving || region == heap->cycle->evacuate_into) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     int percent = (int)gc__predicted_percent(heap, region);
     if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
         return move;
-    size_t bytes = gc__predicted_bytes(heap, region);
-    if (percent != heap->cycle->evacuate_partly || percent > GC__DENSITY_TIGHT ||
-        bytes > heap->cycle->evacuate_partly_bytes)
+    size_t bytes = gc__most_bytes(heap, region);
+    bool worthwhile = percent <= GC__DENSITY_TIGHT || heap->collection.compacting;
+    if (percent != heap->cycle->evacuate_partly || !worthwhile || bytes > heap->cycle->evacuate_partly_bytes)
         return GC__MARK;
     heap->cycle->evacuate_partly_bytes -= bytes;
     return move;
@@ -4713,9 +4790,6 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 #define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
-GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
-GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
-
 GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
@@ -4820,9 +4894,10 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->pace->nursery_bytes;
-    if (generation == 2)
-        heap->pace->full_threshold =
-            gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
+    if (generation == 2) {
+        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+        heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);
+    }
     gc__pace_release(heap, generation);
 }
 #endif
@@ -4830,6 +4905,258 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
 #include "gc_handles.h"
 
 #ifdef GC_IMPLEMENTATION
+/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: what is counted twice agrees, and
+   every list holds what it says. Verify looks at objects and their slots; this, at what lies beside them. */
+
+
+typedef struct gc__checker {
+    gc_heap *heap;
+    const char *when;
+    size_t regions;                    /* in its lists */
+    size_t live_bytes[GC_GENERATIONS]; /* of the regions of each generation */
+    size_t large_bytes;
+    const gc__handle_segment *segment; /* the last one that was found to be the heap's */
+    size_t free_places[GC_HANDLE_KINDS], free_blocks;
+} gc__checker;
+
+#define GC__CHECK_REMEDY                                                                                          \
+    "either a fault of the collector, or the program has stored to memory that is not its own: AddressSanitizer " \
+    "finds "                                                                                                      \
+    "the second; the first, please report"
+
+GC__FN void gc__check_true(const gc__checker *checker, bool holds, const void *where, const char *what) {
+    if (holds) return;
+    gc__fatal(&checker->heap->options, "check (%s of collection %llu): %s (%p): " GC__CHECK_REMEDY, checker->when,
+              (unsigned long long)checker->heap->collection.number, what, where);
+}
+
+GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t noted, const char *what) {
+    if (counted == noted) return;
+    gc__fatal(&checker->heap->options,
+              "check (%s of collection %llu): %s: %zu were counted, %zu are noted: " GC__CHECK_REMEDY, checker->when,
+              (unsigned long long)checker->heap->collection.number, what, counted, noted);
+}
+
+/* Regions. */
+
+/* A region's entries in the tables that are indexed by address. */
+GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region *region) {
+    for (uint32_t i = 0; i < region->span; i++) {
+        const gc__region *part = region + i;
+        size_t entry = (region->base >> GC_REGION_SHIFT) + i;
+        gc__check_true(checker, gc__region_is_of(part, checker->heap), part,
+                       "a region in a list belongs to another heap");
+        gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
+                       "a part of a large object is none");
+        gc__check_true(checker, gc__tables.age[entry] == region->generation, part,
+                       "a region's age is not its generation's");
+        gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,
+                       "a region's youth is not its generation's");
+        gc__check_true(checker, GC__VERDICTS[entry] == GC__IGNORE, part, "a region has a verdict outside the trace");
+    }
+}
+
+GC__FN void gc__region_check(const gc__checker *checker, const gc__region *region, int generation) {
+    uintptr_t end = gc__region_end(region);
+    bool large = region->kind == GC__LARGE;
+    gc__check_true(checker, large || region->kind == GC__SMALL, region,
+                   "a region in a generation's list is of another kind");
+    gc__check_true(checker, region->generation == generation, region, "a region is in another generation's list");
+    gc__check_true(checker, large ? region->span >= 1 : region->span == 1, region, "a region's span is wrong");
+    gc__check_true(checker, !region->linear || generation == 0, region, "a region of an old generation is linear");
+    gc__check_true(checker, !region->formatted || region->linear, region, "a formatted region is not linear");
+    gc__check_true(checker, !region->pinned && !region->overflowed, region, "a flag of a collection is left over");
+    gc__check_true(checker,
+                   region->top - region->base <= GC_REGION_BYTES && region->hole - region->base <= GC_REGION_BYTES,
+                   region, "a region's top or hole lies outside it");
+    gc__check_true(checker, region->indexed_end >= region->base && region->indexed_end <= end, region,
+                   "a region's index lies outside it");
+    gc__check_true(checker, region->dirty_end >= region->base && region->dirty_end <= end, region,
+                   "a region's written part lies outside it");
+    gc__check_true(checker, large || region->live_bytes <= GC_REGION_BYTES, region,
+                   "a region holds more than its size");
+    gc__region_check_tables(checker, region);
+}
+
+GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
+    size_t most = gc__regions_used(), count = 0;
+    for (const gc__region *region = checker->heap->regions[generation]; region; region = region->next) {
+        gc__check_true(checker, count++ < most, region, "a list of regions has no end");
+        gc__region_check(checker, region, generation);
+        checker->regions += region->span;
+        checker->live_bytes[generation] += region->live_bytes;
+        if (region->kind == GC__LARGE) checker->large_bytes += gc__object_bytes(region->base);
+    }
+}
+
+/* The free list, and the quarantine: `count` regions of a kind. */
+GC__FN void gc__region_chain_check(const gc__checker *checker, const gc__region *first, size_t count, uint8_t kind,
+                                   const char *what) {
+    size_t found = 0;
+    for (const gc__region *region = first; region && found <= count; region = region->next, found++)
+        gc__check_true(checker, gc__region_is_of(region, checker->heap) && region->kind == kind, region, what);
+    gc__check_equal(checker, found, count, what);
+}
+
+GC__FN bool gc__region_is_listed(const gc__region *region, const gc__region *first) {
+    while (first && first != region) first = first->next;
+    return !region || first;
+}
+
+GC__FN void gc__regions_check(gc__checker *checker) {
+    const gc_heap *heap = checker->heap;
+    size_t owned = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        gc__region_list_check(checker, g);
+        gc__check_true(checker, gc__region_is_listed(heap->cycle->cursors[g], heap->regions[g]),
+                       heap->cycle->cursors[g], "the region to search for holes is not in its generation's list");
+    }
+    gc__check_true(checker, gc__region_is_listed(heap->recycled, heap->regions[0]), heap->recycled,
+                   "the region to search for holes is not in the list of generation 0");
+    gc__region_chain_check(checker, heap->free, heap->free_count, GC__FREE, "regions in the free list");
+    gc__region_chain_check(checker, heap->quarantine, heap->quarantine_count, GC__QUARANTINED,
+                           "regions in the quarantine");
+    gc__check_equal(checker, checker->regions + heap->free_count, heap->held_regions, "regions in the heap's lists");
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++)
+        owned += gc__region_is_of(&gc__the_arena.regions[i], heap);
+    gc__check_equal(checker, owned, heap->held_regions + heap->quarantine_count, "regions that are the heap's");
+}
+
+/* Bytes. What was allocated in generation 0 since the last collection is counted in generation_bytes[0] alone. */
+GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
+    const gc_heap *heap = checker->heap;
+    size_t external = 0;
+    gc__check_equal(checker, checker->live_bytes[1], heap->generation_bytes[1], "bytes of generation 1");
+    gc__check_equal(checker, checker->live_bytes[2], heap->generation_bytes[2], "bytes of generation 2");
+    if (collected) gc__check_equal(checker, checker->live_bytes[0], heap->kept_bytes, "bytes kept in generation 0");
+    gc__check_equal(checker, checker->large_bytes, heap->large_bytes, "bytes of large objects");
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        const gc__map *map = &heap->collector->external[g];
+        size_t count = 0;
+        for (size_t i = 0; i < map->capacity; i++) {
+            if (!map->keys[i]) continue;
+            count++;
+            external += map->values[i];
+            gc__check_true(checker, gc__in_arena(map->keys[i]) && gc__region_of(map->keys[i])->generation == g,
+                           (void *)map->keys[i], "an object with external bytes is of another generation");
+        }
+        gc__check_equal(checker, count, map->count, "objects with external bytes");
+    }
+    gc__check_equal(checker, external, heap->external_bytes, "external bytes");
+}
+
+GC__FN void gc__threads_check(const gc__checker *checker) {
+    for (const gc_thread *thread = checker->heap->threads->first; thread; thread = thread->next) {
+        gc__check_true(checker, thread->heap == checker->heap, thread, "a thread in the list is another heap's");
+        gc__check_true(checker,
+                       !thread->window.region && !thread->raw.region && !thread->window.limit && !thread->raw.limit,
+                       thread, "a thread has a window open");
+    }
+}
+
+/* Handles. */
+
+GC__FN bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
+    const gc__handle_segment *segment = checker->segment;
+    if (!segment || segment != gc__handle_segment_of(place)) segment = checker->heap->handles->segments;
+    while (segment && segment != gc__handle_segment_of(place)) segment = segment->next;
+    checker->segment = segment;
+    return segment && gc__handle_index(segment, place) < GC__HANDLE_PLACES && place % sizeof(gc_word) == 0;
+}
+
+/* `kind`: GC_HANDLE_KINDS for the chain of free blocks. */
+GC__FN void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache *cache, int kind) {
+    uintptr_t place = cache->first;
+    for (size_t i = 0; i < cache->count; i++) {
+        gc__check_true(checker, gc__handle_segment_is_known(checker, place), (void *)place,
+                       "a chain of free handles leads astray");
+        size_t index = gc__handle_index(checker->segment, place);
+        gc__check_true(checker, checker->segment->kinds[index / GC__HANDLE_BLOCK] == kind, (void *)place,
+                       "a chain of free handles leads to another kind");
+        gc_word next = *(const gc_word *)place;
+        gc__check_true(checker, (next & GC__HANDLE_FREE) != 0, (void *)place,
+                       "a chain of free handles leads to one in use");
+        place = next - GC__HANDLE_FREE;
+    }
+    gc__check_true(checker, !place, (void *)place, "a chain of free handles is longer than noted");
+    *(kind < GC_HANDLE_KINDS ? &checker->free_places[kind] : &checker->free_blocks) += cache->count;
+}
+
+GC__FN void gc__handle_segment_check(const gc__checker *checker, const gc__handle_segment *segment, size_t *free_places,
+                                     size_t *free_blocks) {
+    gc__check_true(checker, segment->heap == checker->heap, segment, "a segment of handles is another heap's");
+    for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) {
+        uint8_t kind = segment->kinds[block];
+        gc__check_true(checker, kind <= GC_HANDLE_KINDS, segment, "a block of handles is of no kind");
+        bool extra = kind < GC_HANDLE_KINDS && gc__handle_has_extra((gc_handle_kind)kind);
+        gc__check_true(checker, extra == (segment->extras[block] != NULL), segment,
+                       "a block of handles lacks its extra words, or has some");
+        if (kind == GC_HANDLE_KINDS) ++*free_blocks;
+        for (size_t i = 0; kind < GC_HANDLE_KINDS && i < GC__HANDLE_BLOCK; i++)
+            free_places[kind] += segment->places[block * GC__HANDLE_BLOCK + i] & GC__HANDLE_FREE;
+    }
+}
+
+/* Handles lock held. */
+GC__FN void gc__handles_check(gc__checker *checker) {
+    const gc__handles *handles = checker->heap->handles;
+    size_t free_places[GC_HANDLE_KINDS] = {0}, free_blocks = 0;
+    for (const gc__handle_segment *segment = handles->segments; segment; segment = segment->next)
+        gc__handle_segment_check(checker, segment, free_places, &free_blocks);
+    gc__handle_cache_check(checker, &handles->free_blocks, GC_HANDLE_KINDS);
+    gc__check_equal(checker, checker->free_blocks, free_blocks, "free blocks of handles");
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++) {
+        gc__handle_cache_check(checker, &handles->free[kind], kind);
+        for (const gc_thread *thread = checker->heap->threads->first; thread; thread = thread->next)
+            gc__handle_cache_check(checker, &thread->handle_caches[kind], kind);
+        gc__check_equal(checker, checker->free_places[kind], free_places[kind], "free handles of a kind, in chains");
+    }
+}
+
+/* Finalizers. */
+
+/* Finalizers lock held. */
+GC__FN void gc__finalizers_check(const gc__checker *checker) {
+    const gc__finalizers *all = checker->heap->finalizers;
+    const gc__words *registered = &all->registered;
+    size_t room = registered->count + 2 * all->promised;
+    gc__check_true(
+        checker, all->start[2] <= all->start[1] && all->start[1] <= all->start[0] && all->start[0] <= registered->count,
+        all->start, "the parts of the finalizers' list are out of order");
+    for (size_t i = 0; i < registered->count; i += 2) {
+        uintptr_t object = registered->words[i];
+        int part = i < all->start[1] ? 2 : i < all->start[0] ? 1 : 0;
+        gc__check_true(checker, gc__in_arena(object) && gc__region_is_of(gc__region_of(object), checker->heap),
+                       (void *)object, "a finalizer is registered for what is no object of the heap");
+        gc__check_true(checker, gc__region_of(object)->generation >= part, (void *)object,
+                       "an object with a finalizer is younger than its part of the list");
+    }
+    bool fits = registered->capacity >= room && all->moving.capacity >= room;
+    for (int i = 0; i < 2; i++) {
+        const gc__due *due = &all->due[i];
+        gc__check_true(checker, due->head <= due->pairs.count && due->head % 2 == 0, due,
+                       "a queue of finalizers has its head outside");
+        fits = fits && due->pairs.capacity >= room + due->pairs.count;
+    }
+    gc__check_true(checker, fits, all, "a list of finalizers has no room for all there are");
+}
+
+/* The world is stopped, and windows are closed. `collected`: nothing was allocated since. */
+GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
+    gc__checker checker;
+    memset(&checker, 0, sizeof checker);
+    checker.heap = heap;
+    checker.when = when;
+    gc__regions_check(&checker);
+    gc__bytes_check(&checker, collected);
+    gc__threads_check(&checker);
+    gc__lock_take(&heap->handles->lock);
+    gc__handles_check(&checker);
+    gc__lock_release(&heap->handles->lock);
+    gc__lock_take(&heap->finalizers->lock);
+    gc__finalizers_check(&checker);
+    gc__lock_release(&heap->finalizers->lock);
+}
 /* Verify: walks everything and reports the first reference that is not what the collector's invariants say.
    Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
 
@@ -5718,6 +6045,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
     worker.verdicts = GC__VERDICTS;
+    gc__worker_open_free_end(&worker);
     worker.remember_all = generation > 0 || heap->cycle->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&worker);
@@ -5746,6 +6074,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
@@ -5764,6 +6093,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     } else {
         gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
     }
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     for (int g = 0; g <= generation; g++) heap->collector->finished[g] = heap->collection.number;
     if (compacting && generation == 2) heap->collector->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);
@@ -5835,9 +6165,7 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
     GC__ENTER("gc_safepoint");
     gc__safepoint_run(thread);
 }
-/* Allocation's slow paths.
-
-XX */
+/* Allocation's slow paths. */
 
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -5868,6 +6196,23 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     return (void *)region->base;
 }
 
+/* Allocates in the window's span, which has room. */
+GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes, bool zeroed) {
+    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
+    char *object = window->next;
+    window->next = object + bytes;
+    return object;
+}
+
+/* The same in the thread's other window, where no region is left for the one that is meant: a heap with a single free region
+   would otherwise collect each time that the two take turns. NULL: it has no room either. */
+GC__FN void *gc__allocate_beside(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_window *other = gc__thread_window(thread, !zeroed);
+    if (bytes > gc__span_room(other)) return NULL;
+    void *object = gc__window_allocate(thread->heap, other, bytes, !zeroed);
+    return zeroed ? memset(object, 0, bytes) : object;
+}
+
 /* Allocates without collecting; NULL with gc__fail at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
@@ -5877,12 +6222,10 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
-        if (!opened) return large;
+        if (bytes > GC_LARGE_BYTES) return large;
+        if (!opened) return gc__allocate_beside(thread, bytes, zeroed);
     }
-    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
-    char *object = window->next;
-    window->next = object + bytes;
-    return object;
+    return gc__window_allocate(heap, window, bytes, zeroed);
 }
 
 GC__FN void gc__stress_at_allocation(gc_thread *thread) {
@@ -5897,7 +6240,20 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
-/* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* that a compaction must gain to be worth the next one */
+
+/* Returns whether it gained anything. */
+GC__FN bool gc__compact_for_room(gc_heap *heap) {
+    gc__world_stop(heap);
+    size_t room = gc__evacuation_room(heap);
+    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    bool gained = gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
+    gc__world_resume(heap);
+    return gained;
+}
+
+/* Collects, and compacts for as long as that makes room, if only in part of a region: each time only as much is moved as there
+   was room for before, so the region that is asked for may come free some compactions later. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -5907,9 +6263,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
-        size_t left = gc__regions_left(heap);
-        gc__collect(heap, 2, GC_REASON_LIMIT, true);
-        if (gc__regions_left(heap) <= left) return gc__allocate_try(thread, bytes, zeroed);
+        if (!gc__compact_for_room(heap)) return gc__allocate_try(thread, bytes, zeroed);
     }
 }
 

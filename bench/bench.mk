@@ -19,6 +19,9 @@ $(eval $(call bench_program,workloads-mimalloc,mimalloc,-lmimalloc))
 $(eval $(call bench_program,workloads-bdwgc,bdwgc,-lgc))
 bench_programs := $(addprefix build/bench/,workloads workloads-malloc workloads-mimalloc workloads-bdwgc)
 
+# Over gc.h with small regions, so that a small heap has as many of them as a large one.
+$(eval $(call bench_program,workloads-regions-1m,gc,,-DGC_REGION_SHIFT=20))
+
 # Over gc.h with each barrier; "none" would not keep the heap whole.
 bench_barriers := $(filter-out none,$(shell sed -n 's/^ *X.\([a-z_]*\),.*/\1/p' src/barrier/tables.h)) at_run_time
 $(foreach barrier,$(bench_barriers),$(eval $(call bench_program,workloads-barrier-$(barrier),gc,,-DGC_BARRIER=$(barrier))))

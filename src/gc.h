@@ -87,6 +87,7 @@
 #include "gc_handles.h"
 
 #ifdef GC_IMPLEMENTATION
+#include "diag/check.h"     /* structures check themselves */
 #include "diag/verify.h"    /* walks everything, checks every reference */
 #include "diag/checkmark.h" /* a second mark, to check the trace */
 #include "diag/shadow.h"    /* stores without the barrier */

@@ -34,6 +34,7 @@ typedef struct mm_report {
     int generations; /* 0: nothing collects */
     uint64_t collections[MM_GENERATIONS_MAX];
     double pause_total_s, pause_max_s, pause_p999_s;
+    uint64_t live_peak_bytes; /* the most that a full collection has left; 0: not known */
 } mm_report;
 
 /* Ends the program with a message and status 1. */

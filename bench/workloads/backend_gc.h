@@ -47,17 +47,25 @@ static inline bool mm_out_of_memory(void *host, size_t bytes, const char *messag
     mm_exhausted(message);
 }
 
+typedef struct mm_seen {
+    histogram pauses;
+    uint64_t live_peak_bytes;
+} mm_seen;
+
 static inline void mm_collection_end(void *host, const gc_collection *collection) {
-    histogram_add(host, collection->pause_ns);
+    mm_seen *seen = host;
+    histogram_add(&seen->pauses, collection->pause_ns);
+    bool full = collection->generation == GC_GENERATIONS - 1;
+    if (full && collection->promoted_bytes > seen->live_peak_bytes) seen->live_peak_bytes = collection->promoted_bytes;
 }
 
 static inline mm *mm_open(const mm_options *options) {
-    static histogram pauses;
+    static mm_seen seen;
     gc_heap *heap = gc_heap_create(&(gc_options){.nursery_bytes = options->nursery_bytes,
                                                  .heap_bytes_max = options->heap_bytes_max,
                                                  .out_of_memory = mm_out_of_memory,
                                                  .collection_end = mm_collection_end,
-                                                 .host = &pauses});
+                                                 .host = &seen});
     mm *mm = heap ? gc_thread_attach(heap) : NULL;
     if (!mm) mm_exhausted(gc_last_message());
     return mm;
@@ -65,13 +73,14 @@ static inline mm *mm_open(const mm_options *options) {
 
 static inline void mm_close(mm *mm, mm_report *report) {
     gc_heap *heap = gc_thread_heap(mm);
-    const histogram *pauses = gc_heap_host(heap);
+    const mm_seen *seen = gc_heap_host(heap);
     gc_stats stats;
     gc_get_stats(heap, &stats);
     report->generations = GC_GENERATIONS;
     for (int i = 0; i < GC_GENERATIONS; i++) report->collections[i] = stats.collections[i];
     report->pause_total_s = (double)stats.pause_total_ns / 1e9;
     report->pause_max_s = (double)stats.pause_max_ns / 1e9;
-    report->pause_p999_s = (double)histogram_percentile(pauses, 0.999) / 1e9;
+    report->pause_p999_s = (double)histogram_percentile(&seen->pauses, 0.999) / 1e9;
+    report->live_peak_bytes = seen->live_peak_bytes;
     gc_heap_destroy(heap);
 }

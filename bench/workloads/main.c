@@ -178,6 +178,8 @@ static void print_report(const workload_result *result, const mm_report *report,
                push_us(pushes, 0.9999), (double)pushes->max / 1e3);
     if (result->ns_per_object > 0) printf("allocation: %.3f ns per object\n", result->ns_per_object);
     if (report->generations) print_collector(report);
+    if (report->live_peak_bytes)
+        printf("live after a full collection: at most %.1f MiB\n", (double)report->live_peak_bytes / 1048576);
     printf("peak RSS: %.1f MiB\n", (double)u->rss_peak_bytes / 1048576);
     printf("time: user %.3f s, sys %.3f s, wall %.3f s\n", u->user_s, u->sys_s, u->wall_s);
 }
@@ -201,6 +203,7 @@ static void print_json(const command *c, const workload_result *result, const mm
         printf("], \"pause_total_s\": %.9f, \"pause_max_s\": %.9f, \"pause_p999_s\": %.9f", report->pause_total_s,
                report->pause_max_s, report->pause_p999_s);
     }
+    if (report->live_peak_bytes) printf(", \"live_peak_bytes\": %" PRIu64, report->live_peak_bytes);
     if (result->pushes) print_json_pushes(result->pushes);
     if (result->ns_per_object > 0) printf(", \"ns_per_object\": %.4f", result->ns_per_object);
     puts("}");

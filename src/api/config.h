@@ -22,7 +22,7 @@
 #define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
 #endif
 #ifndef GC_DEBUG
-#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
+#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: see diag/check.h */
 #endif
 #ifndef GC_SHADOW_HEAP
 #define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows, at each collection, stores without barrier */

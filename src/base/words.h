@@ -3,6 +3,9 @@
 
 #include "../platform/platform.h"
 
+GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
+GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
+
 typedef struct gc__words {
     uintptr_t *words;
     size_t count, capacity;

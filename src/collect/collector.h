@@ -12,6 +12,7 @@ typedef struct gc__pace {
     size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
     unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    size_t full_bytes;                 /* of objects, that the last full collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
@@ -29,6 +30,10 @@ typedef struct gc__cycle {
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
     int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
     size_t evacuate_partly_bytes; /* fit into this */
+    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
+    bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
+    gc__region *evacuate_into;          /* whose free end takes copies before a fresh region does; NULL: none */
+    uintptr_t evacuate_into_from;       /* where that begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */

@@ -4,8 +4,20 @@
 #include "../heap/window.h"
 #include "claim.h"
 
+/* The sweep counts all that lives in a condemned region as marked: what was copied into its free end is taken off before. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
-    worker->copied_bytes[generation] += gc__copies_close(&worker->windows[generation]);
+    const gc__region *region = worker->windows[generation].region;
+    size_t bytes = gc__copies_close(&worker->windows[generation]);
+    worker->copied_bytes[generation] += bytes;
+    if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
+}
+
+/* Opens the window in the free end that the plan has chosen. */
+GC__FN void gc__worker_open_free_end(gc__worker *worker) {
+    gc__region *region = worker->cycle->evacuate_into;
+    if (!region) return;
+    gc_window *window = &worker->windows[region->target];
+    gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
 /* Opens the window in a hole of the generation's regions. */

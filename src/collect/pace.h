@@ -12,9 +12,6 @@
 #define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
-GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
-GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
-
 GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
@@ -119,8 +116,9 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->pace->nursery_bytes;
-    if (generation == 2)
-        heap->pace->full_threshold =
-            gc__threshold_for(heap, gc__old_bytes(heap) + heap->generation_bytes[1] + heap->kept_bytes);
+    if (generation == 2) {
+        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+        heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);
+    }
     gc__pace_release(heap, generation);
 }

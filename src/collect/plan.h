@@ -22,10 +22,36 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* The share of the region's memory that is expected to survive. */
+/* Expects as much of each generation to survive as did lately. Where room is limited it also expects no more to be dead, of
+   what a full collection has left, than was promoted since: so right after one, densities are known exactly. */
+GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
+    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+    unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+        heap->cycle->predicted[g] = heap->pace->survival[g];
+        if (g && generation == 2 && heap->options.heap_bytes_max && heap->cycle->predicted[g] < least)
+            heap->cycle->predicted[g] = least;
+    }
+}
+
+/* How many of the region's bytes are expected to survive. */
+GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
+    if (region->linear && !region->formatted) return (region->top - region->base) / 100 * heap->cycle->predicted[0];
+    return region->live_bytes / 100 * heap->cycle->predicted[region->generation];
+}
+
+/* The same, but rather too many than too few. */
+GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
+    if (region->linear && !region->formatted)
+        return (region->top - region->base) / 200 * (100 + heap->cycle->predicted[0]);
+    return region->live_bytes;
+}
+
+/* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted) return heap->pace->survival[0];
-    return gc__density(region) * heap->pace->survival[region->generation] / 100;
+    bool young = region->linear && !region->formatted;
+    if (young && !heap->cycle->evacuate_tightly) return heap->cycle->predicted[0];
+    return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
 /* Whether the region's objects have survived a collection, so that its density is known. */
@@ -33,20 +59,46 @@ GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
     return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
-GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
-    size_t used = region->linear ? region->top - region->base : GC_REGION_BYTES;
-    return used / 100 * gc__predicted_percent(heap, region);
+/* Finds the largest free end of a region of survivors. Its marked objects include those that have died since the last
+   full collection, so nothing that lives lies beyond them. */
+GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr_t *from) {
+    size_t largest = 0;
+    *found = NULL;
+    for (int g = heap->options.non_generational ? 0 : 1; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL || region->linear) continue;
+            uintptr_t end = gc__region_end(region), last = gc__mark_previous(region->base, end - 8);
+            uintptr_t free_from = last ? last + gc__object_bytes(last) : region->base;
+            if (end - free_from <= largest) continue;
+            largest = end - free_from;
+            *found = region;
+            *from = free_from;
+        }
+    return largest;
+}
+
+/* The bytes that copies of survivors have room in. */
+GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
+    gc__region *region;
+    uintptr_t from;
+    return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
 }
 
 /* Lowers what is evacuated to copies that fit under the limit, the sparsest regions first; of those at the last
    percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
-   would come free. */
+   would come free. Copies of the youngest have a region of their own, whose end nothing else can use. */
 GC__FN void gc__fit_evacuation(gc_heap *heap) {
-    size_t live[101] = {0}, room = gc__regions_left(heap) << GC_REGION_SHIFT;
+    size_t live[101] = {0}, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
+    if (!heap->options.stress && !heap->options.non_moving)
+        room += gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next)
-            if (region->kind == GC__SMALL)
-                live[gc__predicted_percent(heap, region)] += gc__predicted_bytes(heap, region);
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL || region == heap->cycle->evacuate_into) continue;
+            size_t bytes = gc__most_bytes(heap, region);
+            live[gc__predicted_percent(heap, region)] += bytes;
+            if (g == 0 && !heap->options.non_generational) young += bytes;
+        }
+    room -= gc__min(room, (0 - young) & (GC_REGION_BYTES - 1));
     int percent = 0;
     for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
     heap->cycle->evacuate_partly = percent;
@@ -68,24 +120,28 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 
 /* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
+    gc__predict_survival(heap, generation);
     heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
+    heap->cycle->evacuate_tightly = false;
+    heap->cycle->evacuate_into = NULL;
     if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
-    bool more = gc__is_tight(heap) || gc__is_fragmented(heap);
+    heap->cycle->evacuate_tightly = gc__is_tight(heap);
+    bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
-    if (region->kind == GC__LARGE || heap->options.non_moving) return GC__MARK;
+    if (region->kind == GC__LARGE || heap->options.non_moving || region == heap->cycle->evacuate_into) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     int percent = (int)gc__predicted_percent(heap, region);
     if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
         return move;
-    size_t bytes = gc__predicted_bytes(heap, region);
-    if (percent != heap->cycle->evacuate_partly || percent > GC__DENSITY_TIGHT ||
-        bytes > heap->cycle->evacuate_partly_bytes)
+    size_t bytes = gc__most_bytes(heap, region);
+    bool worthwhile = percent <= GC__DENSITY_TIGHT || heap->collection.compacting;
+    if (percent != heap->cycle->evacuate_partly || !worthwhile || bytes > heap->cycle->evacuate_partly_bytes)
         return GC__MARK;
     heap->cycle->evacuate_partly_bytes -= bytes;
     return move;

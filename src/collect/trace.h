@@ -47,7 +47,8 @@ GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
 GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += worker->copied_bytes[g] + (size_t)(worker->windows[g].next - worker->windows[g].start);
+        bytes += worker->copied_bytes[g] + worker->cycle->marked_bytes[g] +
+                 (size_t)(worker->windows[g].next - worker->windows[g].start);
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
 }

@@ -1,6 +1,4 @@
-/* Allocation's slow paths.
-
-XX */
+/* Allocation's slow paths. */
 #pragma once
 
 #include "cycle.h"
@@ -33,6 +31,23 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     return (void *)region->base;
 }
 
+/* Allocates in the window's span, which has room. */
+GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes, bool zeroed) {
+    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
+    char *object = window->next;
+    window->next = object + bytes;
+    return object;
+}
+
+/* The same in the thread's other window, where no region is left for the one that is meant: a heap with a single free region
+   would otherwise collect each time that the two take turns. NULL: it has no room either. */
+GC__FN void *gc__allocate_beside(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_window *other = gc__thread_window(thread, !zeroed);
+    if (bytes > gc__span_room(other)) return NULL;
+    void *object = gc__window_allocate(thread->heap, other, bytes, !zeroed);
+    return zeroed ? memset(object, 0, bytes) : object;
+}
+
 /* Allocates without collecting; NULL with gc__fail at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
@@ -42,12 +57,10 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
-        if (!opened) return large;
+        if (bytes > GC_LARGE_BYTES) return large;
+        if (!opened) return gc__allocate_beside(thread, bytes, zeroed);
     }
-    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
-    char *object = window->next;
-    window->next = object + bytes;
-    return object;
+    return gc__window_allocate(heap, window, bytes, zeroed);
 }
 
 GC__FN void gc__stress_at_allocation(gc_thread *thread) {
@@ -62,7 +75,20 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
-/* Collects, and compacts for as long as that brings regions free: each time there is room only for a part. */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* that a compaction must gain to be worth the next one */
+
+/* Returns whether it gained anything. */
+GC__FN bool gc__compact_for_room(gc_heap *heap) {
+    gc__world_stop(heap);
+    size_t room = gc__evacuation_room(heap);
+    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    bool gained = gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
+    gc__world_resume(heap);
+    return gained;
+}
+
+/* Collects, and compacts for as long as that makes room, if only in part of a region: each time only as much is moved as there
+   was room for before, so the region that is asked for may come free some compactions later. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -72,9 +98,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
-        size_t left = gc__regions_left(heap);
-        gc__collect(heap, 2, GC_REASON_LIMIT, true);
-        if (gc__regions_left(heap) <= left) return gc__allocate_try(thread, bytes, zeroed);
+        if (!gc__compact_for_room(heap)) return gc__allocate_try(thread, bytes, zeroed);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "../collect/external.h"
 #include "../collect/sweep.h"
 #include "../collect/pace.h"
+#include "../diag/check.h"
 #include "../diag/checkmark.h"
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
@@ -79,6 +80,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
     worker.verdicts = GC__VERDICTS;
+    gc__worker_open_free_end(&worker);
     worker.remember_all = generation > 0 || heap->cycle->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__trace_roots(&worker);
@@ -107,6 +109,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
     gc__cycle_open(heap, generation, reason, compacting);
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
@@ -125,6 +128,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     } else {
         gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
     }
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     for (int g = 0; g <= generation; g++) heap->collector->finished[g] = heap->collection.number;
     if (compacting && generation == 2) heap->collector->finished_compacting = heap->collection.number;
     gc__cycle_statistics(heap, gc__os_now_ns() - start);

@@ -96,6 +96,34 @@ fails 2 "unknown option '-5'" alloc -5
 fails 2 "nursery must be a number, not ''" alloc --nursery=
 fails 2 'max-heap must be 1 to' alloc --max-heap=0
 
+# within PROGRAM INTERVAL LIMITS ARGUMENTS: the workload runs with heaps of so many percent of what lives at its height, which
+# a collection at every so many allocations finds out.
+within() {
+    program=$1 interval=$2 limits=$3
+    shift 3
+    json=$(GC_STRESS=$interval build/bench/"$program" "$@" --json)
+    live=$(field live_peak_bytes "$json") check=$(field check "$json")
+    matches "$live" '^[0-9]{7,}$' "$program $*: some megabytes live"
+    for percent in $limits; do
+        got=$(build/bench/"$program" "$@" --max-heap=$((live / 100 * percent)) --json 2> build/bench/within.txt)
+        is $? 0 "$program $*: ends with a heap of $percent % of what lives"
+        is "$(field check "$got")" "$check" "$program $*: its check in $percent %"
+        diag "$program $*, $percent %: $(field collections "$got") collections $(cat build/bench/within.txt)"
+    done
+}
+
+make -s build/bench/workloads-regions-1m
+ok $? "the program with small regions compiles"
+# shellcheck disable=SC2086 # the arguments of a workload
+{
+    for args in 'lru 150000 900000' 'churn 60000 600000' 'graph 100000 1000000' 'binary-trees 16' 'gcbench 1'; do
+        within workloads-regions-1m 5000 '150 160 175 200 250' $args
+    done
+    for args in 'lru 400000 2000000' 'churn 250000 1000000' 'graph 200000 1500000'; do
+        within workloads 50000 '150 200' $args
+    done
+}
+
 build/bench/workloads pause 200000 200000 1024 --max-heap=67108864 > /dev/null 2> build/bench/limit.txt
 is $? 1 "a heap that is too small: exit status"
 matches "$(cat build/bench/limit.txt)" 'heap_bytes_max' "a heap that is too small: says why"
