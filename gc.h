@@ -5046,7 +5046,7 @@ GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
 }
 
 GC__FN void gc__threads_check(const gc__checker *checker) {
-    for (const gc_thread *thread = checker->heap->threads->first; thread; thread = thread->next) {
+    for (const gc_thread *thread = checker->heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__check_true(checker, thread->heap == checker->heap, thread, "a thread in the list is another heap's");
         gc__check_true(checker,
                        !thread->window.region && !thread->raw.region && !thread->window.limit && !thread->raw.limit,
@@ -5107,8 +5107,8 @@ GC__FN void gc__handles_check(gc__checker *checker) {
     gc__check_equal(checker, checker->free_blocks, free_blocks, "free blocks of handles");
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++) {
         gc__handle_cache_check(checker, &handles->free[kind], kind);
-        for (const gc_thread *thread = checker->heap->threads->first; thread; thread = thread->next)
-            gc__handle_cache_check(checker, &thread->handle_caches[kind], kind);
+        for (const gc_thread *thread = checker->heap->threads->first; thread; thread = gc__record(thread)->next)
+            gc__handle_cache_check(checker, &gc__record(thread)->handle_caches[kind], kind);
         gc__check_equal(checker, checker->free_places[kind], free_places[kind], "free handles of a kind, in chains");
     }
 }

@@ -3,6 +3,7 @@
 
 #include "../heap/bits.h"
 #include "../heap/cards.h"
+#include "../heap/object.h"
 #include "../heap/heap.h"
 #include "collector.h"
 

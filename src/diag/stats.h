@@ -1,8 +1,9 @@
 /* Statistics. */
 #pragma once
 
+#include "../heap/window.h"
 #include "../threads/stop.h"
-#include "../collect/pace.h"
+#include "../collect/collector.h"
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
