@@ -1913,7 +1913,11 @@ GC__FN gc__region *gc__region_of(uintptr_t address) {
     return &gc__the_arena.regions[(address - gc__the_arena.base) >> GC_REGION_SHIFT];
 }
 
-GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+/* The end of a region, or of all the regions of a large object. */
+GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + region->span * GC_REGION_BYTES; }
+
+/* Objects start below this address; a large one starts at the base. Mark bits of its other regions mean nothing. */
+GC__FN uintptr_t gc__region_starts_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
 
 /* Whether the region is the heap's; those that are not may come and go meanwhile, so nothing else of them may be read. */
 GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
@@ -2286,7 +2290,7 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         age[i] = (uint8_t)generation;
         *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
     }
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    uintptr_t end = gc__region_end(region);
     if (ranked && generation < 2 &&
         (region->base < gc__barrier_bound(&gc__tables.low) || end > gc__barrier_bound(&gc__tables.high)))
         gc__bounds_widen(region->base, end);
@@ -2955,7 +2959,7 @@ GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
 /* Calls visit(context, object) for each object of the region, until it returns false. */
 GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
     if (!region->linear) {
-        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
+        uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
             if (!visit(context, at)) return false;
         return true;
@@ -4279,7 +4283,7 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap) || !region->overflowed) continue;
         region->overflowed = false;
-        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
+        uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
             gc__scan(worker, at);
             gc__stack_drain(worker);
@@ -4447,7 +4451,7 @@ GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
 GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
     for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
         for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
-            gc__trace_cards_of(worker, region->base, region->base + region->span * GC_REGION_BYTES);
+            gc__trace_cards_of(worker, region->base, gc__region_end(region));
 }
 #endif
 
@@ -4626,7 +4630,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
-    if (region->generation > 0) gc__cards_clear(region->base, region->base + region->span * GC_REGION_BYTES);
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     if (verdict != GC__MOVE) gc__marks_clear(region);
     gc__region_set_verdict(region, verdict, older);
     gc__region_set_rank(region, region->target, true);
@@ -4774,7 +4778,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
     for (int g = 0; g < 2; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            uintptr_t end = gc__region_end(region);
             if (region->base < low) low = region->base;
             if (end > high) high = end;
         }
@@ -5297,7 +5301,7 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
 
 /* The bounds of barriers, and the headers of the region's objects. */
 GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
     if (region->base < gc__tables.lowest || end > gc__tables.highest ||
         (young && (region->base < gc__tables.low || end > gc__tables.high)))
@@ -5951,7 +5955,7 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 
 /* Heap's lock held. The bytes are exchanged, so that a store meanwhile is reported now or the next time. */
 GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    uintptr_t end = gc__region_end(region);
     size_t count = 0;
     for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
         uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
@@ -6995,7 +6999,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
         while (heap->regions[g]) {
             gc__region *region = heap->regions[g];
             heap->regions[g] = region->next;
-            if (g) gc__cards_clear(region->base, region->base + region->span * GC_REGION_BYTES);
+            if (g) gc__cards_clear(region->base, gc__region_end(region));
             gc__heap_give(heap, region);
         }
     }

@@ -75,7 +75,7 @@ GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
 GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
     for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
         for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
-            gc__trace_cards_of(worker, region->base, region->base + region->span * GC_REGION_BYTES);
+            gc__trace_cards_of(worker, region->base, gc__region_end(region));
 }
 #endif
 

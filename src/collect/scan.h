@@ -157,7 +157,7 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap) || !region->overflowed) continue;
         region->overflowed = false;
-        uintptr_t end = gc__region_end(region), at = gc__mark_next(region->base, end);
+        uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
             gc__scan(worker, at);
             gc__stack_drain(worker);

@@ -70,7 +70,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
     for (int g = 0; g < 2; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+            uintptr_t end = gc__region_end(region);
             if (region->base < low) low = region->base;
             if (end > high) high = end;
         }

@@ -142,7 +142,7 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
 
 /* The bounds of barriers, and the headers of the region's objects. */
 GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
     if (region->base < gc__tables.lowest || end > gc__tables.highest ||
         (young && (region->base < gc__tables.low || end > gc__tables.high)))

@@ -10,7 +10,7 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         age[i] = (uint8_t)generation;
         *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
     }
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    uintptr_t end = gc__region_end(region);
     if (ranked && generation < 2 &&
         (region->base < gc__barrier_bound(&gc__tables.low) || end > gc__barrier_bound(&gc__tables.high)))
         gc__bounds_widen(region->base, end);

@@ -74,7 +74,11 @@ GC__FN gc__region *gc__region_of(uintptr_t address) {
     return &gc__the_arena.regions[(address - gc__the_arena.base) >> GC_REGION_SHIFT];
 }
 
-GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+/* The end of a region, or of all the regions of a large object. */
+GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + region->span * GC_REGION_BYTES; }
+
+/* Objects start below this address; a large one starts at the base. Mark bits of its other regions mean nothing. */
+GC__FN uintptr_t gc__region_starts_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
 
 /* Whether the region is the heap's; those that are not may come and go meanwhile, so nothing else of them may be read. */
 GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {

@@ -156,7 +156,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
         while (heap->regions[g]) {
             gc__region *region = heap->regions[g];
             heap->regions[g] = region->next;
-            if (g) gc__cards_clear(region->base, region->base + region->span * GC_REGION_BYTES);
+            if (g) gc__cards_clear(region->base, gc__region_end(region));
             gc__heap_give(heap, region);
         }
     }

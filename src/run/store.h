@@ -106,7 +106,7 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 
 /* Heap's lock held. The bytes are exchanged, so that a store meanwhile is reported now or the next time. */
 GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
-    uintptr_t end = region->base + region->span * GC_REGION_BYTES;
+    uintptr_t end = gc__region_end(region);
     size_t count = 0;
     for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
         uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
