@@ -16,7 +16,7 @@ tokens() { # tokens DIRECTORY LANGUAGE FLAGS...
     shift
     echo '#include <gc_handles.h>' > "$dir/user"
     gcc -x "$@" -I"$include" -E -P "$dir/user" | sed 's/"[^"]*[.]h"\(, *[0-9]*\)*/FILE/g' | tr -s ' \n' '\n\n'
-    gcc -x "$@" -I"$include" -E -dM "$dir/user"
+    gcc -x "$@" -I"$include" -E -dM "$dir/user" | sort
 }
 for flags in '' -DGC_IMPLEMENTATION '-DGC_IMPLEMENTATION -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1 -DGC_BARRIER=at_run_time' \
     '-DGC_IMPLEMENTATION -DGC_BARRIER_PORTABLE -DGC_CARD_BITS=1'; do
