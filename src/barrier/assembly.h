@@ -78,7 +78,8 @@
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BIT
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM_AT("lock or", "%b[b]", "a") GC__ASM_BUNDLE(GC__ASM_WRITE)
 #define GC__ASM_MARK_SELECT \
-    GC__ASM_SELECT GC__ASM_OP("mov", "%k[slot]", "%k[a]") GC__ASM_NUMBER("shr", "(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3)", "%k[a]") \
+    GC__ASM_SELECT GC__ASM_OP("mov", "%k[slot]", "%k[a]") \
+    GC__ASM_NUMBER("shr", "(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3)", "%k[a]") \
     GC__ASM_NUMBER("and", "7", "%k[a]") GC__ASM_OP("xor", "%k[c]", "%k[c]") GC__ASM_OP("bts", "%k[a]", "%k[c]") \
     GC__ASM_AT("test", "%b[c]", "b") GC__ASM("jne 1f") GC__ASM_AT("lock or", "%b[c]", "b") GC__ASM_BUNDLE(GC__ASM_SET)
 #else
