@@ -48,31 +48,47 @@ $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(own_gc)): build/tests/$(1)/%: bui
 test_programs += $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(test_sources))
 endef
 
+# headers.t shows that the shipped headers are the same tokens as src/, so no variant repeats that.
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 $(eval $(call variant,plain,$(CC),-Isrc -O2))
-$(eval $(call variant,shipped,$(CC),-I. -O2))
 $(eval $(call variant,debug,$(CC),-Isrc -O1 -DGC_DEBUG=3))
 $(eval $(call variant,small,$(CC),-Isrc -O2 -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0))
 $(eval $(call variant,gcc-sanitize,gcc,-Isrc -O1 -DGC_DEBUG=2 $(sanitize)))
 $(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_BARRIER_PORTABLE -DGC_REGION_SHIFT=18 $(sanitize)))
 
-# The scripts that take longest first, so that the last ones to run are short.
+# What can be known soon: with checks, and with small regions, since most tests do less then. Of those with a configuration of
+# their own, which take longest to compile, only the one of handles, which no other covers.
+plain_programs := $(test_programs)
+$(eval $(call variant,quick,$(CC),-Isrc -O1 -g0 -DGC_DEBUG=2 -DGC_REGION_SHIFT=18))
+left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc)))
+quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
+test_programs := $(plain_programs)
 
-slow_tests := $(wildcard $(addprefix tests/,random/random.t random/random_barriers.t random/handles.t random/threads.t \
-    scripts/workloads.t compile/compile.t scripts/scheme.t))
-limit_tests := $(filter %/test_limits,$(test_programs))
-tests := $(slow_tests) $(limit_tests) $(filter-out $(limit_tests),$(test_programs)) $(filter-out $(slow_tests),$(wildcard tests/*/*.t))
+# Those that take longest first, so that the last ones to run are short.
+longest := random/random.t random/random_barriers.t random/threads.t compile/barriers.t scripts/scheme.t compile/compile.t \
+    random/handles.t compile/exceptions.t compile/symbols.t scripts/examples.t scripts/workloads.t
+longest := $(wildcard $(longest:%=tests/%)) $(filter %/test_limits %/test_threads %/test_collect %/test_verify,$(test_programs))
+scripts := $(wildcard tests/*/*.t)
+tests := $(longest) $(filter-out $(longest),$(test_programs) $(scripts))
+wanted := $(if $(CASE),$(strip $(foreach test,$(tests),$(if $(findstring $(CASE),$(test)),$(test)))),$(tests))
 
+quick_longest := $(filter %/test_collect %/test_threads %/test_barrier_forms %/test_verify,$(quick_programs))
+quick_tests := $(quick_longest) tests/random/random.t $(filter-out $(quick_longest),$(quick_programs)) \
+    $(addprefix tests/compile/,compile.t headers.t style.t)
+
+# What a script needs to have been built.
+tests/scripts/examples.t: $(examples)
+tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include bench/bench.mk
 -include tests/random/random.mk
 -include examples/ladder/ladder.mk
 
-.PHONY: all help demo test test-programs soak headers api format clean
+.PHONY: all help demo quick quick-programs test test-programs soak headers api format clean
 
 all: $(examples) ## build the examples
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard bench/bench.mk) | sed 's/ - /\t/' | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard bench/bench.mk examples/ladder/ladder.mk) | sed 's/ - /\t/' | expand -t 22
 
 demo: all ## run real programs in the Scheme interpreter
 	examples/scheme/demo.sh
@@ -90,14 +106,21 @@ api: ## make docs/api.md from the comments in src/api and src/barrier
 	@awk -f tools/api.awk src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h > build/headers/api.md
 	@cmp -s build/headers/api.md docs/api.md || { cp build/headers/api.md docs/api.md; echo "docs/api.md is new"; }
 
-test-programs: all $(test_programs)
+quick-programs: $(quick_programs) build/tests/random-quick
 
-test: ## run every test (about ten minutes on two cores)
+quick: ## run what tells most in the least time: ten seconds after a change of one part, a minute from a clean tree
+	@$(MAKE) --no-print-directory -s -j$(JOBS) quick-programs
+	@QUICK=1 prove -j$(JOBS) --exec '' $(quick_tests)
+
+test-programs: $(wanted)
+
+test: ## run every test (about ten minutes on two cores); with CASE=name those whose names have it
+	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(notdir $(tests))))
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
-	prove -j$(JOBS) --exec '' --timer $(tests)
+	prove -j$(JOBS) --exec '' --timer $(wanted)
 
 soak: ## ten minutes of threads, and a billion random operations (OPS=N for another number)
-	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
+	@$(MAKE) --no-print-directory -j$(JOBS) random-programs
 	tests/random/soak.sh $(or $(OPS),1000000000)
 
 format: ## lay out src/, examples/ and tests/ by .clang-format

@@ -119,7 +119,7 @@
 #define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: see diag/check.h */
 #endif
 #ifndef GC_SHADOW_HEAP
-#define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows, at each collection, stores without barrier */
+#define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_verify */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
@@ -589,12 +589,12 @@ typedef struct gc_stats {
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
 
-/* Fills *stats. [cooperative; may wait; cannot fail] */
+/* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
-/* A readable page of gc_get_stats. [cooperative; may wait; cannot fail] */
+/* A readable page of gc_get_stats, and a safe point likewise. [cooperative; may wait; cannot fail] */
 GC_API void gc_print_stats(gc_heap *heap, FILE *file);
 /* Root slots: flags, visiting, globals. */
 
@@ -1055,10 +1055,11 @@ GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_
 /* Collecting on request, and looking at the heap. */
 
 
-/* How to collect. The CLR's bits. */
+/* How to collect. The CLR's bits. At present every collection blocks and is complete on return, so that NON_BLOCKING and
+   BLOCKING make no difference. */
 enum {
     GC_COLLECT_DEFAULT = 0,
-    GC_COLLECT_NON_BLOCKING = 1, /* may run beside the mutators; at present it blocks */
+    GC_COLLECT_NON_BLOCKING = 1, /* may run beside the mutators */
     GC_COLLECT_BLOCKING = 2,     /* must be complete on return; wins over NON_BLOCKING */
     GC_COLLECT_OPTIMIZED = 4,    /* only if the generation has spent a part of its budget that makes it worth while */
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
@@ -5161,15 +5162,14 @@ GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__finalizers_check(&checker);
     gc__lock_release(&heap->finalizers->lock);
 }
-/* Verify: walks everything and reports the first reference that is not what the collector's invariants say.
-   Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
+/* Verify: walks everything and reports the first reference that breaks the collector's invariants. */
 
 
 typedef struct gc__verifier {
     gc_visitor visitor;
     gc_heap *heap;
-    const char *when;
-    uintptr_t holder; /* 0: a root */
+    const char *by, *when; /* of the report */
+    uintptr_t holder;      /* 0: a root */
     size_t objects;
     const gc_type *sound_types[256]; /* in this pass, by a hash of the address: to look at a type asks the system */
     uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
@@ -5177,7 +5177,7 @@ typedef struct gc__verifier {
     size_t reached_count;
 } gc__verifier;
 
-/* Appends a field's name to `text`, if the type tells it. */
+/* Writes a field's name to `text`, or its offset where the type has no name for it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
@@ -5226,7 +5226,7 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
 GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
     char holder[512];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
-    gc__fatal(&verifier->heap->options, "verify (%s collection %llu): %s holds %p: %s", verifier->when,
+    gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s", verifier->by, verifier->when,
               (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault);
 }
 
@@ -5319,6 +5319,7 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__verify_visit;
     verifier.heap = heap;
+    verifier.by = "verify";
     verifier.when = when;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);
@@ -5344,7 +5345,7 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
     if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) {
-        verifier->when = "checkmark after";
+        verifier->when = "after";
         gc__verify_fault(verifier, slot, ref, fault);
     }
     verifier->reached[index >> 3] |= bit;
@@ -5382,6 +5383,7 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__checkmark_visit;
+    verifier.by = "checkmark";
     verifier.heap = heap;
     verifier.reached = (uint8_t *)gc__os_map(bytes);
     if (!verifier.reached) {
@@ -5473,18 +5475,19 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = visit;
     verifier.heap = heap;
+    verifier.by = "shadow heap";
     verifier.when = "before";
     for (int g = 1; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__shadow_object, &verifier);
 }
 
-/* Before a collection: reports the first old slot that was stored to without the barrier. */
+/* Before a collection, and by gc_verify: reports the first old slot that was stored to without the barrier. */
 GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
 GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
 /* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
-   that a reference that no root reported faults at its first use. The fault handler then says what it was. */
+   that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
 
 
 /* GC_STRESS_STACK. */
@@ -5515,7 +5518,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
     return object;
 }
 
-/* Finds who still holds the stale address: heap slots, whose store then lacked a barrier. */
+/* Finds the heap slots that still hold the stale address: the store into such a slot lacked a barrier. */
 typedef struct gc__holder_search {
     gc_visitor visitor;
     uintptr_t object, first, last; /* what is searched for lies in [first, last] */
@@ -5525,7 +5528,7 @@ GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
     return word - search->first <= search->last - search->first;
 }
 
-/* What is said to be held: the object, or one of several addresses. */
+/* How a report names what a slot or register holds: the object, or one of several addresses. */
 GC__FN const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
     if (search->first == search->last) return "it";
     snprintf(text, 24, "%p", (void *)word);
@@ -5617,7 +5620,8 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     uintptr_t first, last;
     fflush(stdout);
     last = gc__report_use(region, address, &first);
-    fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
+    fprintf(stderr, "gc.h: the variable or field that holds that address was not reported as a root then. Put the "
+                    "variable into GC_ROOTS "
                     "(or report it from\n"
                     "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
                     "computed before it is stale too.\n"
@@ -5846,6 +5850,7 @@ GC_API size_t gc_verify(gc_heap *heap) {
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
+    if (!gc__is_abandoned(heap)) gc__shadow_check(heap);
     size_t objects = gc__is_abandoned(heap) ? 0 : gc__verify_heap(heap, "after");
     gc__world_resume(heap);
     return objects;

@@ -499,8 +499,6 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
 /* Where a handle is. False if it is NULL or was destroyed. */
 GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
-    *segment = NULL;
-    *index = 0;
     if (GC__UNLIKELY(!place)) return false;
     *segment = gc__handle_segment_of(place);
     *index = gc__handle_index(*segment, place);
@@ -508,12 +506,16 @@ GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, s
     return GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT);
 }
 
+GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
+    if (gc__is_null(handle, caller, "handle")) return;
+    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle);
+    GC_ASSERT(false, "%s", gc__last_message);
+}
+
 /* The same, with gc__fail where it is not. */
 GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
     if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
-    if (gc__is_null(handle, caller, "handle")) return false;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__handle_lost(handle, caller);
     return false;
 }
 

@@ -51,6 +51,8 @@ build/bench/growth: bench/growth.c $(shipped)
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
+tests/scripts/workloads.t: $(bench_programs)
+
 bench: bench-build ## measure them side by side: a table and a chart in build/bench/
 	bench/run.sh
 

@@ -33,4 +33,4 @@ ladder: $(ladder_rungs) ## build the rungs of the porting ladder, and measure th
 	examples/ladder/measure.sh
 
 ladder-build: $(ladder_programs) ## build them, and those with planted mistakes
-test-programs: ladder-build
+tests/scripts/ladder.t: $(ladder_programs)

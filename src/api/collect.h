@@ -3,10 +3,11 @@
 
 #include "types.h"
 
-/* How to collect. The CLR's bits. */
+/* How to collect. The CLR's bits. At present every collection blocks and is complete on return, so that NON_BLOCKING and
+   BLOCKING make no difference. */
 enum {
     GC_COLLECT_DEFAULT = 0,
-    GC_COLLECT_NON_BLOCKING = 1, /* may run beside the mutators; at present it blocks */
+    GC_COLLECT_NON_BLOCKING = 1, /* may run beside the mutators */
     GC_COLLECT_BLOCKING = 2,     /* must be complete on return; wins over NON_BLOCKING */
     GC_COLLECT_OPTIMIZED = 4,    /* only if the generation has spent a part of its budget that makes it worth while */
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */

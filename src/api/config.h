@@ -25,7 +25,7 @@
 #define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: see diag/check.h */
 #endif
 #ifndef GC_SHADOW_HEAP
-#define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows, at each collection, stores without barrier */
+#define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_verify */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */

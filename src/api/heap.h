@@ -153,10 +153,10 @@ typedef struct gc_stats {
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
 } gc_stats;
 
-/* Fills *stats. [cooperative; may wait; cannot fail] */
+/* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
 GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
-/* A readable page of gc_get_stats. [cooperative; may wait; cannot fail] */
+/* A readable page of gc_get_stats, and a safe point likewise. [cooperative; may wait; cannot fail] */
 GC_API void gc_print_stats(gc_heap *heap, FILE *file);

@@ -10,66 +10,84 @@
 #define GC__TEXT_(x) #x
 
 /* clang-format off */
+/* Instructions in both dialects of assembly, since nothing tells which the compiler was asked for (-masm=intel). */
 #define GC__ASM(instruction) instruction "\n\t"
+#define GC__ASM_BOTH(att, intel) "{" att "|" intel "}\n\t"
+#define GC__ASM_OP(operation, from, to) GC__ASM_BOTH(operation " " from ", " to, operation " " to ", " from)
+#define GC__ASM_NUMBER(operation, number, to) GC__ASM_BOTH(operation " $" number ", " to, operation " " to ", " number)
+#define GC__ASM_AT(operation, from, at) /* the byte at the address in a register, and a register */ \
+    GC__ASM_BOTH(operation " " from ", (%[" at "])", operation " byte ptr [%[" at "]], " from)
+#define GC__ASM_NUMBER_AT(operation, number, at) \
+    GC__ASM_BOTH(operation "b $" number ", (%[" at "])", operation " byte ptr [%[" at "]], " number)
+
 #define GC__ASM_ENTRY(address, shift, base, to) /* to = base + (address >> shift) */ \
-    GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(shift) ", %[" to "]") \
-    GC__ASM("addq %[" base "], %[" to "]")
+    GC__ASM_OP("mov", "%[" address "]", "%[" to "]") GC__ASM_NUMBER("shr", GC__TEXT(shift), "%[" to "]") \
+    GC__ASM_OP("add", "%[" base "]", "%[" to "]")
 #define GC__ASM_INDEX(address, to) \
-    GC__ASM("movq %[" address "], %[" to "]") GC__ASM("shrq $" GC__TEXT(GC_REGION_SHIFT) ", %[" to "]")
+    GC__ASM_OP("mov", "%[" address "]", "%[" to "]") GC__ASM_NUMBER("shr", GC__TEXT(GC_REGION_SHIFT), "%[" to "]")
 #define GC__ASM_BIT(address, shift) /* b = 1 << ((address >> shift) & 7) */ \
-    GC__ASM("movl %k[" address "], %k[a]") GC__ASM("shrl $" GC__TEXT(shift) ", %k[a]") GC__ASM("andl $7, %k[a]") \
-    GC__ASM("xorl %k[b], %k[b]") GC__ASM("btsl %k[a], %k[b]")
+    GC__ASM_OP("mov", "%k[" address "]", "%k[a]") GC__ASM_NUMBER("shr", GC__TEXT(shift), "%k[a]") \
+    GC__ASM_NUMBER("and", "7", "%k[a]") GC__ASM_OP("xor", "%k[b]", "%k[b]") GC__ASM_OP("bts", "%k[a]", "%k[b]")
 
 #define GC__ASM_WATCH_0
 #define GC__ASM_WATCH_1 \
     GC__ASM_ENTRY("slot", GC_WATCH_SHIFT, "watch", "a") \
-    GC__ASM("cmpb $0, (%[a])") GC__ASM("jne 2f") GC__ASM("movb $-1, (%[a])") "2:\n\t"
+    GC__ASM_NUMBER_AT("cmp", "0", "a") GC__ASM("jne 2f") GC__ASM_NUMBER_AT("mov", "-1", "a") "2:\n\t"
 
 #define GC__ASM_FILTER_ANY
-#define GC__ASM_FILTER_LOW GC__ASM("cmpq %[low], %[ref]") GC__ASM("jb 1f")
-#define GC__ASM_FILTER_RANGE GC__ASM_FILTER_LOW GC__ASM("cmpq %[high], %[ref]") GC__ASM("jae 1f")
-#define GC__ASM_FILTER_OLD GC__ASM_INDEX("slot", "a") GC__ASM("cmpb $0, (%[age],%[a])") GC__ASM("je 1f")
+#define GC__ASM_FILTER_LOW GC__ASM_OP("cmp", "%[low]", "%[ref]") GC__ASM("jb 1f")
+#define GC__ASM_FILTER_RANGE GC__ASM_FILTER_LOW GC__ASM_OP("cmp", "%[high]", "%[ref]") GC__ASM("jae 1f")
+#define GC__ASM_FILTER_OLD \
+    GC__ASM_INDEX("slot", "a") GC__ASM_BOTH("cmpb $0, (%[age],%[a])", "cmp byte ptr [%[age]+%[a]], 0") GC__ASM("je 1f")
+#define GC__ASM_AGE(of, to) GC__ASM_BOTH("movzbl (%[age],%[" of "]), %k[" to "]", "movzx %k[" to "], byte ptr [%[age]+%[" of "]]")
 #define GC__ASM_FILTER_REGION \
-    GC__ASM_FILTER_OLD GC__ASM_FILTER_RANGE GC__ASM_INDEX("ref", "b") \
-    GC__ASM("movzbl (%[age],%[b]), %k[b]") GC__ASM("cmpb (%[age],%[a]), %b[b]") GC__ASM("jae 1f")
+    GC__ASM_FILTER_OLD GC__ASM_FILTER_RANGE GC__ASM_INDEX("ref", "b") GC__ASM_AGE("b", "b") \
+    GC__ASM_BOTH("cmp (%[age],%[a]), %b[b]", "cmp %b[b], byte ptr [%[age]+%[a]]") GC__ASM("jae 1f")
+#define GC__ASM_RANKS "(1<<(" GC__TEXT(GC_ADDRESS_BITS) "-" GC__TEXT(GC_REGION_SHIFT) "))"
 #define GC__ASM_FILTER_SUM /* a = age[slot] + youth[ref] */ \
-    GC__ASM_INDEX("slot", "a") GC__ASM_INDEX("ref", "b") GC__ASM("movzbl (%[age],%[a]), %k[a]") \
-    GC__ASM("addb -(1<<(" GC__TEXT(GC_ADDRESS_BITS) "-" GC__TEXT(GC_REGION_SHIFT) "))(%[age],%[b]), %b[a]")
-#define GC__ASM_FILTER_RANK GC__ASM_FILTER_SUM GC__ASM("cmpb $2, %b[a]") GC__ASM("jbe 1f")
+    GC__ASM_INDEX("slot", "a") GC__ASM_INDEX("ref", "b") GC__ASM_AGE("a", "a") \
+    GC__ASM_BOTH("add -" GC__ASM_RANKS "(%[age],%[b]), %b[a]", "add %b[a], byte ptr [%[age]+%[b]-" GC__ASM_RANKS "]")
+#define GC__ASM_FILTER_RANK GC__ASM_FILTER_SUM GC__ASM_NUMBER("cmp", "2", "%b[a]") GC__ASM("jbe 1f")
 
 #if GC_BUNDLE_SHIFT
 #define GC__ASM_BUNDLE(steps) GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
 #else
 #define GC__ASM_BUNDLE(steps)
 #endif
-#define GC__ASM_SET GC__ASM("cmpb $-1, (%[a])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[a])")
+#define GC__ASM_WRITE GC__ASM_NUMBER_AT("mov", "-1", "a")
+#define GC__ASM_SET GC__ASM_NUMBER_AT("cmp", "-1", "a") GC__ASM("je 1f") GC__ASM_WRITE
 #define GC__ASM_SELECT /* b = the card's byte, or one that is dirty if the ranks in a need no card */ \
-    GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "b") GC__ASM("cmpb $3, %b[a]") GC__ASM("cmovbq %[dirty], %[b]")
+    GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "b") GC__ASM_NUMBER("cmp", "3", "%b[a]") \
+    GC__ASM_OP("cmovb", "%[dirty]", "%[b]")
 #define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "a")
 #define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_BARRIER_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
 
 #define GC__ASM_MARK_NOTHING
 #define GC__ASM_MARK_BYTE GC__ASM_CARD_BYTE GC__ASM_SET GC__ASM_BUNDLE(GC__ASM_SET)
 #define GC__ASM_MARK_BIT \
-    GC__ASM_CARD_BIT GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") \
+    GC__ASM_CARD_BIT GC__ASM_AT("test", "%b[b]", "a") GC__ASM("jne 1f") GC__ASM_AT("lock or", "%b[b]", "a") \
     GC__ASM_BUNDLE(GC__ASM_SET)
 #define GC__ASM_MARK_LOG \
     GC__ASM_BIT("object", 3) GC__ASM_ENTRY("object", 6, "log_bits", "a") \
-    GC__ASM("testb %b[b], (%[a])") GC__ASM("jne 1f") GC__ASM("lock orb %b[b], (%[a])") \
-    GC__ASM("movq %[log], %[a]") GC__ASM("movl $8, %k[b]") GC__ASM("lock xaddq %[b], (%[a])") \
-    GC__ASM("cmpq 8(%[a]), %[b]") GC__ASM("jae 2f") GC__ASM("movq %[object], (%[b])") GC__ASM("jmp 1f") "2:\n\t" GC__ASM_MARK_CARD
+    GC__ASM_AT("test", "%b[b]", "a") GC__ASM("jne 1f") GC__ASM_AT("lock or", "%b[b]", "a") \
+    GC__ASM_OP("mov", "%[log]", "%[a]") GC__ASM_NUMBER("mov", "8", "%k[b]") \
+    GC__ASM_BOTH("lock xadd %[b], (%[a])", "lock xadd qword ptr [%[a]], %[b]") \
+    GC__ASM_BOTH("cmp 8(%[a]), %[b]", "cmp %[b], qword ptr [%[a]+8]") GC__ASM("jae 2f") \
+    GC__ASM_BOTH("mov %[object], (%[b])", "mov qword ptr [%[b]], %[object]") GC__ASM("jmp 1f") "2:\n\t" GC__ASM_MARK_CARD
 #if GC_CARD_BITS
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BIT
-#define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM("lock orb %b[b], (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
+#define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM_AT("lock or", "%b[b]", "a") GC__ASM_BUNDLE(GC__ASM_WRITE)
 #define GC__ASM_MARK_SELECT \
-    GC__ASM_SELECT GC__ASM("movl %k[slot], %k[a]") GC__ASM("shrl $(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3), %k[a]") \
-    GC__ASM("andl $7, %k[a]") GC__ASM("xorl %k[c], %k[c]") GC__ASM("btsl %k[a], %k[c]") GC__ASM("testb %b[c], (%[b])") \
-    GC__ASM("jne 1f") GC__ASM("lock orb %b[c], (%[b])") GC__ASM_BUNDLE(GC__ASM_SET)
+    GC__ASM_SELECT GC__ASM_OP("mov", "%k[slot]", "%k[a]") \
+    GC__ASM_NUMBER("shr", "(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3)", "%k[a]") \
+    GC__ASM_NUMBER("and", "7", "%k[a]") GC__ASM_OP("xor", "%k[c]", "%k[c]") GC__ASM_OP("bts", "%k[a]", "%k[c]") \
+    GC__ASM_AT("test", "%b[c]", "b") GC__ASM("jne 1f") GC__ASM_AT("lock or", "%b[c]", "b") GC__ASM_BUNDLE(GC__ASM_SET)
 #else
 #define GC__ASM_MARK_CARD GC__ASM_MARK_BYTE
-#define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BYTE GC__ASM("movb $-1, (%[a])") GC__ASM_BUNDLE(GC__ASM("movb $-1, (%[a])"))
+#define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BYTE GC__ASM_WRITE GC__ASM_BUNDLE(GC__ASM_WRITE)
 #define GC__ASM_MARK_SELECT \
-    GC__ASM_SELECT GC__ASM("cmpb $-1, (%[b])") GC__ASM("je 1f") GC__ASM("movb $-1, (%[b])") GC__ASM_BUNDLE(GC__ASM_SET)
+    GC__ASM_SELECT GC__ASM_NUMBER_AT("cmp", "-1", "b") GC__ASM("je 1f") GC__ASM_NUMBER_AT("mov", "-1", "b") \
+    GC__ASM_BUNDLE(GC__ASM_SET)
 #endif
 
 /* Operands: scratch registers and locals by mark, inputs by each part. */
@@ -124,7 +142,8 @@
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         void *object = slot;                                                                                           \
         (void)tables, (void)object;                                                                                    \
-        GC__BARRIER_ASSEMBLY(GC__ASM("movq %[ref], (%[slot])"), watch, filter, mark);                                  \
+        GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,   \
+                             mark);                                                                                    \
     }
 #else
 #define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \

@@ -12,7 +12,7 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
     if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) {
-        verifier->when = "checkmark after";
+        verifier->when = "after";
         gc__verify_fault(verifier, slot, ref, fault);
     }
     verifier->reached[index >> 3] |= bit;
@@ -50,6 +50,7 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__checkmark_visit;
+    verifier.by = "checkmark";
     verifier.heap = heap;
     verifier.reached = (uint8_t *)gc__os_map(bytes);
     if (!verifier.reached) {

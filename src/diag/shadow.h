@@ -61,13 +61,14 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = visit;
     verifier.heap = heap;
+    verifier.by = "shadow heap";
     verifier.when = "before";
     for (int g = 1; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__shadow_object, &verifier);
 }
 
-/* Before a collection: reports the first old slot that was stored to without the barrier. */
+/* Before a collection, and by gc_verify: reports the first old slot that was stored to without the barrier. */
 GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
 GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }

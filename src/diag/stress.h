@@ -1,5 +1,5 @@
 /* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
-   that a reference that no root reported faults at its first use. The fault handler then says what it was. */
+   that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
 #pragma once
 
 #include "verify.h"
@@ -32,7 +32,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
     return object;
 }
 
-/* Finds who still holds the stale address: heap slots, whose store then lacked a barrier. */
+/* Finds the heap slots that still hold the stale address: the store into such a slot lacked a barrier. */
 typedef struct gc__holder_search {
     gc_visitor visitor;
     uintptr_t object, first, last; /* what is searched for lies in [first, last] */
@@ -42,7 +42,7 @@ GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
     return word - search->first <= search->last - search->first;
 }
 
-/* What is said to be held: the object, or one of several addresses. */
+/* How a report names what a slot or register holds: the object, or one of several addresses. */
 GC__FN const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
     if (search->first == search->last) return "it";
     snprintf(text, 24, "%p", (void *)word);
@@ -134,7 +134,8 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     uintptr_t first, last;
     fflush(stdout);
     last = gc__report_use(region, address, &first);
-    fprintf(stderr, "gc.h: whoever holds that address was not reported as a root then. Put the variable into GC_ROOTS "
+    fprintf(stderr, "gc.h: the variable or field that holds that address was not reported as a root then. Put the "
+                    "variable into GC_ROOTS "
                     "(or report it from\n"
                     "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
                     "computed before it is stale too.\n"

@@ -1,5 +1,4 @@
-/* Verify: walks everything and reports the first reference that is not what the collector's invariants say.
-   Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
+/* Verify: walks everything and reports the first reference that breaks the collector's invariants. */
 #pragma once
 
 #include "../heap/cards.h"
@@ -9,8 +8,8 @@
 typedef struct gc__verifier {
     gc_visitor visitor;
     gc_heap *heap;
-    const char *when;
-    uintptr_t holder; /* 0: a root */
+    const char *by, *when; /* of the report */
+    uintptr_t holder;      /* 0: a root */
     size_t objects;
     const gc_type *sound_types[256]; /* in this pass, by a hash of the address: to look at a type asks the system */
     uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
@@ -18,7 +17,7 @@ typedef struct gc__verifier {
     size_t reached_count;
 } gc__verifier;
 
-/* Appends a field's name to `text`, if the type tells it. */
+/* Writes a field's name to `text`, or its offset where the type has no name for it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
@@ -67,7 +66,7 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
 GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
     char holder[512];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
-    gc__fatal(&verifier->heap->options, "verify (%s collection %llu): %s holds %p: %s", verifier->when,
+    gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s", verifier->by, verifier->when,
               (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault);
 }
 
@@ -160,6 +159,7 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__verify_visit;
     verifier.heap = heap;
+    verifier.by = "verify";
     verifier.when = when;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);

@@ -83,6 +83,7 @@ GC_API size_t gc_verify(gc_heap *heap) {
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__log_flush();
+    if (!gc__is_abandoned(heap)) gc__shadow_check(heap);
     size_t objects = gc__is_abandoned(heap) ? 0 : gc__verify_heap(heap, "after");
     gc__world_resume(heap);
     return objects;

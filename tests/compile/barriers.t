@@ -47,6 +47,10 @@ for compiler in gcc clang; do
 done
 job g++ -O2
 job clang++ -O2
+for geometry in '' '-DGC_CARD_BITS=1' '-DGC_BUNDLE_SHIFT=0 -DGC_REGION_SHIFT=16'; do
+    for compiler in gcc clang; do job $compiler -O2 -masm=intel -DINTEL_DIALECT "$geometry"; done
+done
+job gcc -O0 -masm=intel -DINTEL_DIALECT
 
 for geometry in '-DGC_CARD_SHIFT=7' '-DGC_CARD_SHIFT=8 -DGC_BUNDLE_SHIFT=18' '-DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=18' \
     '-DGC_CARD_BITS=1' '-DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_REGION_SHIFT=16' \

@@ -10,6 +10,23 @@ for source in src/*.h; do
     ok $? "$header is up to date (make headers)"
     head -40 "$dir/diff" >&2
 done
+# Whatever is compiled of the shipped headers is compiled of src/ too, but for __FILE__ and __LINE__. gc_handles.h includes the others.
+tokens() { # tokens DIRECTORY LANGUAGE FLAGS...
+    include=$1
+    shift
+    echo '#include <gc_handles.h>' > "$dir/user"
+    gcc -x "$@" -I"$include" -E -P "$dir/user" | sed 's/"[^"]*[.]h"\(, *[0-9]*\)*/FILE/g' | tr -s ' \n' '\n\n'
+    gcc -x "$@" -I"$include" -E -dM "$dir/user" | sort
+}
+for flags in '' -DGC_IMPLEMENTATION '-DGC_IMPLEMENTATION -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1 -DGC_BARRIER=at_run_time' \
+    '-DGC_IMPLEMENTATION -DGC_BARRIER_PORTABLE -DGC_CARD_BITS=1'; do
+    for language in 'c -std=c11' 'c++ -std=c++14'; do
+        # shellcheck disable=SC2086 # options
+        tokens . $language $flags > "$dir/shipped" && tokens src $language $flags > "$dir/source" &&
+            [ "$(wc -l < "$dir/source")" -gt 10000 ] && cmp -s "$dir/source" "$dir/shipped"
+        ok $? "shipped headers are those of src/, token by token: $language $flags"
+    done
+done
 for header in *.h; do
     test -f "src/$header"
     ok $? "$header has a source"

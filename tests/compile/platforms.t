@@ -51,6 +51,13 @@ for test in test_stomp test_roots test_claims; do passes "pages of 64 KiB, regio
 compiler="gcc -I$dir/changed -DGC_DEBUG=1"
 passes "pages of 64 KiB" test_roots
 
+for compiler in gcc clang; do
+    $compiler -std=c11 -O2 -masm=intel -Wall -Wextra -Werror -pthread -I. examples/hello.c -o "$dir/hello" && "$dir/hello" > "$dir/log" 2>&1
+    ok $? "$compiler -masm=intel: examples/hello.c"
+done
+compiler='gcc -masm=intel -I.'
+passes 'registers are scanned with -masm=intel' test_pins
+
 # Regions so large that a quarantine of 256 MiB would hold none.
 cat > "$dir/stale.c" << 'END'
 #define GC_IMPLEMENTATION

@@ -2,7 +2,7 @@
 # Random handles and finalizers against a shadow model, in every mode, with regions of several sizes and the sanitizers.
 # HANDLES_OPS: operations for each mode and seed (20000).
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
-make -s random-programs
+make -s tests/random/handles.t
 ok $? "the programs compile"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

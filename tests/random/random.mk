@@ -4,7 +4,7 @@ random_programs :=
 
 # $(1): variant, $(2): flags
 define random_variant
-build/tests/random-$(1): $(random_parts) $(if $(filter -I.,$(2)),$(shipped),$(parts))
+build/tests/random-$(1): $(random_parts) $(parts)
 	@mkdir -p $$(@D)
 	$(CC) -std=c11 $(WARNINGS) -pthread -O2 -g1 $(2) tests/random/random.c -o $$@
 random_programs += build/tests/random-$(1)
@@ -20,7 +20,8 @@ $(eval $(call random_variant,tagged,-Isrc -DGC_REGION_SHIFT=16 -DRANDOM_TAGGED))
 $(eval $(call random_variant,nanbox,-Isrc -DGC_REGION_SHIFT=18 -DRANDOM_NANBOX))
 $(eval $(call random_variant,shadow,-Isrc -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3 '-DGC_ARENA_BYTES=((size_t)1<<36)'))
 $(eval $(call random_variant,sanitize,-Isrc -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
-$(eval $(call random_variant,shipped,-I.))
+of_configurations := $(random_programs)
+tests/random/random.t: $(of_configurations)
 
 # One per barrier, inlined in gc_store; and one that calls it, and changes it as it goes.
 barriers := rank_sum_branch_free card_unconditional card_conditional pre_grow post_grow svr byte_region bit_region \
@@ -29,10 +30,12 @@ $(foreach barrier,$(barriers),$(eval $(call random_variant,$(barrier),-O1 -Isrc 
 $(eval $(call random_variant,none,-O1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=none))
 $(eval $(call random_variant,at_run_time,-Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time))
 $(eval $(call random_variant,at_run_time-tagged,-O1 -Isrc -DGC_REGION_SHIFT=16 -DGC_BARRIER=at_run_time -DRANDOM_TAGGED -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
+tests/random/random_barriers.t: build/tests/random-shift18 $(filter-out $(of_configurations),$(random_programs))
 
-.PHONY: random-programs
-random-programs: $(random_programs)
-test-programs: random-programs
+# `make quick` runs this one alone.
+build/tests/random-quick: $(random_parts) $(parts)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(WARNINGS) -pthread -O1 -Isrc -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 tests/random/random.c -o $@
 
 # Several threads on one heap.
 # $(1): variant, $(2): compiler, $(3): flags
@@ -62,4 +65,9 @@ $(eval $(call handles_variant,shift18,$(CC),-O2 -DGC_REGION_SHIFT=18))
 $(eval $(call handles_variant,shift22,$(CC),-O2))
 $(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3))
 $(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
-random-programs test-programs: $(filter build/tests/threads-% build/tests/handles-%,$(random_programs))
+
+tests/random/threads.t: $(filter build/tests/threads-%,$(random_programs))
+tests/random/handles.t: $(filter build/tests/handles-%,$(random_programs))
+
+.PHONY: random-programs
+random-programs: $(random_programs)

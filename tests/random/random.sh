@@ -1,8 +1,11 @@
 # shellcheck shell=sh
 # Shared by the tests over random programs. RANDOM_OPS: operations for each mode of a full configuration (150000).
 . tests/tap.sh
-make -s random-programs
-ok $? "the programs compile"
+# compiled TARGET: with what it needs
+compiled() {
+    make -s "$1"
+    ok $? "the programs compile"
+}
 ops=${RANDOM_OPS:-150000}
 operations=0
 log=$(mktemp)

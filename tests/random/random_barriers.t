@@ -2,6 +2,7 @@
 # The random operations under every barrier: inlined in gc_store, called by it, changed as it goes, and as emitted code; and one
 # card mark left out of each.
 cd "$(dirname "$0")/../.." && . tests/random/random.sh || exit
+compiled tests/random/random_barriers.t
 barriers="rank_sum_branch_free card_unconditional card_conditional pre_grow post_grow svr byte_region bit_region
     write_watch_pre_grow write_watch_post_grow write_watch_svr write_watch_byte_region write_watch_bit_region object_logging"
 

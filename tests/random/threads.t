@@ -1,9 +1,9 @@
 #!/bin/sh
-# Eight threads on one heap: for a minute in all, in every mode; with ThreadSanitizer and AddressSanitizer. Then threads that
+# Eight threads on one heap: for half a minute in all, in every mode; with ThreadSanitizer and AddressSanitizer. Then threads that
 # have a heap each.
-# THREADS_SECONDS: for each mode of the plain program (6).
+# THREADS_SECONDS: for each mode of the plain program (3).
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
-make -s random-programs
+make -s tests/random/threads.t
 ok $? "the programs compile"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -14,7 +14,7 @@ threads() {
     ok $? "$1, $2: $(sed -n 's/^ok 1 - [a-z_]*: //p' "$log")"
     grep -q '^ok 1' "$log" || sed 's/^/# /' "$log" | head -60 >&2
 }
-seconds=${THREADS_SECONDS:-6}
+seconds=${THREADS_SECONDS:-3}
 for mode in moving non_moving conservative stress limit; do threads plain $mode "$seconds" 1; done
 threads debug moving $((seconds / 2)) 2
 threads logging moving $((seconds / 2)) 3

@@ -7,7 +7,7 @@ ulimit -c 0
 programs=build/examples/ladder
 scripts=examples/ladder/programs
 
-make -s ladder-build
+make -s tests/scripts/ladder.t
 ok $? 'all rungs compile'
 
 # all NAME PROGRAM VARIABLES SCRIPT...: the program prints what is expected of each script, and nothing else

@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 programs="workloads workloads-malloc workloads-mimalloc workloads-bdwgc"
 
-make -s bench-build
+make -s tests/scripts/workloads.t
 ok $? "the four programs compile"
 
 # field NAME JSON: the value, fields of an array separated by blanks; nothing if JSON is not one whole object

@@ -206,7 +206,15 @@ extern
     __attribute__((visibility("hidden"))) void
     barrier_trampoline(const void *code, uint64_t *r);
 
-__asm__(".text\n\t.p2align 4\nbarrier_trampoline:\n\t"
+/* With -masm=intel, gcc's assembler is in that dialect here; clang's is not. */
+#if defined(INTEL_DIALECT) && !defined(__clang__)
+#define ATT_SYNTAX ".att_syntax prefix\n\t"
+#define FORMER_SYNTAX ".intel_syntax noprefix\n\t"
+#else
+#define ATT_SYNTAX
+#define FORMER_SYNTAX
+#endif
+__asm__(ATT_SYNTAX ".text\n\t.p2align 4\nbarrier_trampoline:\n\t"
         "pushq %rbx\n\tpushq %rbp\n\tpushq %r12\n\tpushq %r13\n\tpushq %r14\n\tpushq %r15\n\t"
         "movq %rsp, 128(%rsi)\n\tmovq 32(%rsi), %rsp\n\tpushq %rsi\n\tpushq %rdi\n\t"
         "movq 0(%rsi), %rax\n\tmovq 8(%rsi), %rcx\n\tmovq 16(%rsi), %rdx\n\tmovq 24(%rsi), %rbx\n\t"
@@ -220,7 +228,7 @@ __asm__(".text\n\t.p2align 4\nbarrier_trampoline:\n\t"
         "movq %r13, 104(%rax)\n\tmovq %r14, 112(%rax)\n\tmovq %r15, 120(%rax)\n\t"
         "movq 8(%rsp), %rcx\n\tmovq %rcx, 0(%rax)\n\tleaq 16(%rsp), %rcx\n\tmovq %rcx, 32(%rax)\n\t"
         "movq 128(%rax), %rsp\n\t"
-        "popq %r15\n\tpopq %r14\n\tpopq %r13\n\tpopq %r12\n\tpopq %rbp\n\tpopq %rbx\n\tret\n\t.previous\n");
+        "popq %r15\n\tpopq %r14\n\tpopq %r13\n\tpopq %r12\n\tpopq %rbp\n\tpopq %rbx\n\tret\n\t.previous\n\t" FORMER_SYNTAX);
 
 static inline void call_emitted(int f, call *c) {
     uint64_t before[REGISTERS + 1], after[REGISTERS + 1];

@@ -32,12 +32,16 @@ static inline void single_step_trap(int number) {
 
 /* The red zone of the caller is stepped over before something is pushed. */
 static inline __attribute__((always_inline)) void single_step_set_flag(void) {
-    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\torl $0x100, (%%rsp)\n\tpopfq\n\tleaq 128(%%rsp), %%rsp" ::
+    __asm__ volatile("{leaq -128(%%rsp), %%rsp|lea rsp, [rsp-128]}\n\tpushfq\n\t"
+                     "{orl $0x100, (%%rsp)|or dword ptr [rsp], 0x100}\n\tpopfq\n\t"
+                     "{leaq 128(%%rsp), %%rsp|lea rsp, [rsp+128]}" ::
                          : "cc", "memory");
 }
 
 static inline __attribute__((always_inline)) void single_step_clear_flag(void) {
-    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\tandl $~0x100, (%%rsp)\n\tpopfq\n\tleaq 128(%%rsp), %%rsp" ::
+    __asm__ volatile("{leaq -128(%%rsp), %%rsp|lea rsp, [rsp-128]}\n\tpushfq\n\t"
+                     "{andl $~0x100, (%%rsp)|and dword ptr [rsp], ~0x100}\n\tpopfq\n\t"
+                     "{leaq 128(%%rsp), %%rsp|lea rsp, [rsp+128]}" ::
                          : "cc", "memory");
 }
 

@@ -47,9 +47,9 @@ static void large_bytes(void) { heap->large_bytes -= 8; }
 static void external_bytes(void) { heap->external_bytes++; }
 static void external_count(void) { heap->collector->external[gc_generation_of(kept[3])].count++; }
 static void cursor_astray(void) { heap->cycle->cursors[1] = region_of_kept(3); }
-static void handle_cache_count(void) { gc->handle_caches[GC_HANDLE_STRONG].count--; }
-static void handle_chain(void) { *(gc_word *)gc->handle_caches[GC_HANDLE_STRONG].first = 0x1000 | GC__HANDLE_FREE; }
-static void handle_in_use(void) { *(gc_word *)gc->handle_caches[GC_HANDLE_STRONG].first = 0; }
+static void handle_cache_count(void) { gc__record(gc)->handle_caches[GC_HANDLE_STRONG].count--; }
+static void handle_chain(void) { *(gc_word *)gc__record(gc)->handle_caches[GC_HANDLE_STRONG].first = 0x1000 | GC__HANDLE_FREE; }
+static void handle_in_use(void) { *(gc_word *)gc__record(gc)->handle_caches[GC_HANDLE_STRONG].first = 0; }
 static void handle_block(void) { heap->handles->segments->kinds[0] = GC_HANDLE_KINDS; }
 static void handle_kind(void) { heap->handles->segments->kinds[GC__HANDLE_BLOCKS - 1] = GC_HANDLE_PINNED; }
 static void handle_extra(void) { heap->handles->segments->extras[0] = (gc_word *)(void *)heap; }
