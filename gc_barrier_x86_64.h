@@ -525,7 +525,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         void *object = slot;                                                                                           \
         (void)tables, (void)object;                                                                                    \
-        GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,   \
+        GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,  \
                              mark);                                                                                    \
     }
 #else

@@ -142,7 +142,7 @@
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         void *object = slot;                                                                                           \
         (void)tables, (void)object;                                                                                    \
-        GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,   \
+        GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,  \
                              mark);                                                                                    \
     }
 #else

@@ -1,6 +1,7 @@
 /* Looking at the heap: walks and questions about addresses. */
 #pragma once
 
+#include "shadow.h"
 #include "stress.h"
 
 GC__FN void gc__heap_flush(gc_heap *heap) {
