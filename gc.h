@@ -628,6 +628,15 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
    may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
 
+   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes of
+   GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack that
+   others use: they stop the program with a sentence where they see it.
+
+   fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called, and
+   options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in which
+   only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running are
+   not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or _exit.
+
    Signal handlers may run at any time, and may read the mode (gc_get_mode), but call nothing else of gc.h: the thread may be
    in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where the
    thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
@@ -1192,12 +1201,16 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
 /* Instead of joining it: it may never end. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
 /* Has `f` called at the end of the calling thread, and if it returns true once more after other destructors. False: the
    system has no room for it. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
+/* Has `before` called when the process forks, on the thread that does, and then `in_parent` and `in_child`. False: the system
+   has no room for it. */
+GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 
 /* Undoes gc__os_at_thread_end and gc__os_on_fault. */
 GC__FN void gc__os_leave(void);
@@ -1430,6 +1443,9 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
+    return pthread_equal(thread->id, pthread_self()) != 0;
+}
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
 static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* of these */
@@ -1448,6 +1464,17 @@ GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
     bool ok = gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
     gc__lock_release(&gc__os_end_lock);
     return ok;
+}
+
+static void (*gc__os_forked)(void);
+
+GC__FN void gc__os_in_child(void) {
+    gc__lock_init(&gc__os_end_lock);
+    gc__os_forked();
+}
+GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    gc__os_forked = in_child;
+    return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
@@ -3234,6 +3261,7 @@ typedef struct gc__threads {
     uint32_t
         abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so the host is called no more */
     uint32_t asking;       /* atomic; threads in out_of_memory, which is called without the lock */
+    gc_heap *next_heap;    /* of the process: the lock of the list of heaps */
     gc_stack *stacks;      /* of gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
@@ -3348,11 +3376,16 @@ GC__FN void gc__unpark_all(void) {
     }
 }
 
-GC__FN void gc__heap_release(gc_heap *heap) {
-    if (--heap->threads->lock_depth) return;
+/* Returns whether the lock is free now. */
+GC__FN bool gc__heap_let_go(gc_heap *heap) {
+    if (--heap->threads->lock_depth) return false;
     __atomic_store_n(&heap->threads->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&heap->threads->lock);
-    gc__unpark_all();
+    return true;
+}
+
+GC__FN void gc__heap_release(gc_heap *heap) {
+    if (gc__heap_let_go(heap)) gc__unpark_all();
 }
 
 GC__INLINED void gc__heap_unlock(gc_heap *heap) {
@@ -3380,6 +3413,39 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     gc__mine_parked++;
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
+}
+
+/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all others,
+   so who waits for it is parked. */
+static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
+static gc_heap *gc__heaps;
+
+GC__INLINED void gc__heaps_lock_take(void) {
+    if (gc__lock_try(&gc__heaps_lock)) return;
+    gc__save_registers(gc__my_registers);
+    gc__park(NULL);
+    gc__lock_take(&gc__heaps_lock);
+}
+
+GC__INLINED void gc__heaps_lock_release(void) {
+    gc__lock_release(&gc__heaps_lock);
+    gc__unpark_all();
+    gc__cpu_keep_frame();
+}
+
+GC__FN void gc__heaps_add(gc_heap *heap) {
+    gc__heaps_lock_take();
+    heap->threads->next_heap = gc__heaps;
+    gc__heaps = heap;
+    gc__heaps_lock_release();
+}
+
+GC__FN void gc__heaps_remove(const gc_heap *heap) {
+    gc__heaps_lock_take();
+    gc_heap **link = &gc__heaps;
+    while (*link != heap) link = &(*link)->threads->next_heap;
+    *link = heap->threads->next_heap;
+    gc__heaps_lock_release();
 }
 /* Stopping the heap's threads. */
 
@@ -6430,17 +6496,22 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
-/* Ends the calling thread's attachment, in whichever mode it is. */
-GC__FN void gc__thread_leave(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
-    gc__heap_lock(heap);
+/* Takes the thread out of its heap's list, in which it is at `link`. The heap's lock is held. */
+GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
+    *link = gc__record(thread)->next;
+}
+
+/* Ends the calling thread's attachment, in whichever mode it is. */
+GC__FN void gc__thread_leave(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
     while (*link != thread) link = &gc__record(*link)->next;
-    *link = gc__record(thread)->next;
+    gc__thread_unlist(thread, link);
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -6848,6 +6919,117 @@ GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
 }
+/* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps between
+   two steps of their threads. In the child these do not exist, and are forgotten.
+
+   A heap that the calling thread has locked already, since fork was called in a callback of a collection or walk, keeps its
+   other threads in the child: they stay stopped, and what runs may be going through their list. */
+
+
+#define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
+
+/* Whether the heap is locked for fork alone. */
+GC__FN bool gc__fork_owns(const gc_heap *heap) { return heap->threads->lock_depth == 1; }
+
+/* All that is locked here stays so until gc__fork_end. The caller's registers are saved, and what its frames hold lies above
+   the stack pointer that is, so other heaps may scan this thread meanwhile although this function returns. */
+GC__FN void gc__fork_begin(void) {
+    if (GC_DEBUG >= 1) gc__check_outside("fork");
+    gc__heaps_lock_take();
+    GC__EACH_HEAP(heap) gc__world_stop(heap);
+    GC__EACH_HEAP(heap) {
+        if (!gc__fork_owns(heap)) continue;
+        gc__lock_take(&heap->handles->lock);
+        gc__lock_take(&heap->finalizers->lock);
+        gc__lock_take(&heap->threads->roots_lock);
+    }
+    gc__lock_take(&gc__barrier_lock);
+    gc__lock_take(&gc__the_arena.lock);
+}
+
+/* The child's copies of locks were taken by a thread of another process. */
+GC__FN void gc__fork_adopt(gc__lock *lock) {
+    gc__lock_init(lock);
+    gc__lock_take(lock);
+}
+
+GC__FN void gc__fork_adopt_all(void) {
+    gc__fork_adopt(&gc__heaps_lock);
+    gc__fork_adopt(&gc__the_arena.lock);
+    gc__fork_adopt(&gc__barrier_lock);
+    GC__EACH_HEAP(heap) {
+        gc__fork_adopt(&heap->threads->lock);
+        if (!gc__fork_owns(heap)) continue;
+        gc__fork_adopt(&heap->threads->roots_lock);
+        gc__fork_adopt(&heap->handles->lock);
+        gc__fork_adopt(&heap->finalizers->lock);
+    }
+}
+
+/* A finalizer that another thread was running does not run on. */
+GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
+    gc__finalizing **link = &all->running;
+    while (*link) {
+        if ((*link)->thread == self)
+            link = &(*link)->next;
+        else
+            *link = (*link)->next;
+    }
+    bool mine = all->state != GC__FINALIZERS_NONE && gc__os_thread_is_self(&all->thread);
+    if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
+}
+
+/* In the child: the threads that were not copied. */
+GC__FN void gc__fork_forget_threads(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    gc_thread **link = &heap->threads->first;
+    while (*link) {
+        gc_thread *thread = *link;
+        if (thread == self) {
+            link = &gc__record(thread)->next;
+            continue;
+        }
+        thread->frames = gc__record(thread)->own_stack.frames =
+            NULL;                            /* on a stack that may be another thread's from now on */
+        thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
+        gc__thread_unlist(thread, link);
+        free(thread);
+    }
+    gc__fork_forget_finalizers(heap->finalizers, self);
+    heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
+    heap->pace->resumed_by = &gc__me;
+}
+
+GC__FN void gc__fork_end(bool in_child) {
+    gc__lock_release(&gc__the_arena.lock);
+    gc__lock_release(&gc__barrier_lock);
+    GC__EACH_HEAP(heap) {
+        if (gc__fork_owns(heap)) {
+            gc__lock_release(&heap->finalizers->lock);
+            gc__lock_release(&heap->handles->lock);
+            gc__lock_release(&heap->threads->roots_lock);
+            if (in_child) gc__fork_forget_threads(heap);
+        }
+        gc__world_resume_locked(heap);
+        gc__heap_let_go(heap);
+    }
+    gc__lock_release(&gc__heaps_lock);
+    gc__unpark_all();
+}
+
+GC__FN void gc__fork_end_parent(void) { gc__fork_end(false); }
+GC__FN void gc__fork_end_child(void) {
+    gc__fork_adopt_all();
+    gc__fork_end(true);
+}
+
+/* Arena's lock held. */
+GC__FN gc_result gc__fork_open(void) {
+    static bool open;
+    if (!open) open = gc__os_at_fork(gc__fork_begin, gc__fork_end_parent, gc__fork_end_child);
+    if (open) return GC_OK;
+    return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
+}
 /* Creating and destroying heaps. */
 
 
@@ -6981,6 +7163,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
+    if (opened == GC_OK) opened = gc__fork_open();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
@@ -6990,7 +7173,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         free(heap);
         heap = NULL;
     }
-    if (!heap && opened == GC_OK) gc__arena_left();
+    if (heap)
+        gc__heaps_add(heap);
+    else if (opened == GC_OK)
+        gc__arena_left();
     return heap;
 }
 
@@ -7069,7 +7255,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
-    if (!gc__finalizers_end(heap)) {
+    bool ended = gc__finalizers_end(heap);
+    gc__heaps_remove(heap);
+    if (!ended) {
         gc__heap_abandon(heap);
         return;
     }

@@ -51,8 +51,8 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
    thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
-   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. [any thread; may
-   wait; GC_ERROR_MEMORY, GC_ERROR_MISUSE, GC_ERROR_OPTION] */
+   fork() the child has no such thread, and may start one. [any thread; may wait; GC_ERROR_MEMORY, GC_ERROR_MISUSE,
+   GC_ERROR_OPTION] */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* Handles: references to objects that are held outside the heap and the stacks. */
 
