@@ -29,6 +29,7 @@ GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
 /* Ends the calling thread's attachment, in whichever mode it is. */
 GC__FN void gc__thread_leave(gc_thread *thread) {
     gc_heap *heap = thread->heap;
+    gc__finalizing_forget(thread);
     gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
     while (*link != thread) link = &gc__record(*link)->next;

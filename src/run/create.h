@@ -193,7 +193,7 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
         bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
-        if (stays || gc__is_finalizing(heap->finalizers, thread)) {
+        if (stays || gc__is_finalizing(heap->finalizers, thread, NULL)) {
             link = &gc__record(thread)->next;
         } else {
             *link = gc__record(thread)->next;
@@ -230,7 +230,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
-    bool ended = gc__finalizers_end(heap);
+    bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
     gc__heaps_remove(heap);
     if (!ended) {
         gc__heap_abandon(heap);
