@@ -79,6 +79,7 @@ quick_tests := $(quick_longest) tests/random/random.t $(filter-out $(quick_longe
 # What a script needs to have been built.
 tests/scripts/examples.t: $(examples)
 tests/scripts/scheme.t: build/examples/scheme build/examples/hello
+-include packaging/install.mk
 -include bench/bench.mk
 -include tests/random/random.mk
 -include examples/ladder/ladder.mk
@@ -88,7 +89,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 all: $(examples) ## build the examples
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard bench/bench.mk examples/ladder/ladder.mk) | sed 's/ - /\t/' | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard packaging/install.mk bench/bench.mk examples/ladder/ladder.mk) | sed 's/ - /\t/' | expand -t 22
 
 demo: all ## run real programs in the Scheme interpreter
 	examples/scheme/demo.sh

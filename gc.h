@@ -495,6 +495,9 @@ typedef struct gc_options {
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
+    /* All callbacks, and trace functions, must return: an exception or longjmp out of one that runs in a collection ends the
+       program with a message, at once or when the heap is next used. */
+
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
        gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: roots of
        no thread are reported in one of these calls. Runs with the world stopped; must not allocate or collect. 0: none. */
@@ -627,6 +630,15 @@ GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
    A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
    may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
+
+   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes of
+   GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack that
+   others use: they stop the program with a sentence where they see it.
+
+   fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called, and
+   options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in which
+   only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running are
+   not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or _exit.
 
    Signal handlers may run at any time, and may read the mode (gc_get_mode), but call nothing else of gc.h: the thread may be
    in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where the
@@ -1089,9 +1101,9 @@ GC_API const char *gc_object_type_name(const void *object);
 /* The type that gc_new was given. [cooperative; never collects; cannot fail] */
 GC_API const gc_type *gc_object_type(const void *object);
 #endif
-/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or GC_ROOT_VALUE: for tools of the
-   host's that draw graphs or count what keeps what. The visitor is the host's, maybe the first member of a larger record.
-   [cooperative; never collects; cannot fail] */
+/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or, for a tagged value
+   (GC_VALUE_IS_REF), GC_ROOT_VALUE: for tools of the host's that draw graphs or count what keeps what. The visitor is the
+   host's, maybe the first member of a larger record. [cooperative; never collects; cannot fail] */
 GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
 /* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when
@@ -1192,12 +1204,16 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
 /* Instead of joining it: it may never end. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
 /* Has `f` called at the end of the calling thread, and if it returns true once more after other destructors. False: the
    system has no room for it. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
+/* Has `before` called when the process forks, on the thread that does, and then `in_parent` and `in_child`. False: the system
+   has no room for it. */
+GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 
 /* Undoes gc__os_at_thread_end and gc__os_on_fault. */
 GC__FN void gc__os_leave(void);
@@ -1430,6 +1446,9 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
+    return pthread_equal(thread->id, pthread_self()) != 0;
+}
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
 static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* of these */
@@ -1448,6 +1467,17 @@ GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
     bool ok = gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
     gc__lock_release(&gc__os_end_lock);
     return ok;
+}
+
+static void (*gc__os_forked)(void);
+
+GC__FN void gc__os_in_child(void) {
+    gc__lock_init(&gc__os_end_lock);
+    gc__os_forked();
+}
+GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    gc__os_forked = in_child;
+    return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
@@ -3238,6 +3268,7 @@ typedef struct gc__threads {
     uint32_t
         abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so the host is called no more */
     uint32_t asking;       /* atomic; threads in out_of_memory, which is called without the lock */
+    gc_heap *next_heap;    /* of the process: the lock of the list of heaps */
     gc_stack *stacks;      /* of gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
@@ -3352,11 +3383,16 @@ GC__FN void gc__unpark_all(void) {
     }
 }
 
-GC__FN void gc__heap_release(gc_heap *heap) {
-    if (--heap->threads->lock_depth) return;
+/* Returns whether the lock is free now. */
+GC__FN bool gc__heap_let_go(gc_heap *heap) {
+    if (--heap->threads->lock_depth) return false;
     __atomic_store_n(&heap->threads->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&heap->threads->lock);
-    gc__unpark_all();
+    return true;
+}
+
+GC__FN void gc__heap_release(gc_heap *heap) {
+    if (gc__heap_let_go(heap)) gc__unpark_all();
 }
 
 GC__INLINED void gc__heap_unlock(gc_heap *heap) {
@@ -3384,6 +3420,39 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     gc__mine_parked++;
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
+}
+
+/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all others,
+   so who waits for it is parked. */
+static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
+static gc_heap *gc__heaps;
+
+GC__INLINED void gc__heaps_lock_take(void) {
+    if (gc__lock_try(&gc__heaps_lock)) return;
+    gc__save_registers(gc__my_registers);
+    gc__park(NULL);
+    gc__lock_take(&gc__heaps_lock);
+}
+
+GC__INLINED void gc__heaps_lock_release(void) {
+    gc__lock_release(&gc__heaps_lock);
+    gc__unpark_all();
+    gc__cpu_keep_frame();
+}
+
+GC__FN void gc__heaps_add(gc_heap *heap) {
+    gc__heaps_lock_take();
+    heap->threads->next_heap = gc__heaps;
+    gc__heaps = heap;
+    gc__heaps_lock_release();
+}
+
+GC__FN void gc__heaps_remove(const gc_heap *heap) {
+    gc__heaps_lock_take();
+    gc_heap **link = &gc__heaps;
+    while (*link != heap) link = &(*link)->threads->next_heap;
+    *link = heap->threads->next_heap;
+    gc__heaps_lock_release();
 }
 /* Stopping the heap's threads. */
 
@@ -6070,14 +6139,27 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
+/* The scope of a collection, which a callback can leave only by returning. */
+GC__FN void gc__cycle_leave(gc_heap **left) {
+    const gc_heap *heap = *left;
+    if (heap)
+        gc__fatal(&heap->options,
+                  "collection %llu was left by an exception, or by the end of the thread, out of scan_roots, a trace "
+                  "function "
+                  "or a hook: these must return",
+                  (unsigned long long)heap->collection.number);
+}
+
 /* The world is stopped. */
 GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (gc__is_abandoned(heap)) return;
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
-                  "scan_roots), where allocating and collecting is not allowed",
+                  "scan_roots), where allocating and collecting is not allowed, or after one of them was left by "
+                  "longjmp or an exception instead of returning",
                   (unsigned long long)heap->collection.number);
+    gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
     uint64_t start = gc__os_now_ns();
     heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
@@ -6110,6 +6192,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     GC__LEAVE;
     gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
+    unfinished = NULL;
 }
 
 GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
@@ -6311,7 +6394,8 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
         gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler");
+                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler, or "
+                 "after one of them was left by longjmp or an exception instead of returning");
         GC_ASSERT(false, "%s", gc__last_message);
         return NULL;
     }
@@ -6434,17 +6518,23 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
-/* Ends the calling thread's attachment, in whichever mode it is. */
-GC__FN void gc__thread_leave(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
-    gc__heap_lock(heap);
+/* Takes the thread out of its heap's list, in which it is at `link`. The heap's lock is held. */
+GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
+    *link = gc__record(thread)->next;
+}
+
+/* Ends the calling thread's attachment, in whichever mode it is. */
+GC__FN void gc__thread_leave(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    gc__finalizing_forget(thread);
+    gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
     while (*link != thread) link = &gc__record(*link)->next;
-    *link = gc__record(thread)->next;
+    gc__thread_unlist(thread, link);
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -6627,12 +6717,13 @@ GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) 
     return (const gc_finalizer *)pair[1];
 }
 
-GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
+GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record) {
     gc__lock_take(&all->lock);
+    bool critical = record->critical;
     gc__finalizing **link = &all->running;
-    while (*link != record) link = &(*link)->next;
-    *link = record->next;
-    bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
+    while (*link && *link != record) link = &(*link)->next;
+    if (*link) gc__finalizing_remove(all, link);
+    bool left = !critical || !gc__due_count(&all->due[GC__CRITICAL]);
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     left |= all->ending;
     gc__lock_release(&all->lock);
@@ -6640,35 +6731,65 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     if (left) gc__finalizers_notify(all);
 }
 
-/* Runs one, if one is due. */
-GC__FN bool gc__finalizer_run(gc_thread *thread) {
+/* Takes one that is due, and notes that it runs. */
+GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__finalizers *all, uintptr_t *object) {
+    const gc_finalizer *finalizer = gc__due_take(all, object);
+    if (!finalizer) return NULL;
+    record->type = gc__object_name(*object);
+    record->started_ns = gc__os_now_ns();
+    record->critical = finalizer->critical;
+    record->reported = false;
+    return finalizer;
+}
+
+/* Left by the finalizer's return, or by an exception. */
+typedef struct gc__finalizing_scope {
+    gc__finalizers *all;
+    gc__finalizing *record;
+} gc__finalizing_scope;
+
+GC__FN void gc__finalizing_leave(gc__finalizing_scope *scope) {
+    if (scope->record) gc__finalizing_end(scope->all, scope->record);
+}
+
+/* Runs one, if one is due. `frame`: of the public function that does so. */
+GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__finalizers *all = thread->heap->finalizers;
+    gc__finalizing_scope scope __attribute__((cleanup(gc__finalizing_leave))) = {all, NULL};
+    const gc_finalizer *finalizer = NULL;
     uintptr_t object = 0;
     gc__lock_take(&all->lock);
-    const gc_finalizer *finalizer = gc__is_abandoned(thread->heap) ? NULL : gc__due_take(all, &object);
-    gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
-    if (finalizer) {
-        record.type = gc__object_name(object);
-        all->running = &record;
+    gc__finalizing_drop(all, thread, frame);
+    gc__finalizing *record = gc__is_abandoned(thread->heap) ? NULL : gc__finalizing_new(all);
+    if (record) {
+        finalizer = gc__finalizing_begin(record, all, &object);
+        record->thread = thread;
+        record->stack = thread->stack;
+        record->frame = (const char *)frame;
+        record->next = all->running;
+        all->running = record;
+        if (!finalizer) gc__finalizing_remove(all, &all->running);
     }
     gc__lock_release(&all->lock);
     if (!finalizer) return false;
+    scope.record = record;
     if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
-    gc__finalizing_end(all, &record);
     return true;
 }
 
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_run_finalizers", "thread")) return 0;
     size_t count = 0;
-    while (count < most && gc__finalizer_run(thread)) count++;
+    while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
 }
 
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizers_pending", "heap")) return 0;
     gc__finalizers *all = heap->finalizers;
+    const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
+    if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);
@@ -6687,8 +6808,10 @@ GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadlin
     gc__finalizers_watch(heap);
 }
 
-GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread) {
+/* `frame`: of the public function that asks, called by the thread itself; or of none. */
+GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
+    if (frame) gc__finalizing_drop(all, thread, frame);
     const gc__finalizing *record = all->running;
     while (record && record->thread != thread) record = record->next;
     gc__lock_release(&all->lock);
@@ -6705,13 +6828,14 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__is_finalizing(all, thread)) return false;
+    if (gc__is_finalizing(all, thread, __builtin_frame_address(0))) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (!gc_finalizers_pending(heap)) return true;
         if (gc__os_now_ns() >= deadline) return false;
         bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
-        if (others || !gc__finalizer_run(thread)) gc__finalizers_await(heap, event, deadline);
+        if (others || !gc__finalizer_run(thread, __builtin_frame_address(0)))
+            gc__finalizers_await(heap, event, deadline);
     }
 }
 
@@ -6727,7 +6851,7 @@ GC__FN void gc__finalizer_thread(void *context) {
     while (thread) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
-        if (!gc__finalizer_run(thread)) gc__finalizers_await(heap, event, UINT64_MAX);
+        if (!gc__finalizer_run(thread, __builtin_frame_address(0))) gc__finalizers_await(heap, event, UINT64_MAX);
     }
     if (!thread) return;
     gc_thread_detach(thread);
@@ -6826,9 +6950,11 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
-GC__FN bool gc__finalizers_end(gc_heap *heap) {
+GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
-    GC_ASSERT(!self || !gc__is_finalizing(heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
+    bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
+    (void)finalizing;
+    GC_ASSERT(!finalizing, "gc_heap_destroy: called by a finalizer");
     uint64_t deadline = gc__deadline(heap->options.finalizer_patience_ms);
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
@@ -6850,7 +6976,123 @@ GC__FN bool gc__finalizers_end(gc_heap *heap) {
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    while (all->spare) {
+        gc__finalizing *record = all->spare;
+        all->spare = record->next;
+        if (record != &all->first) free(record);
+    }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+}
+/* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps between
+   two steps of their threads. In the child these do not exist, and are forgotten.
+
+   A heap that the calling thread has locked already, since fork was called in a callback of a collection or walk, keeps its
+   other threads in the child: they stay stopped, and what runs may be going through their list. */
+
+
+#define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
+
+/* Whether the heap is locked for fork alone. */
+GC__FN bool gc__fork_owns(const gc_heap *heap) { return heap->threads->lock_depth == 1; }
+
+/* All that is locked here stays so until gc__fork_end. The caller's registers are saved, and what its frames hold lies above
+   the stack pointer that is, so other heaps may scan this thread meanwhile although this function returns. */
+GC__FN void gc__fork_begin(void) {
+    if (GC_DEBUG >= 1) gc__check_outside("fork");
+    gc__heaps_lock_take();
+    GC__EACH_HEAP(heap) gc__world_stop(heap);
+    GC__EACH_HEAP(heap) {
+        if (!gc__fork_owns(heap)) continue;
+        gc__lock_take(&heap->handles->lock);
+        gc__lock_take(&heap->finalizers->lock);
+        gc__lock_take(&heap->threads->roots_lock);
+    }
+    gc__lock_take(&gc__barrier_lock);
+    gc__lock_take(&gc__the_arena.lock);
+}
+
+/* The child's copies of locks were taken by a thread of another process. */
+GC__FN void gc__fork_adopt(gc__lock *lock) {
+    gc__lock_init(lock);
+    gc__lock_take(lock);
+}
+
+GC__FN void gc__fork_adopt_all(void) {
+    gc__fork_adopt(&gc__heaps_lock);
+    gc__fork_adopt(&gc__the_arena.lock);
+    gc__fork_adopt(&gc__barrier_lock);
+    GC__EACH_HEAP(heap) {
+        gc__fork_adopt(&heap->threads->lock);
+        if (!gc__fork_owns(heap)) continue;
+        gc__fork_adopt(&heap->threads->roots_lock);
+        gc__fork_adopt(&heap->handles->lock);
+        gc__fork_adopt(&heap->finalizers->lock);
+    }
+}
+
+/* A finalizer that another thread was running does not run on. */
+GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
+    gc__finalizing **link = &all->running;
+    while (*link) {
+        if ((*link)->thread == self)
+            link = &(*link)->next;
+        else
+            *link = (*link)->next;
+    }
+    bool mine = all->state != GC__FINALIZERS_NONE && gc__os_thread_is_self(&all->thread);
+    if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
+}
+
+/* In the child: the threads that were not copied. */
+GC__FN void gc__fork_forget_threads(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    gc_thread **link = &heap->threads->first;
+    while (*link) {
+        gc_thread *thread = *link;
+        if (thread == self) {
+            link = &gc__record(thread)->next;
+            continue;
+        }
+        thread->frames = gc__record(thread)->own_stack.frames =
+            NULL;                            /* on a stack that may be another thread's from now on */
+        thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
+        gc__thread_unlist(thread, link);
+        free(thread);
+    }
+    gc__fork_forget_finalizers(heap->finalizers, self);
+    heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
+    heap->pace->resumed_by = &gc__me;
+}
+
+GC__FN void gc__fork_end(bool in_child) {
+    gc__lock_release(&gc__the_arena.lock);
+    gc__lock_release(&gc__barrier_lock);
+    GC__EACH_HEAP(heap) {
+        if (gc__fork_owns(heap)) {
+            gc__lock_release(&heap->finalizers->lock);
+            gc__lock_release(&heap->handles->lock);
+            gc__lock_release(&heap->threads->roots_lock);
+            if (in_child) gc__fork_forget_threads(heap);
+        }
+        gc__world_resume_locked(heap);
+        gc__heap_let_go(heap);
+    }
+    gc__lock_release(&gc__heaps_lock);
+    gc__unpark_all();
+}
+
+GC__FN void gc__fork_end_parent(void) { gc__fork_end(false); }
+GC__FN void gc__fork_end_child(void) {
+    gc__fork_adopt_all();
+    gc__fork_end(true);
+}
+
+/* Arena's lock held. */
+GC__FN gc_result gc__fork_open(void) {
+    static bool open;
+    if (!open) open = gc__os_at_fork(gc__fork_begin, gc__fork_end_parent, gc__fork_end_child);
+    if (open) return GC_OK;
+    return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
 }
 /* Creating and destroying heaps. */
 
@@ -6985,6 +7227,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
+    if (opened == GC_OK) opened = gc__fork_open();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
@@ -6994,7 +7237,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         free(heap);
         heap = NULL;
     }
-    if (!heap && opened == GC_OK) gc__arena_left();
+    if (heap)
+        gc__heaps_add(heap);
+    else if (opened == GC_OK)
+        gc__arena_left();
     return heap;
 }
 
@@ -7036,7 +7282,7 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
         bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
-        if (stays || gc__is_finalizing(heap->finalizers, thread)) {
+        if (stays || gc__is_finalizing(heap->finalizers, thread, NULL)) {
             link = &gc__record(thread)->next;
         } else {
             *link = gc__record(thread)->next;
@@ -7073,7 +7319,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
-    if (!gc__finalizers_end(heap)) {
+    bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
+    gc__heaps_remove(heap);
+    if (!ended) {
         gc__heap_abandon(heap);
         return;
     }

@@ -16,7 +16,13 @@
    died together run in no order, but that the critical ones come last. A finalizer runs once; it may allocate, collect,
    store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
    like any other variable before a call that may collect. The object may be visited after that: what its trace function reads
-   must stay, unless the object refers to it no more. Source: Object.Finalize, CriticalFinalizerObject. */
+   must stay, unless the object refers to it no more. Source: Object.Finalize, CriticalFinalizerObject.
+
+   A finalizer that is left by an exception counts as run, and the exception goes on to the caller of gc_run_finalizers,
+   gc_wait_for_finalizers or gc_heap_destroy, which is then called again. On the heap's finalizer thread nobody catches it, which
+   ends the program. The same holds for longjmp; but what was left by it, or by an exception where the unit that has
+   GC_IMPLEMENTATION is C without -fexceptions, counts as running until the thread runs or counts finalizers again in the
+   function that caught it or one of its callers, or detaches. */
 
 
 /* Static or otherwise immortal; the collector keeps the address. A type that names one (gc_type.finalizer, by
@@ -51,8 +57,8 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
    thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
-   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. [any thread; may
-   wait; GC_ERROR_MEMORY, GC_ERROR_MISUSE, GC_ERROR_OPTION] */
+   fork() the child has no such thread, and may start one. [any thread; may wait; GC_ERROR_MEMORY, GC_ERROR_MISUSE,
+   GC_ERROR_OPTION] */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);
 /* Handles: references to objects that are held outside the heap and the stacks. */
 
@@ -749,10 +755,12 @@ typedef struct gc__due {
     size_t head; /* words that were taken */
 } gc__due;
 
-/* One that runs: on the stack of its thread. */
+/* One that runs. Not on its thread's stack, so that it outlives a finalizer that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
+    const gc_stack *stack; /* that the thread ran on */
+    const char *frame;     /* of the function of gc.h that runs finalizers */
     const char *type;
     uint64_t started_ns;
     bool critical, reported;
@@ -767,6 +775,9 @@ typedef struct gc__finalizers {
     gc__words moving;        /* during a collection */
     bool announce;           /* a collection has queued some: written with the world stopped */
     gc__finalizing *running; /* lock */
+    gc__finalizing *spare;   /* lock */
+    gc__finalizing first;    /* so that one can run whatever memory there is */
+    bool has_first;          /* lock; it is in one of these lists */
     bool ending;             /* lock; the heap is being destroyed: the end of each is waited for */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
     uint32_t state;          /* of the finalizer thread; atomic */
@@ -856,6 +867,48 @@ GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
     __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
     gc__os_wake(&all->event);
+}
+
+/* A record for one more; NULL: no memory. Lock held. */
+GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
+    gc__finalizing *record = all->spare;
+    if (record)
+        all->spare = record->next;
+    else
+        record = all->has_first ? (gc__finalizing *)malloc(sizeof *record) : &all->first;
+    all->has_first = true;
+    return record;
+}
+
+/* Lock held. */
+GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
+    gc__finalizing *record = *link;
+    *link = record->next;
+    record->next = all->spare;
+    all->spare = record;
+}
+
+/* Called by the thread in a function of gc.h that has this frame: what it runs from there or from a frame farther in has been
+   left by longjmp, or by an exception through C code. NULL: all that it runs. Lock held. */
+GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, const void *frame) {
+    for (gc__finalizing **link = &all->running; *link;) {
+        const gc__finalizing *record = *link;
+        bool gone = !frame || (record->stack == thread->stack && record->frame <= (const char *)frame);
+        if (record->thread == thread && gone)
+            gc__finalizing_remove(all, link);
+        else
+            link = &(*link)->next;
+    }
+}
+
+/* The thread ends its attachment. */
+GC__FN void gc__finalizing_forget(const gc_thread *thread) {
+    gc__finalizers *all = thread->heap->finalizers;
+    if (!__atomic_load_n(&all->running, __ATOMIC_RELAXED)) return;
+    gc__lock_take(&all->lock);
+    gc__finalizing_drop(all, thread, NULL);
+    gc__lock_release(&all->lock);
+    gc__finalizers_notify(all);
 }
 
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {

@@ -99,5 +99,6 @@
 #include "run/allocate.h"   /* allocation's slow paths */
 #include "run/attach.h"     /* mutators */
 #include "run/finalize.h"   /* running finalizers */
+#include "run/fork.h"       /* processes that fork */
 #include "run/create.h"     /* creating heaps */
 #endif

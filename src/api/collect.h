@@ -37,9 +37,9 @@ GC_API const char *gc_object_type_name(const void *object);
 /* The type that gc_new was given. [cooperative; never collects; cannot fail] */
 GC_API const gc_type *gc_object_type(const void *object);
 #endif
-/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or GC_ROOT_VALUE: for tools of the
-   host's that draw graphs or count what keeps what. The visitor is the host's, maybe the first member of a larger record.
-   [cooperative; never collects; cannot fail] */
+/* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or, for a tagged value
+   (GC_VALUE_IS_REF), GC_ROOT_VALUE: for tools of the host's that draw graphs or count what keeps what. The visitor is the
+   host's, maybe the first member of a larger record. [cooperative; never collects; cannot fail] */
 GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
 /* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when

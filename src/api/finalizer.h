@@ -5,7 +5,13 @@
    died together run in no order, but that the critical ones come last. A finalizer runs once; it may allocate, collect,
    store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
    like any other variable before a call that may collect. The object may be visited after that: what its trace function reads
-   must stay, unless the object refers to it no more. Source: Object.Finalize, CriticalFinalizerObject. */
+   must stay, unless the object refers to it no more. Source: Object.Finalize, CriticalFinalizerObject.
+
+   A finalizer that is left by an exception counts as run, and the exception goes on to the caller of gc_run_finalizers,
+   gc_wait_for_finalizers or gc_heap_destroy, which is then called again. On the heap's finalizer thread nobody catches it, which
+   ends the program. The same holds for longjmp; but what was left by it, or by an exception where the unit that has
+   GC_IMPLEMENTATION is C without -fexceptions, counts as running until the thread runs or counts finalizers again in the
+   function that caught it or one of its callers, or detaches. */
 #pragma once
 
 #include "result.h"
@@ -43,6 +49,6 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
    thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
-   fork() the child has no such thread, so it cannot wait for finalizers, nor destroy the heap at once. [any thread; may
-   wait; GC_ERROR_MEMORY, GC_ERROR_MISUSE, GC_ERROR_OPTION] */
+   fork() the child has no such thread, and may start one. [any thread; may wait; GC_ERROR_MEMORY, GC_ERROR_MISUSE,
+   GC_ERROR_OPTION] */
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap);

@@ -59,6 +59,9 @@ typedef struct gc_options {
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
+    /* All callbacks, and trace functions, must return: an exception or longjmp out of one that runs in a collection ends the
+       program with a message, at once or when the heap is next used. */
+
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
        gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: roots of
        no thread are reported in one of these calls. Runs with the world stopped; must not allocate or collect. 0: none. */

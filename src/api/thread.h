@@ -4,6 +4,15 @@
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
    may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
 
+   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes of
+   GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack that
+   others use: they stop the program with a sentence where they see it.
+
+   fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called, and
+   options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in which
+   only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running are
+   not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or _exit.
+
    Signal handlers may run at any time, and may read the mode (gc_get_mode), but call nothing else of gc.h: the thread may be
    in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where the
    thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */

@@ -21,10 +21,12 @@ typedef struct gc__due {
     size_t head; /* words that were taken */
 } gc__due;
 
-/* One that runs: on the stack of its thread. */
+/* One that runs. Not on its thread's stack, so that it outlives a finalizer that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
+    const gc_stack *stack; /* that the thread ran on */
+    const char *frame;     /* of the function of gc.h that runs finalizers */
     const char *type;
     uint64_t started_ns;
     bool critical, reported;
@@ -39,6 +41,9 @@ typedef struct gc__finalizers {
     gc__words moving;        /* during a collection */
     bool announce;           /* a collection has queued some: written with the world stopped */
     gc__finalizing *running; /* lock */
+    gc__finalizing *spare;   /* lock */
+    gc__finalizing first;    /* so that one can run whatever memory there is */
+    bool has_first;          /* lock; it is in one of these lists */
     bool ending;             /* lock; the heap is being destroyed: the end of each is waited for */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
     uint32_t state;          /* of the finalizer thread; atomic */
@@ -128,6 +133,48 @@ GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
     __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
     gc__os_wake(&all->event);
+}
+
+/* A record for one more; NULL: no memory. Lock held. */
+GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
+    gc__finalizing *record = all->spare;
+    if (record)
+        all->spare = record->next;
+    else
+        record = all->has_first ? (gc__finalizing *)malloc(sizeof *record) : &all->first;
+    all->has_first = true;
+    return record;
+}
+
+/* Lock held. */
+GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
+    gc__finalizing *record = *link;
+    *link = record->next;
+    record->next = all->spare;
+    all->spare = record;
+}
+
+/* Called by the thread in a function of gc.h that has this frame: what it runs from there or from a frame farther in has been
+   left by longjmp, or by an exception through C code. NULL: all that it runs. Lock held. */
+GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, const void *frame) {
+    for (gc__finalizing **link = &all->running; *link;) {
+        const gc__finalizing *record = *link;
+        bool gone = !frame || (record->stack == thread->stack && record->frame <= (const char *)frame);
+        if (record->thread == thread && gone)
+            gc__finalizing_remove(all, link);
+        else
+            link = &(*link)->next;
+    }
+}
+
+/* The thread ends its attachment. */
+GC__FN void gc__finalizing_forget(const gc_thread *thread) {
+    gc__finalizers *all = thread->heap->finalizers;
+    if (!__atomic_load_n(&all->running, __ATOMIC_RELAXED)) return;
+    gc__lock_take(&all->lock);
+    gc__finalizing_drop(all, thread, NULL);
+    gc__lock_release(&all->lock);
+    gc__finalizers_notify(all);
 }
 
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {

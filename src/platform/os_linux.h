@@ -205,6 +205,9 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
+    return pthread_equal(thread->id, pthread_self()) != 0;
+}
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
 static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* of these */
@@ -223,6 +226,17 @@ GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
     bool ok = gc__os_end_ok && pthread_setspecific(gc__os_end_key, &gc__os_end_key) == 0;
     gc__lock_release(&gc__os_end_lock);
     return ok;
+}
+
+static void (*gc__os_forked)(void);
+
+GC__FN void gc__os_in_child(void) {
+    gc__lock_init(&gc__os_end_lock);
+    gc__os_forked();
+}
+GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    gc__os_forked = in_child;
+    return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */

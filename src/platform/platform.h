@@ -81,12 +81,16 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
 /* Instead of joining it: it may never end. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
 /* Has `f` called at the end of the calling thread, and if it returns true once more after other destructors. False: the
    system has no room for it. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
+/* Has `before` called when the process forks, on the thread that does, and then `in_parent` and `in_child`. False: the system
+   has no room for it. */
+GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 
 /* Undoes gc__os_at_thread_end and gc__os_on_fault. */
 GC__FN void gc__os_leave(void);

@@ -137,7 +137,8 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
         gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler");
+                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler, or "
+                 "after one of them was left by longjmp or an exception instead of returning");
         GC_ASSERT(false, "%s", gc__last_message);
         return NULL;
     }

@@ -17,17 +17,23 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
-/* Ends the calling thread's attachment, in whichever mode it is. */
-GC__FN void gc__thread_leave(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
-    gc__heap_lock(heap);
+/* Takes the thread out of its heap's list, in which it is at `link`. The heap's lock is held. */
+GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
+    *link = gc__record(thread)->next;
+}
+
+/* Ends the calling thread's attachment, in whichever mode it is. */
+GC__FN void gc__thread_leave(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    gc__finalizing_forget(thread);
+    gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
     while (*link != thread) link = &gc__record(*link)->next;
-    *link = gc__record(thread)->next;
+    gc__thread_unlist(thread, link);
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }

@@ -6,6 +6,7 @@
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
 #include "finalize.h"
+#include "fork.h"
 
 #define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
 
@@ -137,6 +138,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     gc__lock_take(&gc__the_arena.lock);
     gc_result opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
+    if (opened == GC_OK) opened = gc__fork_open();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
@@ -146,7 +148,10 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         free(heap);
         heap = NULL;
     }
-    if (!heap && opened == GC_OK) gc__arena_left();
+    if (heap)
+        gc__heaps_add(heap);
+    else if (opened == GC_OK)
+        gc__arena_left();
     return heap;
 }
 
@@ -188,7 +193,7 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
         bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
-        if (stays || gc__is_finalizing(heap->finalizers, thread)) {
+        if (stays || gc__is_finalizing(heap->finalizers, thread, NULL)) {
             link = &gc__record(thread)->next;
         } else {
             *link = gc__record(thread)->next;
@@ -225,7 +230,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
-    if (!gc__finalizers_end(heap)) {
+    bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
+    gc__heaps_remove(heap);
+    if (!ended) {
         gc__heap_abandon(heap);
         return;
     }

@@ -96,14 +96,27 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
+/* The scope of a collection, which a callback can leave only by returning. */
+GC__FN void gc__cycle_leave(gc_heap **left) {
+    const gc_heap *heap = *left;
+    if (heap)
+        gc__fatal(&heap->options,
+                  "collection %llu was left by an exception, or by the end of the thread, out of scan_roots, a trace "
+                  "function "
+                  "or a hook: these must return",
+                  (unsigned long long)heap->collection.number);
+}
+
 /* The world is stopped. */
 GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (gc__is_abandoned(heap)) return;
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
-                  "scan_roots), where allocating and collecting is not allowed",
+                  "scan_roots), where allocating and collecting is not allowed, or after one of them was left by "
+                  "longjmp or an exception instead of returning",
                   (unsigned long long)heap->collection.number);
+    gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
     uint64_t start = gc__os_now_ns();
     heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
@@ -136,6 +149,7 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     GC__LEAVE;
     gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
+    unfinished = NULL;
 }
 
 GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {

@@ -21,12 +21,13 @@ GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) 
     return (const gc_finalizer *)pair[1];
 }
 
-GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
+GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record) {
     gc__lock_take(&all->lock);
+    bool critical = record->critical;
     gc__finalizing **link = &all->running;
-    while (*link != record) link = &(*link)->next;
-    *link = record->next;
-    bool left = !record->critical || !gc__due_count(&all->due[GC__CRITICAL]);
+    while (*link && *link != record) link = &(*link)->next;
+    if (*link) gc__finalizing_remove(all, link);
+    bool left = !critical || !gc__due_count(&all->due[GC__CRITICAL]);
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     left |= all->ending;
     gc__lock_release(&all->lock);
@@ -34,35 +35,65 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, gc__finalizing *record) {
     if (left) gc__finalizers_notify(all);
 }
 
-/* Runs one, if one is due. */
-GC__FN bool gc__finalizer_run(gc_thread *thread) {
+/* Takes one that is due, and notes that it runs. */
+GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__finalizers *all, uintptr_t *object) {
+    const gc_finalizer *finalizer = gc__due_take(all, object);
+    if (!finalizer) return NULL;
+    record->type = gc__object_name(*object);
+    record->started_ns = gc__os_now_ns();
+    record->critical = finalizer->critical;
+    record->reported = false;
+    return finalizer;
+}
+
+/* Left by the finalizer's return, or by an exception. */
+typedef struct gc__finalizing_scope {
+    gc__finalizers *all;
+    gc__finalizing *record;
+} gc__finalizing_scope;
+
+GC__FN void gc__finalizing_leave(gc__finalizing_scope *scope) {
+    if (scope->record) gc__finalizing_end(scope->all, scope->record);
+}
+
+/* Runs one, if one is due. `frame`: of the public function that does so. */
+GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__finalizers *all = thread->heap->finalizers;
+    gc__finalizing_scope scope __attribute__((cleanup(gc__finalizing_leave))) = {all, NULL};
+    const gc_finalizer *finalizer = NULL;
     uintptr_t object = 0;
     gc__lock_take(&all->lock);
-    const gc_finalizer *finalizer = gc__is_abandoned(thread->heap) ? NULL : gc__due_take(all, &object);
-    gc__finalizing record = {all->running, thread, NULL, gc__os_now_ns(), finalizer && finalizer->critical, false};
-    if (finalizer) {
-        record.type = gc__object_name(object);
-        all->running = &record;
+    gc__finalizing_drop(all, thread, frame);
+    gc__finalizing *record = gc__is_abandoned(thread->heap) ? NULL : gc__finalizing_new(all);
+    if (record) {
+        finalizer = gc__finalizing_begin(record, all, &object);
+        record->thread = thread;
+        record->stack = thread->stack;
+        record->frame = (const char *)frame;
+        record->next = all->running;
+        all->running = record;
+        if (!finalizer) gc__finalizing_remove(all, &all->running);
     }
     gc__lock_release(&all->lock);
     if (!finalizer) return false;
+    scope.record = record;
     if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
-    gc__finalizing_end(all, &record);
     return true;
 }
 
 GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_run_finalizers", "thread")) return 0;
     size_t count = 0;
-    while (count < most && gc__finalizer_run(thread)) count++;
+    while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
 }
 
 GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizers_pending", "heap")) return 0;
     gc__finalizers *all = heap->finalizers;
+    const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
+    if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);
@@ -81,8 +112,10 @@ GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadlin
     gc__finalizers_watch(heap);
 }
 
-GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread) {
+/* `frame`: of the public function that asks, called by the thread itself; or of none. */
+GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
+    if (frame) gc__finalizing_drop(all, thread, frame);
     const gc__finalizing *record = all->running;
     while (record && record->thread != thread) record = record->next;
     gc__lock_release(&all->lock);
@@ -99,13 +132,14 @@ GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__is_finalizing(all, thread)) return false;
+    if (gc__is_finalizing(all, thread, __builtin_frame_address(0))) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (!gc_finalizers_pending(heap)) return true;
         if (gc__os_now_ns() >= deadline) return false;
         bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
-        if (others || !gc__finalizer_run(thread)) gc__finalizers_await(heap, event, deadline);
+        if (others || !gc__finalizer_run(thread, __builtin_frame_address(0)))
+            gc__finalizers_await(heap, event, deadline);
     }
 }
 
@@ -121,7 +155,7 @@ GC__FN void gc__finalizer_thread(void *context) {
     while (thread) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
-        if (!gc__finalizer_run(thread)) gc__finalizers_await(heap, event, UINT64_MAX);
+        if (!gc__finalizer_run(thread, __builtin_frame_address(0))) gc__finalizers_await(heap, event, UINT64_MAX);
     }
     if (!thread) return;
     gc_thread_detach(thread);
@@ -220,9 +254,11 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
-GC__FN bool gc__finalizers_end(gc_heap *heap) {
+GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
-    GC_ASSERT(!self || !gc__is_finalizing(heap->finalizers, self), "gc_heap_destroy: called by a finalizer");
+    bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
+    (void)finalizing;
+    GC_ASSERT(!finalizing, "gc_heap_destroy: called by a finalizer");
     uint64_t deadline = gc__deadline(heap->options.finalizer_patience_ms);
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
@@ -244,5 +280,10 @@ GC__FN bool gc__finalizers_end(gc_heap *heap) {
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    while (all->spare) {
+        gc__finalizing *record = all->spare;
+        all->spare = record->next;
+        if (record != &all->first) free(record);
+    }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
 }

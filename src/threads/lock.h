@@ -52,11 +52,16 @@ GC__FN void gc__unpark_all(void) {
     }
 }
 
-GC__FN void gc__heap_release(gc_heap *heap) {
-    if (--heap->threads->lock_depth) return;
+/* Returns whether the lock is free now. */
+GC__FN bool gc__heap_let_go(gc_heap *heap) {
+    if (--heap->threads->lock_depth) return false;
     __atomic_store_n(&heap->threads->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&heap->threads->lock);
-    gc__unpark_all();
+    return true;
+}
+
+GC__FN void gc__heap_release(gc_heap *heap) {
+    if (gc__heap_let_go(heap)) gc__unpark_all();
 }
 
 GC__INLINED void gc__heap_unlock(gc_heap *heap) {
@@ -84,4 +89,37 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     gc__mine_parked++;
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
+}
+
+/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all others,
+   so who waits for it is parked. */
+static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
+static gc_heap *gc__heaps;
+
+GC__INLINED void gc__heaps_lock_take(void) {
+    if (gc__lock_try(&gc__heaps_lock)) return;
+    gc__save_registers(gc__my_registers);
+    gc__park(NULL);
+    gc__lock_take(&gc__heaps_lock);
+}
+
+GC__INLINED void gc__heaps_lock_release(void) {
+    gc__lock_release(&gc__heaps_lock);
+    gc__unpark_all();
+    gc__cpu_keep_frame();
+}
+
+GC__FN void gc__heaps_add(gc_heap *heap) {
+    gc__heaps_lock_take();
+    heap->threads->next_heap = gc__heaps;
+    gc__heaps = heap;
+    gc__heaps_lock_release();
+}
+
+GC__FN void gc__heaps_remove(const gc_heap *heap) {
+    gc__heaps_lock_take();
+    gc_heap **link = &gc__heaps;
+    while (*link != heap) link = &(*link)->threads->next_heap;
+    *link = heap->threads->next_heap;
+    gc__heaps_lock_release();
 }

@@ -58,6 +58,7 @@ typedef struct gc__threads {
     uint32_t
         abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so the host is called no more */
     uint32_t asking;       /* atomic; threads in out_of_memory, which is called without the lock */
+    gc_heap *next_heap;    /* of the process: the lock of the list of heaps */
     gc_stack *stacks;      /* of gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;

@@ -128,21 +128,78 @@ static void c_functions(bool restore) {
     ok(node_value(outer) == 4712, "the frames around them hold what they held");
 }
 
+/* Finalizers. */
+
+static int ran;
+static void finalize_throwing(gc_thread *, void *) { ran++, throw std::runtime_error("thrown"); }
+static void finalize_nested(gc_thread *thread, void *);
+static const gc_finalizer thrower = {finalize_throwing, false, nullptr}, nesting = {finalize_nested, false, nullptr};
+
+static void finalized(const gc_finalizer *finalizer, int objects) {
+    while (objects-- > 0) gc_register_finalizer(gc, new_node(1), finalizer);
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+}
+
+static void run_finalizers(int most) { gc_run_finalizers(gc, (size_t)most); }
+static void wait_for_finalizers(int ms) { gc_wait_for_finalizers(gc, (uint64_t)ms); }
+static void destroy(int) { gc_heap_destroy(heap); }
+
+static void finalize_nested(gc_thread *, void *) {
+    ran++;
+    finalized(&thrower, 1);
+    bool inner = throws(run_finalizers, 1);
+    if (gc_finalizers_pending(heap) != 1 || gc_wait_for_finalizers(gc, 1) || !inner) ran = -1000;
+}
+
+static void smash() {
+    volatile char bytes[4000];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)i;
+}
+
+static void finalizers() {
+    ran = 0;
+    finalized(&thrower, 3);
+    ok(throws(run_finalizers, 10), "an exception leaves a finalizer and gc_run_finalizers");
+    smash();
+    ok(gc_finalizers_pending(heap) == 2, "it counts as run");
+    ok(throws(run_finalizers, 10) && throws(wait_for_finalizers, 1000), "and so do others");
+    ok(gc_wait_for_finalizers(gc, 1000) && ran == 3, "until none is left");
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    finalized(&nesting, 1);
+    ok(gc_run_finalizers(gc, 1) == 1 && ran == 5 && !gc_finalizers_pending(heap), "the same within another one");
+    gc_register_finalizer(gc, new_node(1), &thrower);
+    gc_register_finalizer(gc, new_node(1), &thrower);
+    ok(throws(destroy, 0) && throws(destroy, 0) && ran == 7, "one leaves gc_heap_destroy, which is called once more");
+}
+
+/* Callbacks of a collection that do not return. */
+static void throw_roots(void *, gc_thread *, gc_visitor *) { throw std::runtime_error("thrown"); }
+static void collect(int) { gc_collect(heap, 2, GC_COLLECT_DEFAULT); }
+static void leave_collection() {
+    throws(collect, 0);
+    collect(0);
+}
+
 int main(int count, char **arguments) {
     gc_options options;
     memset(&options, 0, sizeof options);
     options.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    bool leave = count > 1 && strcmp(arguments[1], "leave") == 0;
+    if (leave) options.scan_roots = throw_roots, options.verify = 0;
     heap = gc_heap_create(&options);
     gc = gc_thread_attach(heap);
     if (count > 1 && strcmp(arguments[1], "forget") == 0) {
         c_functions(false);
+    } else if (leave) {
+        leave_collection();
     } else {
         scopes();
         destructors();
         modes();
         c_functions(true);
+        finalizers();
     }
-    gc_thread_detach(gc);
+    if (gc_thread_current(heap)) gc_thread_detach(gc);
     gc_heap_destroy(heap);
     printf("1..%d\n", tests);
     return failures != 0;

@@ -36,4 +36,10 @@ build gcc g++ -O1 -DGC_DEBUG=1 && report=$("$dir/exceptions" forget 2>&1)
 is $? 134 "frames that C functions did not leave, and that are not restored, end the program with GC_DEBUG"
 matches "$report" 'frame of GC_ROOTS.* was left without its end.* exception' "the report says so"
 matches "$report" 'gc_frames_restore' "and the remedy"
+for compiler in gcc 'gcc -fexceptions'; do
+    # shellcheck disable=SC2086 # a command and its option
+    build "$compiler" g++ -O1 && report=$("$dir/exceptions" leave 2>&1)
+    is $? 134 "an exception that leaves a callback of a collection ends the program: $compiler"
+    matches "$report" 'collection .* left by .*exception.*' "the report says so"
+done
 finish

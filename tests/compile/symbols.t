@@ -17,7 +17,7 @@ for configuration in '-O2' '-O0 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1' '-O2 -DGC_BARRI
         is "$(nm "$dir/gc.o" | awk '$2 ~ /^[tdbr]$/ && $3 !~ /^(gc_|GC_|[.])|[.]/ { print $3 }')" '' "$compiler $configuration: statics too"
         # A shared library leaves open only what libc has, which since glibc 2.34 holds pthreads too.
         # shellcheck disable=SC2086
-        $compiler -std=c11 -fPIC -I. $configuration -shared -nostdlib -Wl,--no-undefined "$dir/gc.c" -lc -lgcc -o "$dir/gc.so" 2> "$dir/log"
+        $compiler -std=c11 -fPIC -I. $configuration -shared -nodefaultlibs -Wl,--no-undefined "$dir/gc.c" -lc -lgcc -o "$dir/gc.so" 2> "$dir/log"
         ok $? "$compiler $configuration: needs libc alone"
         cat "$dir/log" >&2
     done

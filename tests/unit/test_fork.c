@@ -1,0 +1,234 @@
+/* fork(): the child has the heaps as they are between two steps of their threads, and of these only the one that forked. */
+#define _GNU_SOURCE
+#include "../fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+enum { THREADS = 3, CHILDREN = 8, KEPT = 500, PATIENCE_S = 60 };
+
+static gc_heap *second; /* the threads are attached to both */
+static int stop, ready; /* atomic */
+static gc_handle handles[GC_HANDLE_KINDS];
+static vector *kept; /* a global root */
+
+/* Allocates, stores and collects in both heaps, and makes and destroys handles and finalizers. */
+static void on_finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
+static const gc_finalizer finalizer = {on_finalize, false, NULL};
+
+static void *busy(void *argument) {
+    gc_thread *first = gc_thread_attach(heap), *other = gc_thread_attach(second);
+    uint64_t random = (uint64_t)(uintptr_t)argument * 7919 + 1;
+    {
+        node *mine = gc_new(first, &node_type), *theirs = gc_new(other, &node_type);
+        GC_ROOTS(first, mine);
+        GC_ROOTS(other, theirs);
+        __atomic_fetch_add(&ready, 1, __ATOMIC_SEQ_CST);
+        while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            node *n = gc_new(first, &node_type);
+            gc_store(first, &n->left, mine);
+            mine = random >> 33 & 63 ? n : NULL;
+            n = gc_new(other, &node_type);
+            gc_store(other, &n->left, theirs);
+            theirs = random >> 33 & 127 ? n : NULL;
+            if ((random >> 40) % 64 == 0) gc_handle_destroy(heap, gc_handle_create(heap, GC_HANDLE_WEAK, mine));
+            if ((random >> 40) % 256 == 1) gc_register_finalizer(other, theirs ? theirs : gc_new(other, &node_type), &finalizer);
+            if ((random >> 40) % 4096 == 2) gc_collect(random >> 60 & 1 ? heap : second, (int)(random >> 61) % 3, 0);
+            gc_safepoint(other);
+        }
+    }
+    gc_thread_detach(other);
+    gc_thread_detach(first);
+    return argument;
+}
+
+/* One that is not attached takes the locks that such threads do. */
+static void *unattached(void *unused) {
+    while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+        gc_handle handle = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
+        gc_stack_destroy(gc_stack_create(heap, NULL));
+        gc_handle_destroy(heap, handle);
+        gc_heap_destroy(gc_heap_create(NULL));
+    }
+    return unused;
+}
+
+/* What the child has, and that it can go on. Returns the number of what is wrong. */
+static int in_child(bool attached) {
+    int wrong = 0;
+    alarm(PATIENCE_S);
+    gc_thread *me = gc_thread_current(heap);
+    if (attached != (me != NULL)) return 100;
+    if (!me) me = gc_thread_attach(heap);
+    gc_mode former = gc_set_mode(me, GC_COOPERATIVE);
+    if (attached) gc_set_mode(gc_thread_current(second), GC_COOPERATIVE);
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < KEPT; i++) {
+            if (((node *)kept->items[i])->value != i) wrong++;
+            node *n = gc_new(me, &node_type);
+            n->value = i;
+            gc_store(me, &kept->items[i], n);
+        }
+        for (int i = 0; i < 20000; i++) gc_new(me, &node_type);
+        gc_collect(heap, round, round == 2 ? GC_COLLECT_COMPACTING : 0);
+        gc_collect(second, round, 0);
+    }
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++) gc_handle_destroy(heap, handles[kind]);
+    gc_verify(heap);
+    gc_verify(second);
+    gc_set_mode(me, former);
+    if (gc_thread_current(second)) gc_thread_detach(gc_thread_current(second));
+    gc_heap_destroy(second);
+    if (attached) gc_heap_destroy(heap);
+    return wrong;
+}
+
+static int forked(bool attached) {
+    int status = -1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) _exit(in_child(attached));
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static void *fork_unattached(void *status) {
+    *(int *)status = forked(false);
+    return NULL;
+}
+
+static void of_many_threads(void) {
+    pthread_t threads[THREADS + 1], forking;
+    second = gc_heap_create(NULL);
+    gc_thread *in_second = gc_thread_attach(second);
+    kept = new_vector(KEPT);
+    gc_add_roots(heap, &kept, 1, 0);
+    for (uint64_t i = 0; i < KEPT; i++) {
+        node *n = new_node(i);
+        gc_store(gc, &kept->items[i], n);
+    }
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++) handles[kind] = gc_handle_create(heap, (gc_handle_kind)kind, kept);
+    gc_set_mode(in_second, GC_PREEMPTIVE);
+    stop = ready = 0;
+    for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, busy, (void *)i);
+    pthread_create(&threads[THREADS], NULL, unattached, NULL);
+    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < THREADS) gc_safepoint(gc);
+    int status = 0;
+    for (int i = 0; i < CHILDREN && status == 0; i++) {
+        for (int k = 0; k < 1000 * i; k++) gc_new(gc, &node_type);
+        if (i % 2) gc_set_mode(gc, GC_PREEMPTIVE);
+        status = forked(true);
+        if (i % 2) gc_set_mode(gc, GC_COOPERATIVE);
+    }
+    is(status, 0, "a process of many threads, and two heaps, forks: the children collect, and end their heaps");
+    {
+        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        pthread_create(&forking, NULL, fork_unattached, &status);
+        pthread_join(forking, NULL);
+        is(status, 0, "the same by a thread that is not attached");
+        __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+        for (int i = 0; i <= THREADS; i++) pthread_join(threads[i], NULL);
+    }
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < KEPT; i++) wrong += ((node *)kept->items[i])->value != i;
+    is(wrong, 0, "and the parent goes on");
+    gc_remove_roots(heap, &kept);
+    gc_heap_destroy(second);
+}
+
+/* The heap's finalizer thread is not in the child; one of its finalizers may have been running. */
+static int finalized, holding; /* atomic */
+static void count(gc_thread *thread, void *object) {
+    (void)object;
+    __atomic_fetch_add(&finalized, 1, __ATOMIC_SEQ_CST);
+    GC_IN_MODE(thread, GC_PREEMPTIVE);
+    while (__atomic_load_n(&holding, __ATOMIC_SEQ_CST)) sched_yield();
+}
+static const gc_finalizer counting = {count, false, NULL};
+
+static int finalize_in_child(bool start) {
+    alarm(PATIENCE_S);
+    finalized = holding = 0;
+    if (start && gc_finalizer_thread_start(heap) != GC_OK) return 1;
+    if (!gc_wait_for_finalizers(gc, UINT64_MAX)) return 2;
+    if (finalized != 9) return 3; /* not the one that was running */
+    gc_register_finalizer(gc, new_node(1), &counting);
+    gc_heap_destroy(heap);
+    return finalized == 10 ? 0 : 4;
+}
+
+static void with_finalizer_thread(void) {
+    holding = 1;
+    gc_finalizer_thread_start(heap);
+    for (int i = 0; i < 10; i++) gc_register_finalizer(gc, new_node(1), &counting);
+    full();
+    while (!__atomic_load_n(&finalized, __ATOMIC_SEQ_CST)) gc_safepoint(gc);
+    for (int start = 0; start < 2; start++) {
+        int status = -1;
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) _exit(finalize_in_child(start));
+        waitpid(child, &status, 0);
+        is(status, 0, start ? "in the child a finalizer thread can be started" : "without it the child runs finalizers itself");
+    }
+    __atomic_store_n(&holding, 0, __ATOMIC_SEQ_CST);
+    is(gc_wait_for_finalizers(gc, UINT64_MAX), true, "the parent's finalizer thread goes on");
+    is(finalized, 10, "and runs each finalizer once");
+}
+
+/* In a callback of a collection, when other threads are stopped. */
+static int hook_status;
+static void on_start(void *host, const gc_collection *collection) {
+    (void)host;
+    if (collection->generation != 2 || hook_status != -1 || gc_thread_current(heap) != gc) return;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) alarm(PATIENCE_S), hook_status = -2;
+    else waitpid(child, &hook_status, 0);
+}
+
+static void in_a_hook(void) {
+    pthread_t threads[2];
+    second = gc_heap_create(NULL);
+    stop = ready = 0;
+    hook_status = 0;
+    for (uintptr_t i = 0; i < 2; i++) pthread_create(&threads[i], NULL, busy, (void *)i);
+    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < 2) gc_safepoint(gc);
+    hook_status = -1;
+    while (hook_status == -1) full(); /* that of another thread may be joined */
+    if (hook_status == -2) {
+        full();
+        _exit(0);
+    }
+    is(hook_status, 0, "a child of a collection's hook ends the collection, and runs others");
+    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    gc_heap_destroy(second);
+}
+
+/* A host that stops threads by itself is asked once, and told in both processes. */
+static int suspended, restarted;
+static void on_suspend(void *host) { (void)host, suspended++; }
+static void on_restart(void *host) { (void)host, restarted++; }
+
+static void of_a_host_that_stops(void) {
+    int status = -1, before = suspended;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) _exit(suspended - before != 1 || restarted != suspended);
+    waitpid(child, &status, 0);
+    ok(status == 0 && suspended == before + 1 && restarted == suspended, "a host that stops its threads does so for fork");
+}
+
+int main(void) {
+    run(of_many_threads, (gc_options){.nursery_bytes = 256 << 10});
+    run(of_many_threads, (gc_options){.conservative_stack = true, .nursery_bytes = 256 << 10});
+    run(with_finalizer_thread, (gc_options){0});
+    run(in_a_hook, (gc_options){.collection_start = on_start});
+    run(of_a_host_that_stops, (gc_options){.suspend = on_suspend, .restart = on_restart});
+    return done();
+}
