@@ -1,9 +1,9 @@
 /* Mutator threads. */
 #pragma once
 
-#include "../heap/window.h"
 #include "../threads/frames.h"
 #include "../handles/table.h"
+#include "../handles/finalizers.h"
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, NULL);

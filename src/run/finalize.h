@@ -1,7 +1,6 @@
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 #pragma once
 
-#include "../handles/finalizers.h"
 #include "attach.h"
 
 #define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */

@@ -5,9 +5,6 @@
    other threads in the child: they stay stopped, and what runs may be going through their list. */
 #pragma once
 
-#include "../collect/collector.h"
-#include "../handles/finalizers.h"
-#include "../threads/stop.h"
 #include "attach.h"
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
