@@ -497,6 +497,8 @@ typedef struct gc_options {
 
     /* All callbacks, and trace functions, must return: an exception or longjmp out of one that runs in a collection ends the
        program with a message, at once or when the heap is next used. */
+    /* The callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So none may wait for
+       a lock that another thread may hold as it calls gc.h, in whichever mode. */
 
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
        gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: roots of
@@ -1185,7 +1187,7 @@ GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
    another stack, as a fiber does; then *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
 
-/* A lock. None is held across a call into the host but the barrier lock, for barrier_changed. */
+/* A lock. threads/mode.h says in which order locks are taken, and which are held across calls into the host. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
@@ -1896,10 +1898,11 @@ enum {
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {
-    gc_heap *heap; /* atomic; written under the arena lock */
+    gc_heap
+        *heap; /* atomic, but for who holds the arena's lock, which it is written under, or for the heap that has it */
     uintptr_t base;
     uintptr_t top;           /* objects of a linear region lie in [base, top) */
-    uintptr_t dirty_end;     /* memory from here to the region's end is zero */
+    uintptr_t dirty_end;     /* memory from here to the region's end is zero; atomic where windows are extended */
     uintptr_t hole;          /* where the search for holes goes on */
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */
@@ -3229,8 +3232,17 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
    Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
    fast as one (bench/threads.c; 0.8 times without), for a collection of a dying nursery takes but microseconds.
 
-   Lock order: a heap's lock, then its roots lock or the barrier lock, then the arena's. No thread waits for a heap's lock while
-   it holds another heap's. */
+   Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
+   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks (run/fork.h), which is
+   parked in all its heaps then, and for which no owner of such a lock waits.
+
+   In callbacks of the host the calling thread holds
+       finalizers, releases of safe handles, out_of_memory: none;
+       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_walk: the heap's lock;
+       scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
+       is_suppressed, in a collection: the finalizers' lock, too;
+       barrier_changed: the barrier lock, and the heap's in most cases;
+       warning, fatal: what their callers hold of these. */
 
 
 /* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
@@ -5306,7 +5318,8 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
         return "that object was moved or freed by an earlier collection, and this slot was not updated: "
                "what was stored came from a variable that is no root (GC_ROOTS, or gc_add_roots for a static one), "
                "or the slot itself was not reported as a root, or the store into it had no write barrier (gc_store)";
-    if (region->heap != heap) return "that object belongs to another heap: references must stay within one heap";
+    if (!gc__region_is_of(region, heap))
+        return "that object belongs to another heap: references must stay within one heap";
     if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
     if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
     gc__region_index(region);
@@ -5682,7 +5695,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
                                                                      size_t count, uintptr_t stack_pointer) {
     if (!gc__in_arena(address)) return false;
     gc__region *region = gc__region_of(address);
-    gc_heap *heap = region->heap;
+    gc_heap *heap = __atomic_load_n(&region->heap, __ATOMIC_RELAXED);
     if (region->kind != GC__QUARANTINED || !heap) return false;
     for (gc__region *each = heap->quarantine; each; each = each->next)
         if (!gc__os_access((void *)each->base, GC_REGION_BYTES, true)) return false;
@@ -5865,7 +5878,8 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address) {
 GC_API int gc_generation_of(const void *object) {
     if (!gc__in_arena((uintptr_t)object)) return GC_GENERATIONS;
     gc__region *region = gc__region_of((uintptr_t)object);
-    if (!region->heap || region->kind == GC__FREE || region->kind == GC__QUARANTINED) return GC_GENERATIONS;
+    if (gc__region_is_of(region, NULL) || region->kind == GC__FREE || region->kind == GC__QUARANTINED)
+        return GC_GENERATIONS;
     return gc__region_first(region)->generation;
 }
 
@@ -6477,7 +6491,7 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
 
 /* Lock held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
-    if (!gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap)
+    if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)

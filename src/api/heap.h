@@ -61,6 +61,8 @@ typedef struct gc_options {
 
     /* All callbacks, and trace functions, must return: an exception or longjmp out of one that runs in a collection ends the
        program with a message, at once or when the heap is next used. */
+    /* The callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So none may wait for
+       a lock that another thread may hold as it calls gc.h, in whichever mode. */
 
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
        gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: roots of

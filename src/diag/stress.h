@@ -127,7 +127,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
                                                                      size_t count, uintptr_t stack_pointer) {
     if (!gc__in_arena(address)) return false;
     gc__region *region = gc__region_of(address);
-    gc_heap *heap = region->heap;
+    gc_heap *heap = __atomic_load_n(&region->heap, __ATOMIC_RELAXED);
     if (region->kind != GC__QUARANTINED || !heap) return false;
     for (gc__region *each = heap->quarantine; each; each = each->next)
         if (!gc__os_access((void *)each->base, GC_REGION_BYTES, true)) return false;

@@ -77,7 +77,8 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
         return "that object was moved or freed by an earlier collection, and this slot was not updated: "
                "what was stored came from a variable that is no root (GC_ROOTS, or gc_add_roots for a static one), "
                "or the slot itself was not reported as a root, or the store into it had no write barrier (gc_store)";
-    if (region->heap != heap) return "that object belongs to another heap: references must stay within one heap";
+    if (!gc__region_is_of(region, heap))
+        return "that object belongs to another heap: references must stay within one heap";
     if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
     if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
     gc__region_index(region);

@@ -30,7 +30,8 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address) {
 GC_API int gc_generation_of(const void *object) {
     if (!gc__in_arena((uintptr_t)object)) return GC_GENERATIONS;
     gc__region *region = gc__region_of((uintptr_t)object);
-    if (!region->heap || region->kind == GC__FREE || region->kind == GC__QUARANTINED) return GC_GENERATIONS;
+    if (gc__region_is_of(region, NULL) || region->kind == GC__FREE || region->kind == GC__QUARANTINED)
+        return GC_GENERATIONS;
     return gc__region_first(region)->generation;
 }
 

@@ -207,7 +207,8 @@ GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc
         gc__is_null(finalizer, "gc_register_finalizer", "finalizer"))
         return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
-    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) || gc__region_of((uintptr_t)object)->heap != heap) {
+    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
+        !gc__region_is_of(gc__region_of((uintptr_t)object), heap)) {
         gc__fail(GC_ERROR_MISUSE, "gc_register_finalizer: %s",
                  finalizer->finalize ? "the object is not one of this heap" : "there is no function");
         GC_ASSERT(false, "%s", gc__last_message);

@@ -26,10 +26,11 @@ enum {
 
 /* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
 typedef struct gc__region {
-    gc_heap *heap; /* atomic; written under the arena lock */
+    gc_heap
+        *heap; /* atomic, but for who holds the arena's lock, which it is written under, or for the heap that has it */
     uintptr_t base;
     uintptr_t top;           /* objects of a linear region lie in [base, top) */
-    uintptr_t dirty_end;     /* memory from here to the region's end is zero */
+    uintptr_t dirty_end;     /* memory from here to the region's end is zero; atomic where windows are extended */
     uintptr_t hole;          /* where the search for holes goes on */
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */

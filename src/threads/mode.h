@@ -16,8 +16,17 @@
    Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
    fast as one (bench/threads.c; 0.8 times without), for a collection of a dying nursery takes but microseconds.
 
-   Lock order: a heap's lock, then its roots lock or the barrier lock, then the arena's. No thread waits for a heap's lock while
-   it holds another heap's. */
+   Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
+   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks (run/fork.h), which is
+   parked in all its heaps then, and for which no owner of such a lock waits.
+
+   In callbacks of the host the calling thread holds
+       finalizers, releases of safe handles, out_of_memory: none;
+       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_walk: the heap's lock;
+       scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
+       is_suppressed, in a collection: the finalizers' lock, too;
+       barrier_changed: the barrier lock, and the heap's in most cases;
+       warning, fatal: what their callers hold of these. */
 #pragma once
 
 #include "../api/thread.h"

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Threads that are cancelled, or end by pthread_exit, within scopes of C that was compiled with -fexceptions.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+
+for compiler in gcc clang; do
+    for optimization in -O0 -O2; do
+        $compiler -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fexceptions $optimization -DGC_DEBUG=2 -pthread -I. \
+            tests/compile/cancel.c -o "$dir/cancel" && timeout 60 "$dir/cancel" > "$dir/log" 2>&1
+        ok $? "$compiler $optimization: threads that end leave their scopes, while others collect"
+        sed 's/^/# /' "$dir/log" >&2
+    done
+done
+finish
