@@ -20,10 +20,10 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) version.h types.h (object layout) result.h (errors)
-   heap.h (options, statistics) roots.h (root callback, globals) thread.h (threads, GC_ROOTS) barrier.h (stores)
-   allocate.h (gc_new) collect.h (gc_collect, walks). The comment of each function ends in [thread and mode; whether it
-   collects; how it fails]; docs/api.md is a table of them all.
+   Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps with
+   their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and walks,
+   handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and mode;
+   whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
    holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
@@ -116,7 +116,7 @@
 #define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
 #endif
 #ifndef GC_DEBUG
-#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: see diag/check.h */
+#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
 #endif
 #ifndef GC_SHADOW_HEAP
 #define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_verify */
@@ -143,7 +143,7 @@
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots, under the rules of gc_type.trace (types.h); GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
@@ -177,7 +177,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...)
 GC__SHARED const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;
 #endif
-/* Which gc.h this is. Until 1.0.0 a minor version may change the API; CHANGELOG.md says how. */
+/* Which gc.h this is. Until 1.0.0 a minor version may change the API; the project's CHANGELOG.md says how. */
 
 
 #define GC_VERSION_MAJOR 0
@@ -277,7 +277,7 @@ struct gc_type {
        non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor read
        other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
     void (*trace)(void *object, gc_visitor *visitor);
-    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
+    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (gc_finalizer); may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };
@@ -514,7 +514,7 @@ typedef struct gc_options {
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
        the hook may have dropped references. It must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
-    /* Called when what write barriers read has changed, for hosts that compile their own: see api/barrier.h.
+    /* Called when what write barriers read has changed, for hosts that compile their own: see gc_barrier_change.
        First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
        gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
@@ -1129,10 +1129,10 @@ GC_API size_t gc_verify(gc_heap *heap);
 
 
 #ifndef __linux__
-#error "gc.h: collecting is for Linux only, so far: src/platform/ has what another system must supply"
+#error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
 #endif
 #if !defined(__x86_64__) && !defined(__aarch64__)
-#error "gc.h: collecting is for x86-64 and AArch64 only, so far: src/platform/ has what another processor must supply"
+#error "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
 #endif
 
 #define GC__FN static __attribute__((unused))
@@ -1577,7 +1577,7 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 #if defined(__x86_64__)
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
-/* In both dialects of assembly, for -masm=intel. Weak, as linkage.h says; nor does a caller then rely on which registers
+/* In both dialects of assembly, for -masm=intel. Weak, see GC__ASSEMBLY_LINKAGE; nor does a caller then rely on which registers
    its body leaves alone. */
 GC__EXTERN GC__VISIBLE __attribute__((naked, weak)) void gc__save_registers(uintptr_t *registers
                                                                             __attribute__((unused))) {
@@ -3230,7 +3230,7 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
    slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
    Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
-   fast as one (bench/threads.c; 0.8 times without), for a collection of a dying nursery takes but microseconds.
+   fast as one (0.8 times without), for a collection of a dying nursery takes but microseconds.
 
    Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
    the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks (run/fork.h), which is
@@ -3266,7 +3266,7 @@ GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thre
 
 /* The threads of a heap. */
 typedef struct gc__threads {
-    gc__lock lock;          /* see lock.h */
+    gc__lock lock;          /* the heap's */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;
     gc__lock roots_lock;    /* global slots and stacks */
@@ -3780,7 +3780,7 @@ typedef struct gc__cycle {
     gc__words roots;                  /* slot | flag bits 1: value */
     gc__words interior;               /* triples: slot | value, offset, object */
     gc__words pins;                   /* objects | conservative bit 0 */
-    gc__map suspects;                 /* see collect/suspects.h */
+    gc__map suspects;                 /* what only conservative words found */
     gc__words external_moving;        /* object, bytes */
     bool recycles;                    /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
@@ -3990,7 +3990,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
-    const gc__map *suspects; /* see suspects.h; NULL: there are none */
+    const gc__map *suspects; /* what only conservative words found; NULL: nothing */
     const gc__map
         *awaited;     /* objects that somebody waits for: when one is reached, its number goes to `found`; NULL: none */
     gc__words *found; /* has room for all of them */

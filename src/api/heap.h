@@ -78,7 +78,7 @@ typedef struct gc_options {
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
        the hook may have dropped references. It must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
-    /* Called when what write barriers read has changed, for hosts that compile their own: see api/barrier.h.
+    /* Called when what write barriers read has changed, for hosts that compile their own: see gc_barrier_change.
        First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
        gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);

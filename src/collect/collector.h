@@ -24,7 +24,7 @@ typedef struct gc__cycle {
     gc__words roots;                  /* slot | flag bits 1: value */
     gc__words interior;               /* triples: slot | value, offset, object */
     gc__words pins;                   /* objects | conservative bit 0 */
-    gc__map suspects;                 /* see collect/suspects.h */
+    gc__map suspects;                 /* what only conservative words found */
     gc__words external_moving;        /* object, bytes */
     bool recycles;                    /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */

@@ -14,7 +14,7 @@
    slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
    Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
-   fast as one (bench/threads.c; 0.8 times without), for a collection of a dying nursery takes but microseconds.
+   fast as one (0.8 times without), for a collection of a dying nursery takes but microseconds.
 
    Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
    the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks (run/fork.h), which is
@@ -53,7 +53,7 @@ GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thre
 
 /* The threads of a heap. */
 typedef struct gc__threads {
-    gc__lock lock;          /* see lock.h */
+    gc__lock lock;          /* the heap's */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;
     gc__lock roots_lock;    /* global slots and stacks */
