@@ -28,6 +28,7 @@ typedef struct gc_collection {
     int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
+    bool left_out; /* at the end: there was no memory for the list of roots; nothing has changed, nor is it counted */
     uint64_t pause_ns;         /* 0 at the start */
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */

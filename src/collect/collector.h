@@ -13,6 +13,7 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     size_t full_bytes;                 /* of objects, that the last full collection left */
+    size_t external_bytes;             /* that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
