@@ -20,10 +20,10 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) version.h types.h (object layout) result.h (errors)
-   heap.h (options, statistics) roots.h (root callback, globals) thread.h (threads, GC_ROOTS) barrier.h (stores)
-   allocate.h (gc_new) collect.h (gc_collect, walks). The comment of each function ends in [thread and mode; whether it
-   collects; how it fails]; docs/api.md is a table of them all.
+   Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps with
+   their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and walks,
+   handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and mode;
+   whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
    holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
@@ -116,7 +116,7 @@
 #define GC_ARENA_BYTES ((size_t)1 << 40) /* address space that all heaps of the process share; reserved, not used */
 #endif
 #ifndef GC_DEBUG
-#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: see diag/check.h */
+#define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
 #endif
 #ifndef GC_SHADOW_HEAP
 #define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_verify */
@@ -143,7 +143,7 @@
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots, under the rules of gc_type.trace (types.h); GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
@@ -177,7 +177,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...)
 GC__SHARED const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;
 #endif
-/* Which gc.h this is. Until 1.0.0 a minor version may change the API; CHANGELOG.md says how. */
+/* Which gc.h this is. Until 1.0.0 a minor version may change the API; the project's CHANGELOG.md says how. */
 
 
 #define GC_VERSION_MAJOR 0
@@ -277,7 +277,7 @@ struct gc_type {
        non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor read
        other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
     void (*trace)(void *object, gc_visitor *visitor);
-    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
+    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (gc_finalizer); may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };
@@ -464,6 +464,7 @@ typedef struct gc_collection {
     int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
+    bool left_out; /* at the end: there was no memory for the list of roots; nothing has changed, nor is it counted */
     uint64_t pause_ns;         /* 0 at the start */
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
@@ -514,7 +515,7 @@ typedef struct gc_options {
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
        the hook may have dropped references. It must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
-    /* Called when what write barriers read has changed, for hosts that compile their own: see api/barrier.h.
+    /* Called when what write barriers read has changed, for hosts that compile their own: see gc_barrier_change.
        First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
        gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
@@ -1080,8 +1081,9 @@ enum {
 };
 
 /* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no thread
-   attached), not from a hook or callback. Source: GC.Collect(generation, mode). [cooperative; may collect; cannot fail] */
-GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode);
+   attached), not from a hook or callback. GC_ERROR_MEMORY: the system gives no memory for the list of roots, and nothing has
+   changed. Source: GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY] */
+GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
    take the heap wait for a collection of another thread: where several threads are attached, gc_object_at, gc_walk,
@@ -1129,10 +1131,10 @@ GC_API size_t gc_verify(gc_heap *heap);
 
 
 #ifndef __linux__
-#error "gc.h: collecting is for Linux only, so far: src/platform/ has what another system must supply"
+#error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
 #endif
 #if !defined(__x86_64__) && !defined(__aarch64__)
-#error "gc.h: collecting is for x86-64 and AArch64 only, so far: src/platform/ has what another processor must supply"
+#error "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
 #endif
 
 #define GC__FN static __attribute__((unused))
@@ -1577,7 +1579,7 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 #if defined(__x86_64__)
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
-/* In both dialects of assembly, for -masm=intel. Weak, as linkage.h says; nor does a caller then rely on which registers
+/* In both dialects of assembly, for -masm=intel. Weak, see GC__ASSEMBLY_LINKAGE; nor does a caller then rely on which registers
    its body leaves alone. */
 GC__EXTERN GC__VISIBLE __attribute__((naked, weak)) void gc__save_registers(uintptr_t *registers
                                                                             __attribute__((unused))) {
@@ -2826,7 +2828,8 @@ struct gc_heap {
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
-    size_t budget_bytes;                  /* that generation 0 may reach before a collection; atomic */
+    size_t external_growth_bytes;         /* of external_bytes since the last collection, but at least 0; atomic */
+    size_t budget_bytes; /* that generation 0 and external growth may reach before a collection; atomic */
     bool collecting;
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
@@ -3216,8 +3219,33 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
 }
 /* Attached threads, and their modes: becoming preemptive, and being found so by who stops the others.
 
-   A thread that waits in gc.h is parked: in preemptive mode meanwhile, in all heaps that it is attached to. So nobody who waits
-   for a thread to stop waits in vain. */
+   Whatever the threads of a heap share is guarded by one lock, which the thread that collects holds from before it stops
+   the others until they may go on. So waiting for a collection and waiting for the lock are the same. A thread that waits for
+   the lock is in preemptive mode meanwhile, in all its heaps: nobody who waits for it to stop waits in vain.
+
+   Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
+
+   Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and returned.
+   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's callers
+   hold is in gc__my_registers or above the stack pointer there. So both are inlined into that function.
+
+   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
+   slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
+
+   Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
+   fast as one (0.8 times without), for a collection of a dying nursery takes but microseconds.
+
+   Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
+   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks (run/fork.h), which is
+   parked in all its heaps then, and for which no owner of such a lock waits.
+
+   In callbacks of the host the calling thread holds
+       finalizers, releases of safe handles, out_of_memory: none;
+       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_walk: the heap's lock;
+       scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
+       is_suppressed, in a collection: the finalizers' lock, too;
+       barrier_changed: the barrier lock, and the heap's in most cases;
+       warning, fatal: what their callers hold of these. */
 
 
 /* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
@@ -3241,7 +3269,7 @@ GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thre
 
 /* The threads of a heap. */
 typedef struct gc__threads {
-    gc__lock lock;          /* see lock.h */
+    gc__lock lock;          /* the heap's */
     const void *lock_owner; /* atomic; the native thread that holds the lock */
     unsigned lock_depth;
     gc__lock roots_lock;    /* global slots and stacks */
@@ -3771,6 +3799,7 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     size_t full_bytes;                 /* of objects, that the last full collection left */
+    size_t external_bytes;             /* that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
@@ -3782,7 +3811,7 @@ typedef struct gc__cycle {
     gc__words roots;                  /* slot | flag bits 1: value */
     gc__words interior;               /* triples: slot | value, offset, object */
     gc__words pins;                   /* objects | conservative bit 0 */
-    gc__map suspects;                 /* see collect/suspects.h */
+    gc__map suspects;                 /* what only conservative words found */
     gc__words external_moving;        /* object, bytes */
     bool recycles;                    /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
@@ -3992,7 +4021,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
-    const gc__map *suspects; /* see suspects.h; NULL: there are none */
+    const gc__map *suspects; /* what only conservative words found; NULL: nothing */
     const gc__map
         *awaited;     /* objects that somebody waits for: when one is reached, its number goes to `found`; NULL: none */
     gc__words *found; /* has room for all of them */
@@ -4775,6 +4804,23 @@ GC__FN void gc__external_update(gc_heap *heap) {
     }
 }
 
+/* By how much `bytes` off-heap ones would be more than after the last collection. */
+GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
+    return bytes > heap->pace->external_bytes ? bytes - heap->pace->external_bytes : 0;
+}
+
+/* Only what they have grown by counts towards the budget: what is added and taken off again does not. Lock held. */
+GC__FN void gc__external_set(gc_heap *heap, size_t bytes) {
+    heap->external_bytes = bytes;
+    __atomic_store_n(&heap->external_growth_bytes, gc__external_growth(heap, bytes), __ATOMIC_RELAXED);
+}
+
+/* After a collection. */
+GC__FN void gc__external_settle(gc_heap *heap) {
+    heap->pace->external_bytes = heap->external_bytes;
+    gc__external_set(heap, heap->external_bytes);
+}
+
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) {
         size_t slack =
@@ -4792,7 +4838,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has",
                         bytes);
     *held -= bytes;
-    heap->external_bytes -= bytes;
+    gc__external_set(heap, heap->external_bytes - bytes);
     return GC_OK;
 }
 /* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
@@ -4889,6 +4935,11 @@ GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
 
+/* What was taken since the last collection, on the heap and beside it. */
+GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
+    return gc__counted(&heap->generation_bytes[0]) + gc__counted(&heap->external_growth_bytes);
+}
+
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
@@ -4982,6 +5033,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->pace->nursery_bytes;
+    gc__external_settle(heap);
     if (generation == 2) {
         heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
         heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);
@@ -5133,11 +5185,12 @@ GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
     gc__check_equal(checker, external, heap->external_bytes, "external bytes");
 }
 
-GC__FN void gc__threads_check(const gc__checker *checker) {
+GC__FN void gc__threads_check(const gc__checker *checker, bool collected) {
     for (const gc_thread *thread = checker->heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__check_true(checker, thread->heap == checker->heap, thread, "a thread in the list is another heap's");
         gc__check_true(checker,
-                       !thread->window.region && !thread->raw.region && !thread->window.limit && !thread->raw.limit,
+                       !collected || (!thread->window.region && !thread->raw.region && !thread->window.limit &&
+                                      !thread->raw.limit),
                        thread, "a thread has a window open");
     }
 }
@@ -5229,7 +5282,7 @@ GC__FN void gc__finalizers_check(const gc__checker *checker) {
     gc__check_true(checker, fits, all, "a list of finalizers has no room for all there are");
 }
 
-/* The world is stopped, and windows are closed. `collected`: nothing was allocated since. */
+/* The world is stopped, and windows are flushed; `collected`: they are closed, and nothing was allocated since. */
 GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__checker checker;
     memset(&checker, 0, sizeof checker);
@@ -5237,7 +5290,7 @@ GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     checker.when = when;
     gc__regions_check(&checker);
     gc__bytes_check(&checker, collected);
-    gc__threads_check(&checker);
+    gc__threads_check(&checker, collected);
     gc__lock_take(&heap->handles->lock);
     gc__handles_check(&checker);
     gc__lock_release(&heap->handles->lock);
@@ -6080,15 +6133,12 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     heap->collection.compacting = compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
     heap->collection.conservative_bytes = 0;
+    heap->collection.left_out = false;
     memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
-    unsigned allocating = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        allocating += thread->window.region != NULL;
-        gc__thread_close_windows(thread);
-    }
-    heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_flush_windows(thread);
     gc__log_flush();
     GC__LEAVE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
@@ -6128,9 +6178,25 @@ GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     return !roots.failed;
 }
 
+/* What a collection needs memory for, before it changes anything; false: there is none. */
+GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
+    return gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+}
+
+/* Only now, since after a collection that is left out threads go on in their windows. */
+GC__FN void gc__cycle_close_windows(gc_heap *heap) {
+    unsigned allocating = 0;
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        allocating += thread->window.region != NULL;
+        gc__thread_close_windows(thread);
+    }
+    heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
+}
+
 /* Everything between gathering the roots and the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__worker worker;
+    gc__cycle_close_windows(heap);
     memset(&worker, 0, sizeof worker);
     worker.visitor.visit = gc__trace_visit;
     worker.heap = heap;
@@ -6166,9 +6232,33 @@ GC__FN void gc__cycle_leave(gc_heap **left) {
                   (unsigned long long)heap->collection.number);
 }
 
-/* The world is stopped. */
-GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    if (gc__is_abandoned(heap)) return;
+/* After a collection that ran. */
+GC__FN void gc__cycle_done(gc_heap *heap, int generation, uint64_t start_ns) {
+    gc__collector *collector = heap->collector;
+    if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+    gc__shadow_sync(heap);
+    heap->collection.pause_ns = gc__os_now_ns() - start_ns;
+    gc__pace_after(heap, generation);
+    for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
+    if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
+}
+
+GC__FN void gc__fail_left_out(void) {
+    gc__fail(GC_ERROR_MEMORY, "a collection was left out: the system gives no memory for the list of roots. Raise "
+                              "`ulimit -v` or the memory limit of the process");
+}
+
+/* Nothing has changed. It does not count, and the next attempt comes when as much again was allocated. */
+GC__FN void gc__cycle_leave_out(gc_heap *heap) {
+    heap->collection.left_out = true;
+    __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
+    gc__fail_left_out();
+    gc__warn(&heap->options, gc__last_message);
+}
+
+/* The world is stopped. False: the collection was left out, for want of memory. */
+GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (gc__is_abandoned(heap)) return true;
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
@@ -6186,35 +6276,31 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
     gc__handles_open(heap);
-    bool gathered =
-        gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+    bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
     if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
     gc__handles_close(heap);
-    if (gathered) {
-        if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
-        gc__shadow_sync(heap);
-        heap->collection.pause_ns = gc__os_now_ns() - start;
-        gc__pace_after(heap, generation);
-    } else {
-        gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
-    }
+    if (gathered)
+        gc__cycle_done(heap, generation, start);
+    else
+        gc__cycle_leave_out(heap);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
-    for (int g = 0; g <= generation; g++) heap->collector->finished[g] = heap->collection.number;
-    if (compacting && generation == 2) heap->collector->finished_compacting = heap->collection.number;
-    gc__cycle_statistics(heap, gc__os_now_ns() - start);
+    if (gathered) gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     GC__LEAVE;
-    gc__finalizers_announce(heap);
+    if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
     unfinished = NULL;
+    if (!gathered) __atomic_store_n(&heap->collection.number, heap->collection.number - 1, __ATOMIC_RELAXED);
+    return gathered;
 }
 
-GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc__world_stop(heap);
-    gc__collect_stopped(heap, generation, reason, compacting);
+    bool ran = gc__collect_stopped(heap, generation, reason, compacting);
     gc__world_resume(heap);
+    return ran;
 }
 
 /* Unless another thread has spent the same budget and collected meanwhile. */
@@ -6223,7 +6309,7 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->pace->nursery_grows)
+        if (generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows)
             gc__count(&heap->budget_bytes, heap->pace->nursery_bytes);
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
@@ -6235,12 +6321,12 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
     if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
-    return heap->generation_bytes[0] >= heap->pace->nursery_bytes / 4;
+    return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
+GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__ENTER("gc_collect");
-    if (gc__is_null(heap, "gc_collect", "heap")) return;
+    if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
     GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
@@ -6251,11 +6337,12 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
     /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
-    bool joined = heap->collector->finished[generation] > before &&
-                  (!compacting || heap->collector->finished_compacting > before);
+    bool ran = true, joined = heap->collector->finished[generation] > before &&
+                              (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
-        gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
+        ran = gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
     gc__world_resume(heap);
+    return ran ? GC_OK : GC_ERROR_MEMORY;
 }
 
 GC__FN void gc__safepoint_run(gc_thread *thread) {
@@ -6371,7 +6458,10 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
-        if (!gc__compact_for_room(heap)) return gc__allocate_try(thread, bytes, zeroed);
+        if (gc__compact_for_room(heap)) continue;
+        object = gc__allocate_try(thread, bytes, zeroed);
+        if (!object && heap->collection.left_out) gc__fail_left_out();
+        return object;
     }
 }
 
@@ -6443,7 +6533,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return gc__allocate_try(thread, size, zeroed);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
-    size_t spent = gc__counted(&heap->generation_bytes[0]);
+    size_t spent = gc__spent_bytes(heap);
     if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
@@ -6480,8 +6570,8 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 /* Collects if `bytes` more external ones call for it, following the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
-    if (fits) gc__count(&heap->generation_bytes[0], bytes);
-    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
+    size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);
+    if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -6504,7 +6594,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    heap->external_bytes += (size_t)bytes;
+    gc__external_set(heap, heap->external_bytes + (size_t)bytes);
     return GC_OK;
 }
 

@@ -1,8 +1,8 @@
 /* Generated from src/gc_handles.h by tools/amalgamate.awk: edit src/, then run `make headers`. */
 /* gc_handles.h - handles, finalizers, SafeHandle. Part of gc.h, which includes it.
 
-   handle.h: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. finalizer.h:
-   what runs when an object has died. safe_handle.h: objects that own handles of the operating system. */
+   Handles: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. Finalizers: what
+   runs when an object has died. Safe handles: objects that own handles of the operating system. */
 #include "gc.h"
 
 /* Not #pragma once: gc.h includes this file in its midst, also where this file has included gc.h. */
@@ -127,8 +127,8 @@ GC_API void gc_handle_walk(gc_heap *heap,
                            bool (*visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object,
                                          void *extra),
                            void *context);
-/* How many handles of the kind exist; exact if no other thread is creating or destroying. Counts by gc_handle_walk. [any
-   thread; never collects; cannot fail] */
+/* How many handles of the kind exist; exact if no other thread is creating or destroying. Looks at every place of
+   the table. [any thread; never collects; cannot fail] */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind);
 
 /* Keeps `object` reachable up to this call: an empty body that no compiler removes. Source: GC.KeepAlive. [any thread;
@@ -768,7 +768,7 @@ typedef struct gc__finalizing {
 
 typedef struct gc__finalizers {
     gc__lock lock;        /* of the lists */
-    gc__words registered; /* see handles/finalizers.h */
+    gc__words registered; /* pairs, as above */
     size_t start[GC_GENERATIONS];
     size_t promised;
     gc__due due[2];

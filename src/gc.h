@@ -19,10 +19,10 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: gc_barrier_x86_64.h (the write barriers) api/config.h (macros) version.h types.h (object layout) result.h (errors)
-   heap.h (options, statistics) roots.h (root callback, globals) thread.h (threads, GC_ROOTS) barrier.h (stores)
-   allocate.h (gc_new) collect.h (gc_collect, walks). The comment of each function ends in [thread and mode; whether it
-   collects; how it fails]; docs/api.md is a table of them all.
+   Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps with
+   their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and walks,
+   handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and mode;
+   whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
    holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a

@@ -25,7 +25,8 @@
        gc_barrier_emit(.., GC_BARRIER_NAME, ..)      machine code in a buffer, for JIT compilers; gc_barrier_patch
 
    Without the collector: fill a gc_barrier_tables, with what that barrier reads, and call any of these. With it, gc_store
-   uses GC_BARRIER, and the collector keeps the tables. docs/barriers.md compares them. */
+   uses GC_BARRIER, and the collector keeps the tables. The project's docs/barriers.md compares
+   them. */
 #pragma once
 
 #include "barrier/geometry.h"

@@ -1,7 +1,7 @@
 /* gc_handles.h - handles, finalizers, SafeHandle. Part of gc.h, which includes it.
 
-   handle.h: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. finalizer.h:
-   what runs when an object has died. safe_handle.h: objects that own handles of the operating system. */
+   Handles: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. Finalizers: what
+   runs when an object has died. Safe handles: objects that own handles of the operating system. */
 #include "gc.h"
 
 /* Not #pragma once: gc.h includes this file in its midst, also where this file has included gc.h. */

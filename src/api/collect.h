@@ -14,8 +14,9 @@ enum {
 };
 
 /* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no thread
-   attached), not from a hook or callback. Source: GC.Collect(generation, mode). [cooperative; may collect; cannot fail] */
-GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode);
+   attached), not from a hook or callback. GC_ERROR_MEMORY: the system gives no memory for the list of roots, and nothing has
+   changed. Source: GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY] */
+GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
    take the heap wait for a collection of another thread: where several threads are attached, gc_object_at, gc_walk,

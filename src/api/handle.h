@@ -68,8 +68,8 @@ GC_API void gc_handle_walk(gc_heap *heap,
                            bool (*visit)(void *context, gc_handle handle, gc_handle_kind kind, void *object,
                                          void *extra),
                            void *context);
-/* How many handles of the kind exist; exact if no other thread is creating or destroying. Counts by gc_handle_walk. [any
-   thread; never collects; cannot fail] */
+/* How many handles of the kind exist; exact if no other thread is creating or destroying. Looks at every place of
+   the table. [any thread; never collects; cannot fail] */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind);
 
 /* Keeps `object` reachable up to this call: an empty body that no compiler removes. Source: GC.KeepAlive. [any thread;

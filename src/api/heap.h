@@ -28,6 +28,7 @@ typedef struct gc_collection {
     int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
+    bool left_out; /* at the end: there was no memory for the list of roots; nothing has changed, nor is it counted */
     uint64_t pause_ns;         /* 0 at the start */
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
@@ -78,7 +79,7 @@ typedef struct gc_options {
     /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
        the hook may have dropped references. It must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
-    /* Called when what write barriers read has changed, for hosts that compile their own: see api/barrier.h.
+    /* Called when what write barriers read has changed, for hosts that compile their own: see gc_barrier_change.
        First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
        gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);

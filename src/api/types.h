@@ -52,7 +52,7 @@ struct gc_type {
        non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor read
        other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
     void (*trace)(void *object, gc_visitor *visitor);
-    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (api/finalizer.h); may be NULL */
+    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (gc_finalizer); may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };

@@ -1,4 +1,4 @@
-/* Which gc.h this is. Until 1.0.0 a minor version may change the API; CHANGELOG.md says how. */
+/* Which gc.h this is. Until 1.0.0 a minor version may change the API; the project's CHANGELOG.md says how. */
 #pragma once
 
 #include "config.h"

@@ -13,6 +13,7 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     size_t full_bytes;                 /* of objects, that the last full collection left */
+    size_t external_bytes;             /* that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
@@ -24,7 +25,7 @@ typedef struct gc__cycle {
     gc__words roots;                  /* slot | flag bits 1: value */
     gc__words interior;               /* triples: slot | value, offset, object */
     gc__words pins;                   /* objects | conservative bit 0 */
-    gc__map suspects;                 /* see collect/suspects.h */
+    gc__map suspects;                 /* what only conservative words found */
     gc__words external_moving;        /* object, bytes */
     bool recycles;                    /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */

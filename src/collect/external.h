@@ -31,6 +31,23 @@ GC__FN void gc__external_update(gc_heap *heap) {
     }
 }
 
+/* By how much `bytes` off-heap ones would be more than after the last collection. */
+GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
+    return bytes > heap->pace->external_bytes ? bytes - heap->pace->external_bytes : 0;
+}
+
+/* Only what they have grown by counts towards the budget: what is added and taken off again does not. Lock held. */
+GC__FN void gc__external_set(gc_heap *heap, size_t bytes) {
+    heap->external_bytes = bytes;
+    __atomic_store_n(&heap->external_growth_bytes, gc__external_growth(heap, bytes), __ATOMIC_RELAXED);
+}
+
+/* After a collection. */
+GC__FN void gc__external_settle(gc_heap *heap) {
+    heap->pace->external_bytes = heap->external_bytes;
+    gc__external_set(heap, heap->external_bytes);
+}
+
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) {
         size_t slack =
@@ -48,6 +65,6 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
         return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has",
                         bytes);
     *held -= bytes;
-    heap->external_bytes -= bytes;
+    gc__external_set(heap, heap->external_bytes - bytes);
     return GC_OK;
 }

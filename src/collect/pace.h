@@ -3,6 +3,7 @@
 
 #include "../heap/window.h"
 #include "../threads/mode.h"
+#include "external.h"
 #include "plan.h"
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
@@ -22,6 +23,11 @@ GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
+
+/* What was taken since the last collection, on the heap and beside it. */
+GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
+    return gc__counted(&heap->generation_bytes[0]) + gc__counted(&heap->external_growth_bytes);
+}
 
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
@@ -116,6 +122,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->pace->nursery_bytes;
+    gc__external_settle(heap);
     if (generation == 2) {
         heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
         heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);

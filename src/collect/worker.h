@@ -31,7 +31,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
-    const gc__map *suspects; /* see suspects.h; NULL: there are none */
+    const gc__map *suspects; /* what only conservative words found; NULL: nothing */
     const gc__map
         *awaited;     /* objects that somebody waits for: when one is reached, its number goes to `found`; NULL: none */
     gc__words *found; /* has room for all of them */

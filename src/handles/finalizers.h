@@ -34,7 +34,7 @@ typedef struct gc__finalizing {
 
 typedef struct gc__finalizers {
     gc__lock lock;        /* of the lists */
-    gc__words registered; /* see handles/finalizers.h */
+    gc__words registered; /* pairs, as above */
     size_t start[GC_GENERATIONS];
     size_t promised;
     gc__due due[2];

@@ -23,7 +23,8 @@ struct gc_heap {
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
-    size_t budget_bytes;                  /* that generation 0 may reach before a collection; atomic */
+    size_t external_growth_bytes;         /* of external_bytes since the last collection, but at least 0; atomic */
+    size_t budget_bytes; /* that generation 0 and external growth may reach before a collection; atomic */
     bool collecting;
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */

@@ -4,10 +4,10 @@
 #include "../api/collect.h"
 
 #ifndef __linux__
-#error "gc.h: collecting is for Linux only, so far: src/platform/ has what another system must supply"
+#error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
 #endif
 #if !defined(__x86_64__) && !defined(__aarch64__)
-#error "gc.h: collecting is for x86-64 and AArch64 only, so far: src/platform/ has what another processor must supply"
+#error "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
 #endif
 
 #define GC__FN static __attribute__((unused))

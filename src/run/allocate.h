@@ -98,7 +98,10 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
-        if (!gc__compact_for_room(heap)) return gc__allocate_try(thread, bytes, zeroed);
+        if (gc__compact_for_room(heap)) continue;
+        object = gc__allocate_try(thread, bytes, zeroed);
+        if (!object && heap->collection.left_out) gc__fail_left_out();
+        return object;
     }
 }
 
@@ -170,7 +173,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
         return gc__allocate_try(thread, size, zeroed);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
-    size_t spent = gc__counted(&heap->generation_bytes[0]);
+    size_t spent = gc__spent_bytes(heap);
     if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, zeroed);
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
@@ -207,8 +210,8 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 /* Collects if `bytes` more external ones call for it, following the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
-    if (fits) gc__count(&heap->generation_bytes[0], bytes);
-    if (fits && gc__counted(&heap->generation_bytes[0]) < gc__counted(&heap->budget_bytes)) return GC_OK;
+    size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);
+    if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -231,7 +234,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    heap->external_bytes += (size_t)bytes;
+    gc__external_set(heap, heap->external_bytes + (size_t)bytes);
     return GC_OK;
 }
 

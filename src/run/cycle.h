@@ -21,15 +21,12 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     heap->collection.compacting = compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
     heap->collection.conservative_bytes = 0;
+    heap->collection.left_out = false;
     memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
-    unsigned allocating = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        allocating += thread->window.region != NULL;
-        gc__thread_close_windows(thread);
-    }
-    heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_flush_windows(thread);
     gc__log_flush();
     GC__LEAVE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
@@ -69,9 +66,25 @@ GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     return !roots.failed;
 }
 
+/* What a collection needs memory for, before it changes anything; false: there is none. */
+GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
+    return gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+}
+
+/* Only now, since after a collection that is left out threads go on in their windows. */
+GC__FN void gc__cycle_close_windows(gc_heap *heap) {
+    unsigned allocating = 0;
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        allocating += thread->window.region != NULL;
+        gc__thread_close_windows(thread);
+    }
+    heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
+}
+
 /* Everything between gathering the roots and the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__worker worker;
+    gc__cycle_close_windows(heap);
     memset(&worker, 0, sizeof worker);
     worker.visitor.visit = gc__trace_visit;
     worker.heap = heap;
@@ -107,9 +120,33 @@ GC__FN void gc__cycle_leave(gc_heap **left) {
                   (unsigned long long)heap->collection.number);
 }
 
-/* The world is stopped. */
-GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    if (gc__is_abandoned(heap)) return;
+/* After a collection that ran. */
+GC__FN void gc__cycle_done(gc_heap *heap, int generation, uint64_t start_ns) {
+    gc__collector *collector = heap->collector;
+    if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+    gc__shadow_sync(heap);
+    heap->collection.pause_ns = gc__os_now_ns() - start_ns;
+    gc__pace_after(heap, generation);
+    for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
+    if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
+}
+
+GC__FN void gc__fail_left_out(void) {
+    gc__fail(GC_ERROR_MEMORY, "a collection was left out: the system gives no memory for the list of roots. Raise "
+                              "`ulimit -v` or the memory limit of the process");
+}
+
+/* Nothing has changed. It does not count, and the next attempt comes when as much again was allocated. */
+GC__FN void gc__cycle_leave_out(gc_heap *heap) {
+    heap->collection.left_out = true;
+    __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
+    gc__fail_left_out();
+    gc__warn(&heap->options, gc__last_message);
+}
+
+/* The world is stopped. False: the collection was left out, for want of memory. */
+GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (gc__is_abandoned(heap)) return true;
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
@@ -127,35 +164,31 @@ GC__FN void gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
     gc__handles_open(heap);
-    bool gathered =
-        gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+    bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
     if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
     gc__handles_close(heap);
-    if (gathered) {
-        if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
-        gc__shadow_sync(heap);
-        heap->collection.pause_ns = gc__os_now_ns() - start;
-        gc__pace_after(heap, generation);
-    } else {
-        gc__warn(&heap->options, "a collection was left out: the system gives no memory for the list of roots");
-    }
+    if (gathered)
+        gc__cycle_done(heap, generation, start);
+    else
+        gc__cycle_leave_out(heap);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
-    for (int g = 0; g <= generation; g++) heap->collector->finished[g] = heap->collection.number;
-    if (compacting && generation == 2) heap->collector->finished_compacting = heap->collection.number;
-    gc__cycle_statistics(heap, gc__os_now_ns() - start);
+    if (gathered) gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
     GC__LEAVE;
-    gc__finalizers_announce(heap);
+    if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
     unfinished = NULL;
+    if (!gathered) __atomic_store_n(&heap->collection.number, heap->collection.number - 1, __ATOMIC_RELAXED);
+    return gathered;
 }
 
-GC__FN void gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc__world_stop(heap);
-    gc__collect_stopped(heap, generation, reason, compacting);
+    bool ran = gc__collect_stopped(heap, generation, reason, compacting);
     gc__world_resume(heap);
+    return ran;
 }
 
 /* Unless another thread has spent the same budget and collected meanwhile. */
@@ -164,7 +197,7 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        if (generation < 2 && gc__counted(&heap->generation_bytes[0]) < heap->pace->nursery_grows)
+        if (generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows)
             gc__count(&heap->budget_bytes, heap->pace->nursery_bytes);
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
@@ -176,12 +209,12 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
     if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
-    return heap->generation_bytes[0] >= heap->pace->nursery_bytes / 4;
+    return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
+GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__ENTER("gc_collect");
-    if (gc__is_null(heap, "gc_collect", "heap")) return;
+    if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
     GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
@@ -192,11 +225,12 @@ GC_API void gc_collect(gc_heap *heap, int generation, unsigned mode) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
     /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
-    bool joined = heap->collector->finished[generation] > before &&
-                  (!compacting || heap->collector->finished_compacting > before);
+    bool ran = true, joined = heap->collector->finished[generation] > before &&
+                              (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
-        gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
+        ran = gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
     gc__world_resume(heap);
+    return ran ? GC_OK : GC_ERROR_MEMORY;
 }
 
 GC__FN void gc__safepoint_run(gc_thread *thread) {

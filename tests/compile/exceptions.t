@@ -8,8 +8,8 @@ build() {
     c=$1 cxx=$2
     shift 2
     # shellcheck disable=SC2086 # a command and its options
-    $c -std=c11 -Wall -Wextra -Werror -pthread -g -I. "$@" -c tests/compile/exceptions_c.c -o "$dir/c.o" &&
-        $cxx -std=c++14 -Wall -Wextra -Werror -pthread -g -I. "$@" tests/compile/exceptions.cc "$dir/c.o" -o "$dir/exceptions"
+    $c -std=c11 -Wall -Wextra -Werror -pthread -I. "$@" -c tests/compile/exceptions_c.c -o "$dir/c.o" &&
+        $cxx -std=c++14 -Wall -Wextra -Werror -pthread -I. "$@" tests/compile/exceptions.cc "$dir/c.o" -o "$dir/exceptions"
 }
 
 # leaves NAME FLAGS...

@@ -32,6 +32,10 @@ none() { is "$2" '' "$1"; }
         "$(grep -nE '^ *# *include <(sys/|unistd|pthread|sched|signal|windows|mach|errno|time|fcntl)' $parts | grep -v '^src/platform/')"
     none "every part is read once" "$(grep -LE '^#pragma once|^#ifndef GC_HANDLES_H' $parts)"
     none "every part opens with a comment" "$(for part in $parts; do head -c 3 "$part" | grep -q '^/\*' || echo "$part"; done)"
+    # Who has copied the shipped headers has no other file.
+    none "no comment cites a part or another file of the project by its path alone" \
+        "$(grep -nE '(^|[^a-z])((api|base|platform|heap|threads|collect|handles|diag|run)/[a-z_0-9]+\.h|see [a-z_]+\.h|(docs|bench|tests|examples)/)' $parts |
+            grep -vE '#include|project.s docs/')"
     none "no comment points at history" "$(grep -niE 'issue ?#?[0-9]|TODO|FIXME|XXX|no longer|used to be|previously' $parts)"
 
     # The rooms of src/: a part refers only to its own room and to those below, and includes what it uses.

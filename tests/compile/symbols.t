@@ -10,14 +10,13 @@ cp "$dir/user.c" "$dir/other.c" && sed -i 's/main/other_main/' "$dir/other.c"
 for configuration in '-O2' '-O0 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1' '-O2 -DGC_BARRIER_PORTABLE -DGC_CARD_BITS=1'; do
     for compiler in gcc clang; do
         # shellcheck disable=SC2086 # options
-        $compiler -std=c11 -I. $configuration -c "$dir/gc.c" -o "$dir/gc.o"
+        $compiler -std=c11 -fPIC -I. $configuration -c "$dir/gc.c" -o "$dir/gc.o"
         ok $? "$compiler $configuration compiles"
         is "$(nm -g --defined-only "$dir/gc.o" | awk '$3 !~ /^(gc|GC)_/ { print $3 }')" '' "$compiler $configuration: only gc_ names are defined"
         # Statics share the namespace of the file that has the implementation. The part after a dot is the compiler's.
         is "$(nm "$dir/gc.o" | awk '$2 ~ /^[tdbr]$/ && $3 !~ /^(gc_|GC_|[.])|[.]/ { print $3 }')" '' "$compiler $configuration: statics too"
         # A shared library leaves open only what libc has, which since glibc 2.34 holds pthreads too.
-        # shellcheck disable=SC2086
-        $compiler -std=c11 -fPIC -I. $configuration -shared -nodefaultlibs -Wl,--no-undefined "$dir/gc.c" -lc -lgcc -o "$dir/gc.so" 2> "$dir/log"
+        $compiler -shared -nodefaultlibs -Wl,--no-undefined "$dir/gc.o" -lc -lgcc -o "$dir/gc.so" 2> "$dir/log"
         ok $? "$compiler $configuration: needs libc alone"
         cat "$dir/log" >&2
     done
@@ -33,8 +32,8 @@ links() {
     implementation=gc.c user=user.c
     case $2 in *++*) implementation=gc.cc ;; esac
     case $3 in *++*) user=user.cc ;; esac
-    $2 -O1 -I. -c "$dir/$implementation" -o "$dir/a.o" && $3 -O1 -I. -c "$dir/$user" -o "$dir/b.o" &&
-        gcc -std=c11 -O1 -I. -c "$dir/other.c" -o "$dir/c.o" &&
+    $2 -O0 -I. -c "$dir/$implementation" -o "$dir/a.o" && $3 -O0 -I. -c "$dir/$user" -o "$dir/b.o" &&
+        gcc -std=c11 -O0 -I. -c "$dir/other.c" -o "$dir/c.o" &&
         $4 -pthread "$dir/a.o" "$dir/b.o" "$dir/c.o" -o "$dir/program" && "$dir/program"
     ok $? "links and starts: $1"
 }
@@ -56,7 +55,7 @@ differs() {
         matches "$report" "undefined reference to .*gc_configuration_.*$3" "and the linker says why"
     done
 }
-gcc -std=c11 -O1 -I. -c "$dir/gc.c" -o "$dir/a.o"
+gcc -std=c11 -O0 -I. -c "$dir/gc.c" -o "$dir/a.o"
 differs 'another region shift' -DGC_REGION_SHIFT=18 region_shift_18
 differs 'other cards' '-DGC_CARD_SHIFT=10 -DGC_CARD_BITS=1' card_shift_10_bits_1
 differs 'no bundles' -DGC_BUNDLE_SHIFT=0 bundle_0

@@ -1,4 +1,4 @@
-/* What is claimed for SafeHandle, claim by claim, with files: facts/handles.md numbers them. */
+/* What is claimed for SafeHandle, claim by claim, with files. */
 #define _GNU_SOURCE
 #include "finalizing.h"
 

@@ -44,6 +44,32 @@ static void budget(void) {
     ok(peak < ((size_t)2 << 30), "so that the dead ones go: %zu MiB at the peak of 5000", peak >> 20);
 }
 
+/* Off-heap memory has an account of its own: what counts objects does not count it, and only its growth calls for
+   collections. */
+static void account(void) {
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    full();
+    gc_stats before = stats();
+    int failures = 0;
+    for (int i = 0; i < 20000; i++)
+        failures += gc_add_external_bytes(gc, n, 100000) != GC_OK || gc_add_external_bytes(gc, n, -100000) != GC_OK;
+    is(failures, 0, "adding and taking off the same");
+    gc_stats after = stats();
+    is(after.collections[0] + after.collections[1] + after.collections[2], before.collections[0] + before.collections[1] + before.collections[2],
+       "collects nothing");
+    is(gc_add_external_bytes(gc, n, 150000), GC_OK, "what stays");
+    after = stats();
+    is(after.live_bytes, before.live_bytes, "is not among the objects");
+    is(after.generation_bytes[0], before.generation_bytes[0], "nor allocated in generation 0");
+    is(gc_add_external_bytes(gc, n, (ptrdiff_t)1 << 39), GC_ERROR_HEAP_FULL, "more than the limit");
+    after = stats();
+    is(after.generation_bytes[0], before.generation_bytes[0], "is not allocated either");
+    is(after.external_bytes, 150000, "nor held");
+    gc_collect(heap, 0, 0);
+    ok(stats().condemned_bytes < 1000, "nor condemned: %zu bytes", stats().condemned_bytes);
+}
+
 static void limit(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
@@ -98,6 +124,7 @@ int main(void) {
     run(counted, (gc_options){.non_moving = true});
     begin(NULL), budget(), end();
     begin(&(gc_options){.non_generational = true}), budget(), end();
+    run(account, (gc_options){.heap_bytes_max = 128 * (size_t)MIB});
     run(limit, (gc_options){.heap_bytes_max = 128 * (size_t)MIB});
     run(edges, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
     run(many, (gc_options){0});

@@ -259,6 +259,50 @@ static void in_little_memory(void *limit) {
     _exit(gc_last_result() == GC_ERROR_MEMORY ? 0 : 8);
 }
 
+static int starts, ends, left_out;
+static gc_collection last_collection;
+static void at_start(void *host, const gc_collection *collection) { (void)host, (void)collection, starts++; }
+static void at_end(void *host, const gc_collection *collection) {
+    (void)host;
+    ends++, left_out += collection->left_out;
+    last_collection = *collection;
+}
+static void ignore(void *host, const char *message) { (void)host, (void)message; }
+
+/* No memory for the list of roots: collections are left out, and nothing else happens. */
+static void without_memory_for_roots(void *unused) {
+    (void)unused;
+    enum { MIB = 1 << 20, GARBAGE = 64 * MIB };
+    begin(&(gc_options){.collection_start = at_start, .collection_end = at_end, .warning = ignore});
+    node *n = new_node(42);
+    GC_ROOTS(gc, n);
+    struct rlimit before, none;
+    getrlimit(RLIMIT_AS, &before);
+    none = before;
+    none.rlim_cur = 1;
+    setrlimit(RLIMIT_AS, &none);
+    is(gc_collect(heap, 2, 0), GC_ERROR_MEMORY, "gc_collect says that it could not");
+    is(gc_last_result(), GC_ERROR_MEMORY, "GC_ERROR_MEMORY");
+    has(gc_last_message(), "left out", "and why");
+    is(starts * 10 + ends, 11, "both hooks are called");
+    is(left_out, 1, "and told that it was left out");
+    size_t made = 0;
+    while (made < GARBAGE && new_node(made)) made += sizeof(node);
+    ok(made >= GARBAGE, "allocation goes on: %s", made >= GARBAGE ? "64 MiB" : gc_last_message());
+    gc_stats now = stats();
+    ok(now.committed_bytes <= GARBAGE + 8 * GC_REGION_BYTES, "in whole regions: %zu KiB for 64 MiB", now.committed_bytes >> 10);
+    is(now.collections[0] + now.collections[1] + now.collections[2], 0, "no collection is counted");
+    is(now.pause_total_ns, 0, "nor a pause");
+    ok(left_out == ends && ends < 300, "tried again now and then: %d times", ends);
+    setrlimit(RLIMIT_AS, &before);
+    is(gc_collect(heap, 2, 0), GC_OK, "with memory again, it collects");
+    is(last_collection.number * 10 + last_collection.left_out, 10, "which is the first one");
+    is(stats().collections[2], 1, "and counted");
+    is(n->value, 42, "nothing was lost");
+    ok(stats().live_bytes < MIB, "the garbage is gone");
+    _exit(tap_failures);
+}
+
 static void resources(void) {
     static char output[4000];
     if (HAS_ASAN) {
@@ -273,6 +317,8 @@ static void resources(void) {
            (unsigned long long)limits[i] >> 20, status == 0 ? "works" : "says what to raise");
         if (limits[i] >= (rlim_t)8 << 30) is(status, 0, "which is enough");
     }
+    int failures = tap_child(without_memory_for_roots, NULL, output, sizeof output);
+    if (!is(failures, 0, "no memory for the list of roots")) diag("%s", output);
     rlim_t data = (rlim_t)200 << 20;
     int status = tap_child(in_little_memory, &data, output, sizeof output);
     is(status, 0, "a system out of memory is an expected failure");
