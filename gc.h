@@ -1134,7 +1134,8 @@ GC_API size_t gc_verify(gc_heap *heap);
 #error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
 #endif
 #if !defined(__x86_64__) && !defined(__aarch64__)
-#error "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
+#error \
+    "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
 #endif
 
 #define GC__FN static __attribute__((unused))

@@ -1,6 +1,7 @@
 /* Collecting on request, and looking at the heap. */
 #pragma once
 
+#include "result.h"
 #include "types.h"
 
 /* How to collect. The CLR's bits. At present every collection blocks and is complete on return, so that NON_BLOCKING and

@@ -3,8 +3,8 @@
 
 #include "../heap/window.h"
 #include "../threads/mode.h"
-#include "external.h"
 #include "plan.h"
+#include "external.h"
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)

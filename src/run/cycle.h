@@ -4,7 +4,6 @@
 #include "../collect/suspects.h"
 #include "../collect/trace.h"
 #include "../collect/cards.h"
-#include "../collect/external.h"
 #include "../collect/sweep.h"
 #include "../collect/pace.h"
 #include "../diag/check.h"
