@@ -1190,7 +1190,7 @@ GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
    another stack, as a fiber does; then *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
 
-/* A lock. threads/lock.h says in which order locks are taken, and which are held across calls into the host. */
+/* A lock. What is said of the heap's lock says in which order locks are taken, and which are held across calls into the host. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
@@ -3220,33 +3220,8 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
 }
 /* Attached threads, and their modes: becoming preemptive, and being found so by who stops the others.
 
-   Whatever the threads of a heap share is guarded by one lock, which the thread that collects holds from before it stops
-   the others until they may go on. So waiting for a collection and waiting for the lock are the same. A thread that waits for
-   the lock is in preemptive mode meanwhile, in all its heaps: nobody who waits for it to stop waits in vain.
-
-   Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
-
-   Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and returned.
-   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's callers
-   hold is in gc__my_registers or above the stack pointer there. So both are inlined into that function.
-
-   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
-   slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
-
-   Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
-   fast as one (0.8 times without), for a collection of a dying nursery takes but microseconds.
-
-   Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
-   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks (run/fork.h), which is
-   parked in all its heaps then, and for which no owner of such a lock waits.
-
-   In callbacks of the host the calling thread holds
-       finalizers, releases of safe handles, out_of_memory: none;
-       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_walk: the heap's lock;
-       scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
-       is_suppressed, in a collection: the finalizers' lock, too;
-       barrier_changed: the barrier lock, and the heap's in most cases;
-       warning, fatal: what their callers hold of these. */
+   A thread that waits in gc.h is parked: in preemptive mode meanwhile, in all heaps that it is attached to. So nobody who waits
+   for a thread to stop waits in vain. */
 
 
 /* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
@@ -3360,7 +3335,7 @@ GC__FN void gc__unpark(gc_thread *thread) {
    slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
    Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
-   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks (run/fork.h), which is
+   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks, which is
    parked in all its heaps then, and for which no owner of such a lock waits.
 
    In callbacks of the host the calling thread holds

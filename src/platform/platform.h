@@ -63,7 +63,7 @@ GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
    another stack, as a fiber does; then *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
 
-/* A lock. threads/lock.h says in which order locks are taken, and which are held across calls into the host. */
+/* A lock. What is said of the heap's lock says in which order locks are taken, and which are held across calls into the host. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);

@@ -11,7 +11,7 @@
    slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
 
    Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
-   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks (run/fork.h), which is
+   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks, which is
    parked in all its heaps then, and for which no owner of such a lock waits.
 
    In callbacks of the host the calling thread holds
