@@ -107,11 +107,12 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
 }
 
 /* The record of a thread, with what the rooms above keep of it. */
+typedef struct gc__attachment {
+    gc__thread_record record;
+    gc__handle_cache handle_caches[GC_HANDLE_KINDS];
+} gc__attachment;
+
 GC__FN gc_thread *gc__thread_new(void) {
-    typedef struct gc__attachment {
-        gc__thread_record record;
-        gc__handle_cache handle_caches[GC_HANDLE_KINDS];
-    } gc__attachment;
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
     if (!all) return NULL;
     all->record.handle_caches = all->handle_caches;
