@@ -108,7 +108,7 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
 
 /* The record of a thread, with what the rooms above keep of it. */
 GC__FN gc_thread *gc__thread_new(void) {
-    typedef struct gc__attachment {
+    typedef struct {
         gc__thread_record record;
         gc__handle_cache handle_caches[GC_HANDLE_KINDS];
     } gc__attachment;
