@@ -6696,6 +6696,10 @@ typedef struct gc__attachment {
 } gc__attachment;
 
 GC__FN gc_thread *gc__thread_new(void) {
+    typedef struct {
+        gc__thread_record record;
+        gc__handle_cache handle_caches[GC_HANDLE_KINDS];
+    } gc__attachment;
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
     if (!all) return NULL;
     all->record.handle_caches = all->handle_caches;
@@ -7120,7 +7124,7 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
         if ((*link)->thread == self)
             link = &(*link)->next;
         else
-            *link = (*link)->next;
+            gc__finalizing_remove(all, link);
     }
     bool mine = all->state != GC__FINALIZERS_NONE && gc__os_thread_is_self(&all->thread);
     if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);

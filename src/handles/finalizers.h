@@ -170,11 +170,11 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
 /* The thread ends its attachment. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
-    if (!__atomic_load_n(&all->running, __ATOMIC_RELAXED)) return;
     gc__lock_take(&all->lock);
+    bool any = all->running != NULL;
     gc__finalizing_drop(all, thread, NULL);
     gc__lock_release(&all->lock);
-    gc__finalizers_notify(all);
+    if (any) gc__finalizers_notify(all);
 }
 
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {

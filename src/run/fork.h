@@ -54,7 +54,7 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
         if ((*link)->thread == self)
             link = &(*link)->next;
         else
-            *link = (*link)->next;
+            gc__finalizing_remove(all, link);
     }
     bool mine = all->state != GC__FINALIZERS_NONE && gc__os_thread_is_self(&all->thread);
     if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
