@@ -113,10 +113,6 @@ typedef struct gc__attachment {
 } gc__attachment;
 
 GC__FN gc_thread *gc__thread_new(void) {
-    typedef struct {
-        gc__thread_record record;
-        gc__handle_cache handle_caches[GC_HANDLE_KINDS];
-    } gc__attachment;
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
     if (!all) return NULL;
     all->record.handle_caches = all->handle_caches;
