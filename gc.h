@@ -20,19 +20,24 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps with
-   their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and walks,
-   handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and mode;
-   whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+   Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
+   with their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and
+   walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and
+   mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+
+   Names: the noun first for what concerns a thing, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter gc_NOUN_set_PROPERTY. The
+   mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs, gc_collect, gc_visit, gc_safepoint,
+   gc_keep_alive. What only one thread does for itself takes its gc_thread: allocation, stores, modes, frames, its finalizers;
+   all else takes a gc_heap. A constant's prefix names one set: GC_SLOT_* are flags of slots, GC_ROOTS* the macros of roots.
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
    holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
    reference into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails
    returns NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a
    sentence if GC_DEBUG >= 1. 5. Each thread attaches itself, and polls gc_safepoint in loops that do not allocate; calls
-   that block are bracketed by GC_IN_MODE(thread, GC_PREEMPTIVE). Nothing of gc.h but gc_get_mode may be called in a signal
-   handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers reported
-   by name. */
+   that block are bracketed by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE). Nothing of gc.h but gc_thread_mode may be called in a
+   signal handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers
+   reported by name. */
 #pragma once
 
 /* Compile-time facts. Every translation unit of a program must be compiled with the same ones. */
@@ -119,13 +124,14 @@
 #define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
 #endif
 #ifndef GC_SHADOW_HEAP
-#define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_verify */
+#define GC_SHADOW_HEAP \
+    0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_heap_verify */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
 
-/* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_ROOT_VALUE) holds.
+/* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
    GC_VALUE_IS_REF(word): whether the word refers to an object; any word may be asked, and 0 may be said to be either.
    GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
    referred to the object before it moved. A word is a uintptr_t. */
@@ -200,7 +206,7 @@ GC_API const char *gc_version(void);
     X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")      \
     X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")  \
     X(GC_ERROR_TYPE, "the type is misdeclared")                       \
-    X(GC_ERROR_THREADS, "the thread is attached already")             \
+    X(GC_ERROR_ATTACHED, "the thread is attached already")            \
     X(GC_ERROR_HANDLE, "the handle is not one of this kind and heap") \
     X(GC_ERROR_ARGUMENT, "an argument is NULL")                       \
     X(GC_ERROR_DISPOSED, "the safe handle has been closed")           \
@@ -506,7 +512,7 @@ typedef struct gc_options {
        no thread are reported in one of these calls. Runs with the world stopped; must not allocate or collect. 0: none. */
     void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
     /* Implemented by a host that stops threads by itself. suspend returns when every other thread that is attached to the
-       heap and in cooperative mode (gc_get_mode) is stopped at a safe point, as are those that call gc.h and wait there;
+       heap and in cooperative mode (gc_thread_mode) is stopped at a safe point, as are those that call gc.h and wait there;
        restart has them go on. 0: gc.h asks them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
@@ -522,7 +528,7 @@ typedef struct gc_options {
     /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Asked during
        collections, of handles to objects that may be condemned. It must call nothing of gc.h. 0: none does. */
     bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
-    /* A collection has queued finalizers: have gc_run_finalizers called soon. Called in the collection, so it must not
+    /* A collection has queued finalizers: have gc_finalizers_run called soon. Called in the collection, so it must not
        allocate. 0: none; nor is it needed where the heap has its finalizer thread. */
     void (*finalizers_ready)(void *host);
     unsigned stop_patience_ms; /* a thread that a collection has to wait for longer is named in a warning; 0: 10,000 */
@@ -534,11 +540,11 @@ typedef struct gc_options {
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
 
-    unsigned verify;            /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
-    bool checkmark;             /* after each trace, check it by a second, simple mark */
-    gc_stress stress;           /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
-    unsigned stress_interval;   /* for GC_STRESS_NTH; 0: 100 */
-    bool test_small_mark_stack; /* for tests: the mark stack holds 64 entries, so that it overflows */
+    unsigned verify;          /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
+    bool checkmark;           /* after each trace, check it by a second, simple mark */
+    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
+    unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
+    bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
@@ -563,7 +569,7 @@ GC_API void *gc_heap_host(const gc_heap *heap);
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
-    uint64_t collections_moving; /* that moved an object: gc_moves */
+    uint64_t collections_moving; /* that moved an object: gc_heap_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */
@@ -577,7 +583,7 @@ typedef struct gc_stats {
     size_t committed_bytes;                  /* regions that the heap holds, free ones included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
-    size_t external_bytes;      /* gc_add_external_bytes */
+    size_t external_bytes;      /* gc_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* that hold objects */
@@ -596,59 +602,60 @@ typedef struct gc_stats {
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
-GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
+GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
-/* A readable page of gc_get_stats, and a safe point likewise. [cooperative; may wait; cannot fail] */
-GC_API void gc_print_stats(gc_heap *heap, FILE *file);
+/* A readable page of gc_heap_stats, and a safe point likewise. [cooperative; may wait; cannot fail] */
+GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file);
 /* Root slots: flags, visiting, globals. */
 
 
 /* Flags of a slot. The first three have the CLR's values. */
 enum {
-    GC_ROOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
-    GC_ROOT_PINNED = 2,       /* the object stays where it is for this collection */
-    GC_ROOT_CONSERVATIVE = 4, /* the word may not be a reference at all: implies both of the above, never written */
-    GC_ROOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
-    GC__ROOT_CONTIGUOUS = 16  /* of a frame: slots is the first of `count` variables */
+    GC_SLOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
+    GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
+    GC_SLOT_CONSERVATIVE = 4, /* the word may not be a reference at all: implies both of the above, never written */
+    GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
+    GC__SLOT_CONTIGUOUS = 16  /* of a frame: slots is the first of `count` variables */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
-   which flags may only be 0 or GC_ROOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
+   which flags may only be 0 or GC_SLOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
    the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
 
-/* Makes `count` slots outside the heap roots until gc_remove_roots of the same address. The memory stays the caller's. A
+/* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's. A
    count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not 8-byte
    aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
-GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags);
-/* Ends what gc_add_roots of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
+GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags);
+/* Ends what gc_roots_add of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
    GC_ERROR_MISUSE] */
-GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots);
+GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots);
 /* Mutator threads, their modes, and shadow-stack frames.
 
    A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
    may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
 
-   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes of
-   GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack that
-   others use: they stop the program with a sentence where they see it.
+   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes
+   of GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack
+   that others use: they stop the program with a sentence where they see it.
 
-   fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called, and
-   options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in which
-   only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running are
-   not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or _exit.
+   fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called,
+   and options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in
+   which only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running
+   are not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or
+   _exit.
 
-   Signal handlers may run at any time, and may read the mode (gc_get_mode), but call nothing else of gc.h: the thread may be
-   in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where the
-   thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
+   Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
+   may be in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where
+   the thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
 
 
-typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
+typedef enum gc_mode { GC_MODE_COOPERATIVE, GC_MODE_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
 
@@ -658,7 +665,7 @@ typedef struct gc_frame_site {
     const char *function;
     const char *file;
     unsigned line;
-    unsigned flags; /* GC_ROOT_* of all slots of the frame */
+    unsigned flags; /* GC_SLOT_* of all slots of the frame */
 } gc_frame_site;
 
 /* One shadow-stack frame: the addresses of C variables that are roots. */
@@ -711,7 +718,7 @@ struct gc_thread {
    it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is reported
    as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own stack, not
    on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still that of
-   gc_heap_create. [any thread; may wait; NULL: GC_ERROR_MEMORY, GC_ERROR_THREADS, GC_ERROR_MISUSE] */
+   gc_heap_create. [any thread; may wait; NULL: GC_ERROR_MEMORY, GC_ERROR_ATTACHED, GC_ERROR_MISUSE] */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
    roots no more. [its own thread; may wait; cannot fail] */
@@ -733,13 +740,13 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
    that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
    preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. [its own
    thread; may wait; cannot fail] */
-static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
+static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode);
 /* The thread's mode now; a signal handler may ask, too. [any thread; never collects; cannot fail] */
-static inline gc_mode gc_get_mode(const gc_thread *thread) {
+static inline gc_mode gc_thread_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
 /* The rest of the scope is in that mode. It must end before the heap does.
-   Callbacks out of preemptive mode use this rather than gc_set_mode where native stacks are scanned conservatively: it
+   Callbacks out of preemptive mode use this rather than gc_thread_set_mode where native stacks are scanned conservatively: it
    keeps the registers of the outer call. */
 #define GC_IN_MODE(thread, mode) GC__IN_MODE(__COUNTER__, thread, mode)
 #define GC__IN_MODE(id, thread, mode)                                                        \
@@ -747,11 +754,12 @@ static inline gc_mode gc_get_mode(const gc_thread *thread) {
         gc__mode_enter((thread), (mode))
 
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
-GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
-static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
+GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode);
+static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode) {
     /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */
-    if (mode == GC_PREEMPTIVE && gc_get_mode(thread) != GC_PREEMPTIVE) gc__save_registers(thread->registers);
-    return gc__set_mode(thread, mode);
+    if (mode == GC_MODE_PREEMPTIVE && gc_thread_mode(thread) != GC_MODE_PREEMPTIVE)
+        gc__save_registers(thread->registers);
+    return gc__thread_set_mode(thread, mode);
 }
 
 typedef struct gc__mode_scope {
@@ -764,15 +772,15 @@ static inline __attribute__((always_inline)) gc__mode_scope gc__mode_enter(gc_th
     gc__mode_scope scope;
     for (int i = 0; i < GC__SAVED_REGISTERS; i++) scope.registers[i] = thread->registers[i];
     scope.thread = thread;
-    scope.former = gc_set_mode(thread, mode);
+    scope.former = gc_thread_set_mode(thread, mode);
     return scope;
 }
 
 static inline void gc__mode_leave(gc__mode_scope *scope) {
     gc_thread *thread = scope->thread;
-    if (scope->former == GC_PREEMPTIVE && gc_get_mode(thread) != GC_PREEMPTIVE)
+    if (scope->former == GC_MODE_PREEMPTIVE && gc_thread_mode(thread) != GC_MODE_PREEMPTIVE)
         for (int i = 0; i < GC__SAVED_REGISTERS; i++) thread->registers[i] = scope->registers[i];
-    gc__set_mode(thread, scope->former);
+    gc__thread_set_mode(thread, scope->former);
 }
 
 /* A stack for a coroutine or fiber has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
@@ -806,12 +814,12 @@ static inline void gc_safepoint(gc_thread *thread) {
    A computed goto (goto *label) must not leave the scope: gcc runs no cleanup there, and clang refuses to compile it. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(__COUNTER__, thread, 0, __VA_ARGS__)
 /* The same for variables of tagged values. */
-#define GC_ROOT_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_ROOT_VALUE, __VA_ARGS__)
+#define GC_ROOTS_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_SLOT_VALUE, __VA_ARGS__)
 /* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
-#define GC_ROOT_ARRAY(thread, first, count, flags) GC__ROOT_ARRAY(__COUNTER__, thread, first, count, flags)
-#define GC__ROOT_ARRAY(id, thread, first, count_, flags_)                                                 \
+#define GC_ROOTS_ARRAY(thread, first, count, flags) GC__ROOTS_ARRAY(__COUNTER__, thread, first, count, flags)
+#define GC__ROOTS_ARRAY(id, thread, first, count_, flags_)                                                \
     static const gc_frame_site GC__NAME(gc__site, id) = {#first "[]", __func__, __FILE__, __LINE__,       \
-                                                         (flags_) | GC__ROOT_CONTIGUOUS};                 \
+                                                         (flags_) | GC__SLOT_CONTIGUOUS};                 \
     gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                        \
         (thread)->frames, &GC__NAME(gc__site, id), (thread), (size_t)(count_), (void **)(void *)(first)}; \
     (thread)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
@@ -823,7 +831,7 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread_)->frames, &GC__NAME(gc__site, id), (thread_),                                                  \
         sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], GC__NAME(gc__slots, id)};           \
     (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
-/* A variable that is not one word, an array for example, does not compile: GC_ROOT_ARRAY takes those. */
+/* A variable that is not one word, an array for example, does not compile: GC_ROOTS_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) \
     (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
 #define GC__FRAME_AGAIN                                                                                                \
@@ -862,7 +870,7 @@ static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread
    heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects.
 
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
-   at_run_time they call it out of line, and gc_switch_barrier chooses. */
+   at_run_time they call it out of line, and gc_barrier_switch chooses. */
 
 
 GC__SHARED gc_barrier_tables gc__tables; /* ranks and cards: with the world stopped; bounds: under the barrier lock */
@@ -934,7 +942,7 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
 }
 
 /* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. Between the
-   two no safe point; flags: 0 or GC_ROOT_VALUE, the same to both. They may nest, for different ranges. GC_DEBUG >= 1
+   two no safe point; flags: 0 or GC_SLOT_VALUE, the same to both. They may nest, for different ranges. GC_DEBUG >= 1
    asserts all of this. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
@@ -947,34 +955,34 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 
 /* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the
    CLR's do by IGCToCLR::StompWriteBarrier. The tables are the process's, so every heap's host is told of each change. */
-typedef enum gc_barrier_operation {
-    GC_BARRIER_INITIALIZE,      /* the heap was created: emit code, from these tables */
-    GC_BARRIER_STOMP_EPHEMERAL, /* low and high changed: patch */
-    GC_BARRIER_STOMP_RESIZE,    /* highest grew; the tables already cover what is new: patch */
-    GC_BARRIER_SWITCH           /* another barrier: emit anew. The tables that it reads are in place */
-} gc_barrier_operation;
+typedef enum gc_stomp {
+    GC_STOMP_INITIALIZE, /* the heap was created: emit code, from these tables */
+    GC_STOMP_EPHEMERAL,  /* low and high changed: patch */
+    GC_STOMP_RESIZE,     /* highest grew; the tables already cover what is new: patch */
+    GC_STOMP_SWITCH      /* another barrier: emit anew. The tables that it reads are in place */
+} gc_stomp;
 
 typedef struct gc_barrier_change {
-    gc_barrier_operation operation;
+    gc_stomp operation;
     gc_barrier barrier; /* the one in force */
     bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
     const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
 /* The barrier in force; GC_BARRIER unless that is at_run_time. [any thread; never collects; cannot fail] */
-GC_API gc_barrier gc_current_barrier(void);
+GC_API gc_barrier gc_barrier_current(void);
 /* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
    Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time or
    if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space for
    the tables that it needs; then nothing has changed. Source: SwitchToWriteWatchBarrier. [any thread, while none runs
    mutator code; never collects; GC_ERROR_OPTION, GC_ERROR_RESERVE] */
-GC_API gc_result gc_switch_barrier(gc_barrier barrier);
+GC_API gc_result gc_barrier_switch(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
    page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not move.
    Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
-GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);
+GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most);
 /* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
    exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
    The owning thread, cooperative mode. */
@@ -1066,7 +1074,7 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
    until the object dies. May collect, so `object` must be in a root: it is read before. On failure (GC_ERROR_HEAP_FULL,
    GC_ERROR_MEMORY) nothing was added. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE,
    GC_ERROR_MISUSE] */
-GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes);
+GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* Collecting on request, and looking at the heap. */
 
 
@@ -1086,17 +1094,17 @@ enum {
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
-   take the heap wait for a collection of another thread: where several threads are attached, gc_object_at, gc_walk,
-   gc_verify and gc_get_stats are safe points. */
+   take the heap wait for a collection of another thread: where several threads are attached, gc_heap_object_at, gc_heap_walk,
+   gc_heap_verify and gc_heap_stats are safe points. */
 
 /* Whether the address, which may be any, points into memory that may hold objects of this heap. [cooperative; never
    collects; cannot fail] */
-GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address);
+GC_API bool gc_heap_contains(gc_heap *heap, const void *address);
 /* The object that covers the address, which may be any. [cooperative; may wait; NULL: no object] */
-GC_API void *gc_object_at(gc_heap *heap, const void *address);
+GC_API void *gc_heap_object_at(gc_heap *heap, const void *address);
 /* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. [cooperative; never collects;
    cannot fail] */
-GC_API int gc_generation_of(const void *object);
+GC_API int gc_object_generation(const void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);
 /* The name of the object's type; static storage, or the host's. [cooperative; never collects; cannot fail] */
@@ -1106,7 +1114,7 @@ GC_API const char *gc_object_type_name(const void *object);
 GC_API const gc_type *gc_object_type(const void *object);
 #endif
 /* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or, for a tagged value
-   (GC_VALUE_IS_REF), GC_ROOT_VALUE: for tools of the host's that draw graphs or count what keeps what. The visitor is the
+   (GC_VALUE_IS_REF), GC_SLOT_VALUE: for tools of the host's that draw graphs or count what keeps what. The visitor is the
    host's, maybe the first member of a larger record. [cooperative; never collects; cannot fail] */
 GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
@@ -1114,17 +1122,17 @@ GC_API void gc_object_visit(void *object, gc_visitor *visitor);
    it has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the
    answer holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. [any
    thread; never collects; cannot fail] */
-GC_API uint64_t gc_moves(const gc_heap *heap);
+GC_API uint64_t gc_heap_moves(const gc_heap *heap);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
    allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. [cooperative;
    may wait; cannot fail] */
-GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
-                    void *context);
+GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
+                         void *context);
 
 /* Verifies the whole heap now; a fault is reported to the fatal hook. Returns the number of objects. [cooperative; may
    wait; cannot fail] */
-GC_API size_t gc_verify(gc_heap *heap);
+GC_API size_t gc_heap_verify(gc_heap *heap);
 
 #ifdef GC_IMPLEMENTATION
 /* All that the collector needs of the operating system and the CPU. One file per system and one per processor implement it. */
@@ -1647,23 +1655,23 @@ GC_API void gc__check_outside(const char *name) {
               name, inside);
 }
 
-GC__FN const char *gc__enter(const char *name) {
+GC__FN const char *gc__scope_enter(const char *name) {
     const char *outer = gc__inside;
     if (GC_DEBUG >= 1) gc__inside = name;
     return outer;
 }
 
-GC__FN void gc__leave(const char **outer) {
+GC__FN void gc__scope_leave(const char **outer) {
     if (GC_DEBUG >= 1) gc__inside = *outer;
 }
 
-#define GC__SCOPE(name) const char *gc__outer __attribute__((cleanup(gc__leave), unused)) = gc__enter(name)
+#define GC__SCOPE(name) const char *gc__outer __attribute__((cleanup(gc__scope_leave), unused)) = gc__scope_enter(name)
 /* The rest of the scope is within the named function, which was not called from within gc.h. */
-#define GC__ENTER(name)                         \
+#define GC__API_SCOPE(name)                     \
     if (GC_DEBUG >= 1) gc__check_outside(name); \
     GC__SCOPE(name)
 /* The rest of the scope is the host's: a callback. */
-#define GC__LEAVE GC__SCOPE(NULL)
+#define GC__HOST_SCOPE GC__SCOPE(NULL)
 /* Failures, warnings and fatal faults, each as a sentence. */
 
 
@@ -1717,7 +1725,7 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
 }
 
 GC__FN void gc__warn(const gc_options *options, const char *message) {
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
     else
@@ -2005,7 +2013,7 @@ enum {
 static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     sizeof(gc__region),
     GC_REGION_BYTES / 64,
-    GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT,
+    GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT,
     GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
     1,
     1,
@@ -2123,7 +2131,7 @@ static gc_barrier_log gc__the_log;
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
 /* Lock held. */
-GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
+GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
     gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
     for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
         if (each->changed) each->changed(each->host, &change);
@@ -2198,7 +2206,7 @@ GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
     if (gc__barrier_in_force != GC_BARRIER_NONE || !observer->needs_barrier) return GC_OK;
     return gc__fail(GC_ERROR_OPTION,
                     "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
-                    "options.non_generational, or choose another barrier by GC_BARRIER or gc_switch_barrier");
+                    "options.non_generational, or choose another barrier by GC_BARRIER or gc_barrier_switch");
 }
 
 /* Has the observer told from now on. */
@@ -2207,7 +2215,7 @@ GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc_result result = gc__barrier_refuses(observer);
     if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_in_force);
     if (result == GC_OK) {
-        gc_barrier_change change = {GC_BARRIER_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
+        gc_barrier_change change = {GC_STOMP_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
         gc__barrier_use(gc__barrier_in_force);
         if (!gc__barrier_observers) gc__bounds_set(UINTPTR_MAX, 0);
         observer->next = gc__barrier_observers;
@@ -2230,7 +2238,7 @@ GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
 GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_take(&gc__barrier_lock);
     gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
-    gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, false);
+    gc__barrier_tell(GC_STOMP_EPHEMERAL, false);
     gc__lock_release(&gc__barrier_lock);
 }
 
@@ -2239,7 +2247,7 @@ GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_take(&gc__barrier_lock);
     if (highest > gc__tables.highest) {
         __atomic_store_n(&gc__tables.highest, highest, __ATOMIC_RELEASE);
-        gc__barrier_tell(GC_BARRIER_STOMP_RESIZE, false);
+        gc__barrier_tell(GC_STOMP_RESIZE, false);
     }
     gc__lock_release(&gc__barrier_lock);
 }
@@ -2250,7 +2258,7 @@ GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t l
     gc__lock_take(&gc__barrier_lock);
     if (gc__barrier_observers == observer && !observer->next && (low != gc__tables.low || high != gc__tables.high)) {
         gc__bounds_set(low, high);
-        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
+        gc__barrier_tell(GC_STOMP_EPHEMERAL, true);
     }
     gc__lock_release(&gc__barrier_lock);
 }
@@ -2289,30 +2297,30 @@ GC__FN void gc__log_flush(void) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-GC_API gc_barrier gc_current_barrier(void) { return gc__barrier_in_force; }
+GC_API gc_barrier gc_barrier_current(void) { return gc__barrier_in_force; }
 
 GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
     if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION,
-                        "gc_switch_barrier: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
+                        "gc_barrier_switch: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
                         gc_barrier_name(gc__barrier_in_force));
     if ((unsigned)barrier >= GC_BARRIER_COUNT)
-        return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
+        return gc__fail(GC_ERROR_OPTION, "gc_barrier_switch: there is no barrier %d: see GC_BARRIERS", (int)barrier);
     for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE;
          each = each->next)
         if (each->needs_barrier)
-            return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
+            return gc__fail(GC_ERROR_OPTION, "gc_barrier_switch: a heap of the process has generations, and needs a "
                                              "write barrier: \"none\" is for heaps with "
                                              "options.non_generational only");
     return gc__barrier_observers ? gc__barrier_reserve(barrier) : GC_OK;
 }
 
-GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
+GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_check(barrier);
     if (result == GC_OK) {
         gc__barrier_use(barrier);
-        gc__barrier_tell(GC_BARRIER_SWITCH, true);
+        gc__barrier_tell(GC_STOMP_SWITCH, true);
     }
     gc__lock_release(&gc__barrier_lock);
     return result;
@@ -2395,10 +2403,10 @@ GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
 
 
 #define GC__CARDS_PER_BYTE (GC_CARD_BITS ? 8 : 1)
-#define GC__CARD_BYTE_SPAN ((size_t)1 << GC_BARRIER_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
+#define GC__CARD_BYTE_SPAN ((size_t)1 << GC_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
 
 GC__FN bool gc__card_is_dirty(uintptr_t address) {
-    uint8_t byte = gc__tables.cards[address >> GC_BARRIER_CARD_BYTE_SHIFT];
+    uint8_t byte = gc__tables.cards[address >> GC_CARD_BYTE_SHIFT];
     return GC_CARD_BITS ? byte >> ((address >> GC_CARD_SHIFT) & 7) & 1 : byte != 0;
 }
 
@@ -2411,7 +2419,7 @@ GC__FN void gc__bundle_clear(uintptr_t address) {
 }
 
 GC__FN void gc__card_clear(uintptr_t address) {
-    uint8_t *byte = gc__tables.cards + (address >> GC_BARRIER_CARD_BYTE_SHIFT);
+    uint8_t *byte = gc__tables.cards + (address >> GC_CARD_BYTE_SHIFT);
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
 }
 
@@ -2420,7 +2428,7 @@ GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     while (from < end) {
         if (from % (8 * GC__CARD_BYTE_SPAN) == 0) {
             uint64_t word;
-            memcpy(&word, gc__tables.cards + (from >> GC_BARRIER_CARD_BYTE_SHIFT), 8);
+            memcpy(&word, gc__tables.cards + (from >> GC_CARD_BYTE_SHIFT), 8);
             if (!word) {
                 from += 8 * GC__CARD_BYTE_SPAN;
                 continue;
@@ -2438,11 +2446,10 @@ GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
     for (uintptr_t at = from; at < end; at += (size_t)1 << GC_BUNDLE_SHIFT) {
         if (!gc__bundle_is_dirty(at)) continue;
         gc__bundle_clear(at);
-        memset(gc__tables.cards + (at >> GC_BARRIER_CARD_BYTE_SHIFT), 0,
-               ((size_t)1 << GC_BUNDLE_SHIFT) >> GC_BARRIER_CARD_BYTE_SHIFT);
+        memset(gc__tables.cards + (at >> GC_CARD_BYTE_SHIFT), 0, ((size_t)1 << GC_BUNDLE_SHIFT) >> GC_CARD_BYTE_SHIFT);
     }
 #else
-    memset(gc__tables.cards + (from >> GC_BARRIER_CARD_BYTE_SHIFT), 0, (end - from) >> GC_BARRIER_CARD_BYTE_SHIFT);
+    memset(gc__tables.cards + (from >> GC_CARD_BYTE_SHIFT), 0, (end - from) >> GC_CARD_BYTE_SHIFT);
 #endif
 }
 /* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is
@@ -2600,7 +2607,7 @@ GC__INLINED void gc__slots_in(uintptr_t object, uintptr_t from, uintptr_t to, gc
 #endif
 
 GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
-    gc_visit((gc_visitor *)visitor, slot, 1, value ? GC_ROOT_VALUE : 0);
+    gc_visit((gc_visitor *)visitor, slot, 1, value ? GC_SLOT_VALUE : 0);
 }
 
 /* Calls visitor->visit for every slot of the object. */
@@ -2660,7 +2667,7 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
     arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
     arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
     arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
-    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
+    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_CARD_BYTE_SHIFT));
     gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
     gc__tables.lowest = gc__tables.highest = arena->base;
     gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
@@ -2828,7 +2835,7 @@ struct gc_heap {
     size_t large_bytes, external_bytes;
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
-    size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
+    size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
     size_t external_growth_bytes;         /* of external_bytes since the last collection, but at least 0; atomic */
     size_t budget_bytes; /* that generation 0 and external growth may reach before a collection; atomic */
     bool collecting;
@@ -3220,15 +3227,15 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
 }
 /* Attached threads, and their modes: becoming preemptive, and being found so by who stops the others.
 
-   A thread that waits in gc.h is parked: in preemptive mode meanwhile, in all heaps that it is attached to. So nobody who waits
-   for a thread to stop waits in vain. */
+   A thread that waits in gc.h is parked: in preemptive mode meanwhile, in all heaps that it is attached to. So nobody who
+   waits for a thread to stop waits in vain. */
 
 
 /* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
 typedef struct gc__thread_record {
-    gc_thread thread;     /* first: a thread's address is its record's */
-    gc_thread *next;      /* of the heap: its lock */
-    gc_thread *next_mine; /* of the native thread, which alone uses it */
+    gc_thread thread;           /* first: a thread's address is its record's */
+    gc_thread *next;            /* of the heap: its lock */
+    gc_thread *next_attachment; /* of the native thread, which alone uses it */
     bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
     bool conservative;   /* the native stack is a root, too */
     const char *name;    /* for statistics and reports */
@@ -3265,14 +3272,14 @@ typedef struct gc__threads {
     const gc_frame_site *root_site;
 } gc__threads;
 
-static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
-static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */
-static __thread char gc__me;              /* its address stands for the calling thread */
+static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
+static __thread unsigned gc__my_parked;        /* of them: waiting in gc.h */
+static __thread char gc__my_identity;          /* its address stands for the calling thread */
 /* Saved by the function that took a heap's lock, or waits, before it did. */
 static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
-    return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__me;
+    return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__my_identity;
 }
 
 GC__FN bool gc__is_abandoned(const gc_heap *heap) {
@@ -3280,13 +3287,13 @@ GC__FN bool gc__is_abandoned(const gc_heap *heap) {
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
-    gc_thread *thread = gc__mine;
-    while (thread && thread->heap != heap) thread = gc__record(thread)->next_mine;
+    gc_thread *thread = gc__my_attachments;
+    while (thread && thread->heap != heap) thread = gc__record(thread)->next_attachment;
     return thread;
 }
 
 GC__FN bool gc__is_cooperative(const gc_thread *thread) {
-    return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_COOPERATIVE;
+    return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_MODE_COOPERATIVE;
 }
 
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
@@ -3299,7 +3306,7 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
         __atomic_store_n(&gc__record(thread)->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
-    __atomic_store_n(&thread->mode, (uint32_t)GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) return;
     __atomic_fetch_add(&heap->threads->stopped_count, 1, __ATOMIC_SEQ_CST);
     gc__os_wake(&heap->threads->stopped_count);
@@ -3308,19 +3315,19 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
 /* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
    gc__my_registers must be those of a function that is on the stack until they are back. */
 GC__FN void gc__park(const gc_heap *heap) {
-    for (gc_thread *thread = gc__mine; thread; thread = gc__record(thread)->next_mine) {
+    for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__set_parked(thread, true);
-        gc__mine_parked++;
+        gc__my_parked++;
         gc__thread_stop(thread);
     }
 }
 
 GC__FN void gc__unpark(gc_thread *thread) {
     gc__set_parked(thread, false);
-    gc__mine_parked--;
+    gc__my_parked--;
 }
 /* The heap's lock.
 
@@ -3340,7 +3347,7 @@ GC__FN void gc__unpark(gc_thread *thread) {
 
    In callbacks of the host the calling thread holds
        finalizers, releases of safe handles, out_of_memory: none;
-       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_walk: the heap's lock;
+       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_heap_walk: the heap's lock;
        scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
        is_suppressed, in a collection: the finalizers' lock, too;
        barrier_changed: the barrier lock, and the heap's in most cases;
@@ -3368,12 +3375,12 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);
-    __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
 GC__FN void gc__heap_acquire(gc_heap *heap) {
     if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
-    __atomic_store_n(&heap->threads->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->threads->lock_owner, (const void *)&gc__my_identity, __ATOMIC_RELAXED);
 }
 
 /* May be taken again by its owner. Not from a signal handler. */
@@ -3389,7 +3396,8 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to what was parked, one after the other; waiting for one parks those that are back. */
 GC__FN void gc__unpark_all(void) {
-    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = gc__record(thread)->next_mine) {
+    for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
+         thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
         gc__unpark(thread);
         gc__thread_resume(thread);
@@ -3418,7 +3426,7 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
         gc__heap_lock(heap);
-        if (!gc__mine_parked) return;
+        if (!gc__my_parked) return;
         gc__heap_unlock(heap);
     }
 }
@@ -3426,11 +3434,11 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
 /* Back to cooperative mode, after a collection that runs. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
     gc__thread_stop(thread);
     gc__set_parked(thread, true);
-    gc__mine_parked++;
+    gc__my_parked++;
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
 }
@@ -3484,7 +3492,7 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
     snprintf(
         message, sizeof message,
         "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
-        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_PREEMPTIVE)",
+        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
         (unsigned long long)waited_ms, gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     gc__warn(&heap->options, message);
 }
@@ -3520,7 +3528,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     heap->threads->stop_started_ns = gc__os_now_ns();
     __atomic_store_n(&heap->threads->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
-        GC__LEAVE;
+        GC__HOST_SCOPE;
         heap->options.suspend(heap->options.host);
         return;
     }
@@ -3552,7 +3560,7 @@ GC__INLINED void gc__world_stop(gc_heap *heap) {
 }
 
 GC__FN void gc__world_restart(gc_heap *heap) {
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (heap->options.restart) heap->options.restart(heap->options.host);
 }
 
@@ -3659,7 +3667,7 @@ GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) 
     if (!gc__frame_memory_has(memory, frame->site, sizeof *frame->site) || frame->count > SIZE_MAX / 16) return false;
     if (frame->count && !gc__frame_memory_has(memory, frame->slots, frame->count * 8)) return false;
     bool whole = true;
-    if (!(frame->site->flags & GC__ROOT_CONTIGUOUS))
+    if (!(frame->site->flags & GC__SLOT_CONTIGUOUS))
         for (size_t i = 0; whole && i < frame->count; i++) whole = gc__frame_memory_has(memory, frame->slots[i], 8);
     return whole;
 }
@@ -3688,8 +3696,8 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
         heap->threads->root_site = frame->site;
-        if (flags & GC__ROOT_CONTIGUOUS) {
-            gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__ROOT_CONTIGUOUS);
+        if (flags & GC__SLOT_CONTIGUOUS) {
+            gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__SLOT_CONTIGUOUS);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }
@@ -3729,7 +3737,7 @@ GC_API void gc_stack_destroy(gc_stack *stack) {
 }
 
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
-    GC__ENTER("gc_stack_switch");
+    GC__API_SCOPE("gc_stack_switch");
     gc_stack *left = thread->stack;
     if (!stack) stack = &gc__record(thread)->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
@@ -3750,13 +3758,14 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     gc__record(thread)->stack_base = stack->base;
 }
 
-GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
-    GC__ENTER("gc_set_mode");
-    gc_mode former = gc_get_mode(thread);
+GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
+    GC__API_SCOPE("gc_thread_set_mode");
+    gc_mode former = gc_thread_mode(thread);
     if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
-    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
+    GC_ASSERT(gc__thread_self(thread->heap) == thread,
+              "gc_thread_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
-    if (mode == GC_PREEMPTIVE) {
+    if (mode == GC_MODE_PREEMPTIVE) {
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__thread_stop(thread);
     } else {
@@ -3826,19 +3835,19 @@ typedef struct gc__root_visitor {
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
     gc_heap *heap = roots->heap;
-    bool value = GC_HAS_VALUES && (flags & GC_ROOT_VALUE), ok = true;
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), ok = true;
     gc_word *slots = (gc_word *)slot;
     for (size_t i = 0; i < count; i++) {
-        bool boxed = GC_HAS_VALUES && (flags & GC_ROOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
-        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_ROOT_CONSERVATIVE)));
+        bool boxed = GC_HAS_VALUES && (flags & GC_SLOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
+        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_SLOT_CONSERVATIVE)));
         if (!ref || !gc__in_arena(ref)) continue;
         uintptr_t object = ref;
-        if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
+        if (flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
         if (!object) continue; /* an address between objects */
-        if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
+        if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
             ok &=
-                gc__words_push(&heap->cycle->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
-        } else if (flags & GC_ROOT_INTERIOR) {
+                gc__words_push(&heap->cycle->pins, object | (flags & GC_SLOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
+        } else if (flags & GC_SLOT_INTERIOR) {
             ok &= gc__words_push(&heap->cycle->interior, (uintptr_t)&slots[i] | value);
             ok &= gc__words_push(&heap->cycle->interior, ref - object);
             ok &= gc__words_push(&heap->cycle->interior, object);
@@ -3857,7 +3866,7 @@ typedef struct gc__stack_scan {
 } gc__stack_scan;
 
 GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
-    if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+    if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
 }
 
 /* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault; and frames of a
@@ -3916,12 +3925,12 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     heap->threads->root_kind = NULL;
 }
 
-GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
-    GC__ENTER("gc_add_roots");
-    if (gc__is_null(heap, "gc_add_roots", "heap") || (count && gc__is_null(slots, "gc_add_roots", "slots")))
+GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags) {
+    GC__API_SCOPE("gc_roots_add");
+    if (gc__is_null(heap, "gc_roots_add", "heap") || (count && gc__is_null(slots, "gc_roots_add", "slots")))
         return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+        return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
     gc__lock_take(&heap->threads->roots_lock);
     bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
     if (reserved) {
@@ -3931,7 +3940,7 @@ GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned
     }
     gc__lock_release(&heap->threads->roots_lock);
     if (reserved) return GC_OK;
-    return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
+    return gc__fail(GC_ERROR_MEMORY, "gc_roots_add: the system gives no memory for the list of global roots");
 }
 
 GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
@@ -3945,14 +3954,14 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
     return false;
 }
 
-GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
-    GC__ENTER("gc_remove_roots");
-    if (gc__is_null(heap, "gc_remove_roots", "heap")) return GC_ERROR_ARGUMENT;
+GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
+    GC__API_SCOPE("gc_roots_remove");
+    if (gc__is_null(heap, "gc_roots_remove", "heap")) return GC_ERROR_ARGUMENT;
     gc__lock_take(&heap->threads->roots_lock);
     bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
     gc__lock_release(&heap->threads->roots_lock);
     if (found) return GC_OK;
-    return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
+    return gc__fail(GC_ERROR_MISUSE, "gc_roots_remove: no roots were added at %p", slots);
 }
 /* Suspects: condemned objects that conservative words found. Their mark bits are set before the trace, for they must stay;
    but they are scanned only when a reference reaches them, or when everything else has been traced. What is then still
@@ -4020,7 +4029,7 @@ GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
 /* Makes room for some more words on the mark stack, if there is memory. */
 GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
     gc__words *memory = &worker->heap->collector->mark_stack;
-    bool small = worker->heap->options.test_small_mark_stack;
+    bool small = worker->heap->options.test_scarce_memory;
     size_t count = (size_t)(worker->top - worker->stack);
     size_t capacity = worker->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
     if ((small && worker->stack) || !gc__words_reserve(memory, capacity)) return false;
@@ -4103,7 +4112,7 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
 }
 
 /* Where an object is after the trace; 0 if it is dead, or none. */
-GC__FN uintptr_t gc__survivor(uintptr_t object) {
+GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
     return verdict ? gc__reached(object, verdict & GC__VERDICT_MASK) : object;
 }
@@ -4286,7 +4295,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     gc_word *slots = (gc_word *)slot;
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1)
         gc__traced_check(worker->heap, slot, count);
-    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
 #if GC_HAS_MODEL
@@ -4513,7 +4522,7 @@ GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
     *place = bundle;
     if (bundle)
         for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
-            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_BARRIER_CARD_BYTE_SHIFT), 1);
+            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_CARD_BYTE_SHIFT), 1);
     if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes);
 }
 
@@ -4574,7 +4583,7 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
 /* Expects as much of each generation to survive as did lately. Where room is limited it also expects no more to be dead, of
    what a full collection has left, than was promoted since: so right after one, densities are known exactly. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
-    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
     unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
         heap->cycle->predicted[g] = heap->pace->survival[g];
@@ -4706,14 +4715,14 @@ GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8
 }
 
 /* The generation that survivors of the region will be in: one older. */
-GC__FN uint8_t gc__older(const gc_heap *heap, const gc__region *region) {
+GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
-    uint8_t older = gc__older(heap, region);
+    uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
@@ -4736,7 +4745,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
         gc__region *region = heap->regions[g];
         heap->regions[g] = NULL;
         heap->cycle->cursors[g] = NULL;
-        heap->cycle->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
+        heap->cycle->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->nursery_survivor_bytes);
         while (region) {
             gc__region *next = region->next;
             gc__region_condemn(heap, region);
@@ -4772,7 +4781,7 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
 GC__FN void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
-        uintptr_t object = gc__survivor(moving->words[i]);
+        uintptr_t object = gc__address_after_trace(moving->words[i]);
         if (object)
             *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
@@ -4804,15 +4813,14 @@ GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
         size_t regions = bytes <= slack ? 0 : (bytes - slack + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
         return !regions || gc__heap_has_room(heap, regions);
     }
-    gc__fail(GC_ERROR_TOO_LARGE, "gc_add_external_bytes: %zu bytes are more than the heap can ever hold", bytes);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_external_add: %zu bytes are more than the heap can ever hold", bytes);
     return false;
 }
 
 GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t object, size_t bytes) {
     uintptr_t *held = gc__map_find(table, object);
     if (!held || *held < bytes)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has",
-                        bytes);
+        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
     gc__external_set(heap, heap->external_bytes - bytes);
     return GC_OK;
@@ -4947,7 +4955,7 @@ GC__FN size_t gc__nursery_most(const gc_heap *heap) {
 
 /* The nursery of a heap without generations: a share of what is live. */
 GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
-    size_t bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
+    size_t bytes = gc__max(heap->nursery_survivor_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
@@ -4963,9 +4971,9 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
-    uint64_t share = heap->pace->resumed_by == &gc__me ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    uint64_t share = heap->pace->resumed_by == &gc__my_identity ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
     heap->pace->resumed_cpu_ns = now;
-    heap->pace->resumed_by = &gc__me;
+    heap->pace->resumed_by = &gc__my_identity;
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(heap->pace->cache_bytes * heap->pace->allocating, GC__NURSERY_MIN),
            most = gc__nursery_most(heap);
@@ -5005,13 +5013,13 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
-    heap->kept_bytes = promoted[0];
+    heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->pace->nursery_bytes;
     gc__external_settle(heap);
     if (generation == 2) {
-        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);
     }
     gc__pace_release(heap, generation);
@@ -5144,7 +5152,8 @@ GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
     size_t external = 0;
     gc__check_equal(checker, checker->live_bytes[1], heap->generation_bytes[1], "bytes of generation 1");
     gc__check_equal(checker, checker->live_bytes[2], heap->generation_bytes[2], "bytes of generation 2");
-    if (collected) gc__check_equal(checker, checker->live_bytes[0], heap->kept_bytes, "bytes kept in generation 0");
+    if (collected)
+        gc__check_equal(checker, checker->live_bytes[0], heap->nursery_survivor_bytes, "bytes kept in generation 0");
     gc__check_equal(checker, checker->large_bytes, heap->large_bytes, "bytes of large objects");
     for (int g = 0; g < GC_GENERATIONS; g++) {
         const gc__map *map = &heap->collector->external[g];
@@ -5347,7 +5356,7 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
         return "that object was moved or freed by an earlier collection, and this slot was not updated: "
-               "what was stored came from a variable that is no root (GC_ROOTS, or gc_add_roots for a static one), "
+               "what was stored came from a variable that is no root (GC_ROOTS, or gc_roots_add for a static one), "
                "or the slot itself was not reported as a root, or the store into it had no write barrier (gc_store)";
     if (!gc__region_is_of(region, heap))
         return "that object belongs to another heap: references must stay within one heap";
@@ -5378,10 +5387,10 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
-    if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
+    if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR)) return;
     if (gc__traced) gc__traced_check(verifier->heap, slot, count);
     for (size_t i = 0; i < count; i++)
-        gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
 /* Checks an object's header, before anything asks it for a size. */
@@ -5470,7 +5479,7 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
 GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     for (size_t i = 0; i < count; i++)
-        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)),
+        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE)),
                             (gc_word *)slot + i);
 }
 
@@ -5566,7 +5575,7 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
     if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count);
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
-        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
         if (*word == *gc__shadow_of(word) || !ref || !gc__in_arena(ref)) continue;
         gc__verify_fault(
             (gc__verifier *)visitor, word, ref,
@@ -5595,7 +5604,7 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
             gc__region_walk(region, gc__shadow_object, &verifier);
 }
 
-/* Before a collection, and by gc_verify: reports the first old slot that was stored to without the barrier. */
+/* Before a collection, and by gc_heap_verify: reports the first old slot that was stored to without the barrier. */
 GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
 GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
@@ -5652,7 +5661,7 @@ GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsi
     gc__holder_search *search = (gc__holder_search *)visitor;
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
-        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
         if (!gc__is_searched(search, ref)) continue;
         char field[160], held[24];
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
@@ -5739,7 +5748,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
                     "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
                     "computed before it is stale too.\n"
                     "gc.h: If it was read from an object, name that field in the object's gc_type; if from a static "
-                    "variable, gc_add_roots:\n");
+                    "variable, gc_roots_add:\n");
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();
@@ -5791,7 +5800,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
     stats->generation_bytes[0] =
-        heap->generation_bytes[0] - gc__min(open_bytes, heap->generation_bytes[0]) + heap->kept_bytes;
+        heap->generation_bytes[0] - gc__min(open_bytes, heap->generation_bytes[0]) + heap->nursery_survivor_bytes;
     stats->generation_bytes[1] = heap->generation_bytes[1];
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;
@@ -5810,23 +5819,23 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
     stats->committed_bytes = heap->held_regions << GC_REGION_SHIFT;
     stats->committed_bytes_peak = heap->held_peak << GC_REGION_SHIFT;
-    size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
+    size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
     if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
     if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
     if (gc__tables.log) per_region += GC_REGION_BYTES >> 6;
     stats->table_bytes = heap->held_regions * per_region;
 }
 
-GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
-    GC__ENTER("gc_get_stats");
-    if (gc__is_null(heap, "gc_get_stats", "heap") || gc__is_null(stats, "gc_get_stats", "stats")) return;
+GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
+    GC__API_SCOPE("gc_heap_stats");
+    if (gc__is_null(heap, "gc_heap_stats", "heap") || gc__is_null(stats, "gc_heap_stats", "stats")) return;
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);
 }
 
-GC_API uint64_t gc_moves(const gc_heap *heap) {
-    if (gc__is_null(heap, "gc_moves", "heap")) return 0;
+GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
+    if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
@@ -5844,10 +5853,10 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     return 0;
 }
 
-GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
-    if (gc__is_null(heap, "gc_print_stats", "heap") || gc__is_null(file, "gc_print_stats", "file")) return;
+GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
+    if (gc__is_null(heap, "gc_heap_print_stats", "heap") || gc__is_null(file, "gc_heap_print_stats", "file")) return;
     gc_stats s;
-    gc_get_stats(heap, &s);
+    gc_heap_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
     fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting); %llu moved objects\n",
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
@@ -5888,17 +5897,17 @@ GC__FN void gc__heap_flush(gc_heap *heap) {
         gc__thread_flush_windows(thread);
 }
 
-GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
-    if (gc__is_null(heap, "gc_is_heap_pointer", "heap")) return false;
+GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
+    if (gc__is_null(heap, "gc_heap_contains", "heap")) return false;
     if (!gc__in_arena((uintptr_t)address)) return false;
     const gc__region *region = gc__region_of((uintptr_t)address);
     return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
 }
 
-GC_API void *gc_object_at(gc_heap *heap, const void *address) {
-    GC__ENTER("gc_object_at");
-    if (gc__is_null(heap, "gc_object_at", "heap")) return NULL;
-    if (!gc_is_heap_pointer(heap, address)) return NULL;
+GC_API void *gc_heap_object_at(gc_heap *heap, const void *address) {
+    GC__API_SCOPE("gc_heap_object_at");
+    if (gc__is_null(heap, "gc_heap_object_at", "heap")) return NULL;
+    if (!gc_heap_contains(heap, address)) return NULL;
     gc__world_stop(heap);
     gc__heap_flush(heap);
     uintptr_t object = gc__heap_covering(heap, (uintptr_t)address);
@@ -5906,7 +5915,7 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address) {
     return (void *)object;
 }
 
-GC_API int gc_generation_of(const void *object) {
+GC_API int gc_object_generation(const void *object) {
     if (!gc__in_arena((uintptr_t)object)) return GC_GENERATIONS;
     gc__region *region = gc__region_of((uintptr_t)object);
     if (gc__region_is_of(region, NULL) || region->kind == GC__FREE || region->kind == GC__QUARANTINED)
@@ -5944,9 +5953,9 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
     return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
 }
 
-GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
-                    void *context) {
-    if (gc__is_null(heap, "gc_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_walk", "visit")) return;
+GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
+                         void *context) {
+    if (gc__is_null(heap, "gc_heap_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_heap_walk", "visit")) return;
     gc__walk walk = {visit, context, 0};
     bool on = true;
     gc__world_stop(heap);
@@ -5957,9 +5966,9 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
     gc__world_resume(heap);
 }
 
-GC_API size_t gc_verify(gc_heap *heap) {
-    GC__ENTER("gc_verify");
-    if (gc__is_null(heap, "gc_verify", "heap")) return 0;
+GC_API size_t gc_heap_verify(gc_heap *heap) {
+    GC__API_SCOPE("gc_heap_verify");
+    if (gc__is_null(heap, "gc_heap_verify", "heap")) return 0;
     gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);
@@ -6056,7 +6065,7 @@ GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned
     gc__stores range = {slots, count, flags};
     (void)thread;
     if (GC_DEBUG >= 1) gc__stores_pop(range);
-    gc__stored(slots, count, (flags & GC_ROOT_VALUE) != 0);
+    gc__stored(slots, count, (flags & GC_SLOT_VALUE) != 0);
 }
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
@@ -6084,11 +6093,11 @@ GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, si
     return count;
 }
 
-GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
-    if (gc__is_null(heap, "gc_take_written_pages", "heap") ||
-        (most && gc__is_null(pages, "gc_take_written_pages", "pages")))
+GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    if (gc__is_null(heap, "gc_heap_take_written_pages", "heap") ||
+        (most && gc__is_null(pages, "gc_heap_take_written_pages", "pages")))
         return 0;
-    GC__ENTER("gc_take_written_pages");
+    GC__API_SCOPE("gc_heap_take_written_pages");
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     gc__heap_lock(heap);
@@ -6116,7 +6125,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_flush_windows(thread);
     gc__log_flush();
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
@@ -6264,7 +6273,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     if (gathered) gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
     unfinished = NULL;
@@ -6301,7 +6310,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
-    GC__ENTER("gc_collect");
+    GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
@@ -6333,7 +6342,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
 }
 
 GC_API void gc__safepoint_slow(gc_thread *thread) {
-    GC__ENTER("gc_safepoint");
+    GC__API_SCOPE("gc_safepoint");
     gc__safepoint_run(thread);
 }
 /* Allocation's slow paths. */
@@ -6446,14 +6455,14 @@ GC__FN void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
         gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: "
-                      "call gc_run_finalizers or gc_finalizer_thread_start",
+                      "call gc_finalizers_run or gc_finalizer_thread_start",
                       finalizers);
 }
 
 GC__FN bool gc__ask_host(gc_heap *heap, size_t bytes) {
     const gc_options *options = &heap->options;
     uint32_t *asking = &heap->threads->asking;
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (!options->out_of_memory) return false;
     __atomic_fetch_add(asking, 1, __ATOMIC_SEQ_CST);
     bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, gc__last_message);
@@ -6487,14 +6496,14 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
                  "meanwhile: have the finalizer return");
         return NULL;
     }
-    GC__ENTER("an allocation");
+    GC__API_SCOPE("an allocation");
     GC_ASSERT(gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
               "gc_thread_attach makes it",
               gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
-              "GC_IN_MODE(thread, GC_COOPERATIVE)");
+              "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
@@ -6548,19 +6557,19 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     bool fits = gc__external_fits(heap, bytes);
     size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
+    if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
     else
         gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    gc_remove_roots(heap, object);
+    gc_roots_remove(heap, object);
     return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
 }
 
 /* Lock held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
+        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
@@ -6568,17 +6577,16 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     if (result != GC_OK) return result;
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
+        return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     gc__external_set(heap, heap->external_bytes + (size_t)bytes);
     return GC_OK;
 }
 
-GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (gc__is_null(thread, "gc_add_external_bytes", "thread") ||
-        gc__is_null(object, "gc_add_external_bytes", "object"))
+GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_external_add", "thread") || gc__is_null(object, "gc_external_add", "object"))
         return GC_ERROR_ARGUMENT;
-    if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
+    if (GC_DEBUG >= 1) gc__check_outside("gc_external_add");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);
     gc_result result = gc__external_add(thread->heap, object, bytes);
@@ -6594,9 +6602,9 @@ GC__FN void gc__thread_close_frames(gc_thread *thread) {
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
-    gc_thread **link = &gc__mine;
-    while (*link != thread) link = &gc__record(*link)->next_mine;
-    *link = gc__record(thread)->next_mine;
+    gc_thread **link = &gc__my_attachments;
+    while (*link != thread) link = &gc__record(*link)->next_attachment;
+    *link = gc__record(thread)->next_attachment;
     free(thread);
 }
 
@@ -6648,12 +6656,12 @@ static __thread bool gc__ending; /* the native thread's end has begun */
 GC__FN bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = gc__mine; thread; thread = gc__record(thread)->next_mine)
+        for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment)
             if (thread->heap) gc__thread_drop_roots(thread);
-        return gc__mine != NULL;
+        return gc__my_attachments != NULL;
     }
-    while (gc__mine) {
-        gc_thread *thread = gc__mine;
+    while (gc__my_attachments) {
+        gc_thread *thread = gc__my_attachments;
         if (!thread->heap) {
             gc__thread_forget(thread);
             continue;
@@ -6703,10 +6711,10 @@ GC__FN gc_thread *gc__thread_new(void) {
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
-    GC__ENTER("gc_thread_attach");
+    GC__API_SCOPE("gc_thread_attach");
     if (!heap) return NULL; /* gc_last_message() is why gc_heap_create failed */
     if (gc__thread_self(heap)) {
-        gc__fail(GC_ERROR_THREADS,
+        gc__fail(GC_ERROR_ATTACHED,
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
@@ -6726,21 +6734,21 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__record(thread)->next = heap->threads->first;
     heap->threads->first = thread;
-    gc__record(thread)->next_mine = gc__mine;
-    gc__mine = thread;
+    gc__record(thread)->next_attachment = gc__my_attachments;
+    gc__my_attachments = thread;
     gc__heap_unlock(heap);
     return thread;
 }
 
 /* Reads nothing of it: it may have ended. */
 GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
-    const gc_thread *mine = gc__mine;
-    while (mine && mine != thread) mine = gc__record(mine)->next_mine;
+    const gc_thread *mine = gc__my_attachments;
+    while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
     return mine != NULL;
 }
 
 GC_API void gc_thread_detach(gc_thread *thread) {
-    GC__ENTER("gc_thread_detach");
+    GC__API_SCOPE("gc_thread_detach");
     if (!thread) return;
     if (!gc__thread_is_mine(thread)) {
         GC_ASSERT(false,
@@ -6860,8 +6868,8 @@ GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     return true;
 }
 
-GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
-    if (gc__is_null(thread, "gc_run_finalizers", "thread")) return 0;
+GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {
+    if (gc__is_null(thread, "gc_finalizers_run", "thread")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
@@ -6906,8 +6914,8 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
 }
 
-GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
-    if (gc__is_null(thread, "gc_wait_for_finalizers", "thread")) return false;
+GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
+    if (gc__is_null(thread, "gc_finalizers_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
@@ -6960,7 +6968,7 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (heap->options.suspend)
         return gc__fail(GC_ERROR_OPTION,
                         "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
-                        "a thread of the host's call gc_run_finalizers");
+                        "a thread of the host's call gc_finalizers_run");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
         return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
@@ -7025,11 +7033,11 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
         size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
         if (!count) return;
-        gc_run_finalizers(thread, count);
+        gc_finalizers_run(thread, count);
     }
     gc__warn(&heap->options,
              "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
-    gc_run_finalizers(thread, gc__finalizers_queue_all(heap, true));
+    gc_finalizers_run(thread, gc__finalizers_queue_all(heap, true));
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
@@ -7050,9 +7058,9 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
         gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: the calling thread could not be attached");
         return true;
     }
-    gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
+    gc_mode former = gc_thread_set_mode(thread, GC_MODE_COOPERATIVE);
     gc__finalizers_run_all(thread);
-    gc_set_mode(thread, former);
+    gc_thread_set_mode(thread, former);
     return true;
 }
 
@@ -7066,8 +7074,8 @@ GC__FN void gc__finalizers_free(gc_heap *heap) {
     }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
 }
-/* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps between
-   two steps of their threads. In the child these do not exist, and are forgotten.
+/* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
+   between two steps of their threads. In the child these do not exist, and are forgotten.
 
    A heap that the calling thread has locked already, since fork was called in a callback of a collection or walk, keeps its
    other threads in the child: they stay stopped, and what runs may be going through their list. */
@@ -7144,7 +7152,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
     heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
-    heap->pace->resumed_by = &gc__me;
+    heap->pace->resumed_by = &gc__my_identity;
 }
 
 GC__FN void gc__fork_end(bool in_child) {
@@ -7258,7 +7266,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
         pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
     heap->budget_bytes = pace->nursery_bytes;
     pace->resumed_cpu_ns = gc__os_cpu_ns();
-    pace->resumed_by = &gc__me;
+    pace->resumed_by = &gc__my_identity;
     pace->full_threshold = gc__threshold_for(heap, 0);
     pace->survival[0] = 20;
     pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
@@ -7302,7 +7310,7 @@ GC__FN void gc__heap_end_locks(gc_heap *heap) {
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
-    GC__ENTER("gc_heap_create");
+    GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
     if (given) options = *given;

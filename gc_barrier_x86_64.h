@@ -16,7 +16,7 @@
 
    Each barrier NAME comes as
 
-       gc_barrier_store_NAME(tables, slot, ref)      inline assembly (C without x86-64, or with GC_BARRIER_PORTABLE)
+       gc_barrier_store_NAME(tables, slot, ref)      inline assembly (C without x86-64, or with GC_PORTABLE_BARRIERS)
        gc_barrier_checked_NAME(tables, slot, ref)    for slots that may lie outside the heap
        gc_barrier_after_NAME(tables, slot, ref)      the barrier alone, after a store
        gc_barrier_assign_NAME(tables, &to, &from)    *to = *from, and moves both; also _checked_
@@ -69,7 +69,7 @@
 #define GC_CARD_BYTES ((size_t)1 << GC_CARD_SHIFT)
 #define GC_RANK_ENTRIES ((size_t)1 << (GC_ADDRESS_BITS - GC_REGION_SHIFT))
 #define GC_CARD_DIRTY 0xFF /* the value of a dirty byte card, of a dirty bundle and of a written page */
-#define GC_BARRIER_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS) /* log2 of what a byte of the card table covers */
+#define GC_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS) /* log2 of what a byte of the card table covers */
 
 #if GC_REGION_SHIFT < 16 || GC_REGION_SHIFT > 30
 #error "GC_REGION_SHIFT must be 16 to 30: smaller regions make the rank tables exceed a 32-bit displacement"
@@ -84,10 +84,10 @@
 #error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
 #endif
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(GC_BARRIER_PORTABLE)
-#define GC_BARRIER_ASSEMBLY 1
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(GC_PORTABLE_BARRIERS)
+#define GC_HAS_ASSEMBLY 1
 #else
-#define GC_BARRIER_ASSEMBLY 0
+#define GC_HAS_ASSEMBLY 0
 #endif
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
@@ -131,7 +131,7 @@ typedef struct gc_barrier_log {
 /* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads needs
    to be filled: the age (with youth below it) for filters RANK, REGION and OLD, cards and bundles for all but object_logging,
    which uses cards when its log is full.
-   A card table byte is cards[address >> GC_BARRIER_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
+   A card table byte is cards[address >> GC_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
 typedef struct gc_barrier_tables {
     uint8_t *age; /* GC_RANK_ENTRIES entries; youth is the GC_RANK_ENTRIES entries below */
     uint8_t *cards;
@@ -243,12 +243,12 @@ static inline void gc__barrier_set(uint8_t *byte) {
 }
 
 static inline uint8_t *gc__barrier_card_byte(const gc_barrier_tables *tables, uintptr_t slot) {
-    return tables->cards + (slot >> GC_BARRIER_CARD_BYTE_SHIFT);
+    return tables->cards + (slot >> GC_CARD_BYTE_SHIFT);
 }
 
 /* The bit of the card table's byte that stands for the slot. Where cards are bytes it is an eighth of the card. */
 static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
-    return (uint8_t)(1u << ((slot >> (GC_BARRIER_CARD_BYTE_SHIFT - 3)) & 7));
+    return (uint8_t)(1u << ((slot >> (GC_CARD_BYTE_SHIFT - 3)) & 7));
 }
 
 /* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
@@ -441,10 +441,10 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_WRITE GC__ASM_NUMBER_AT("mov", "-1", "a")
 #define GC__ASM_SET GC__ASM_NUMBER_AT("cmp", "-1", "a") GC__ASM("je 1f") GC__ASM_WRITE
 #define GC__ASM_SELECT /* b = the card's byte, or one that is dirty if the ranks in a need no card */ \
-    GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "b") GC__ASM_NUMBER("cmp", "3", "%b[a]") \
+    GC__ASM_ENTRY("slot", GC_CARD_BYTE_SHIFT, "cards", "b") GC__ASM_NUMBER("cmp", "3", "%b[a]") \
     GC__ASM_OP("cmovb", "%[dirty]", "%[b]")
-#define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "a")
-#define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_BARRIER_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
+#define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_CARD_BYTE_SHIFT, "cards", "a")
+#define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
 
 #define GC__ASM_MARK_NOTHING
 #define GC__ASM_MARK_BYTE GC__ASM_CARD_BYTE GC__ASM_SET GC__ASM_BUNDLE(GC__ASM_SET)
@@ -463,7 +463,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM_AT("lock or", "%b[b]", "a") GC__ASM_BUNDLE(GC__ASM_WRITE)
 #define GC__ASM_MARK_SELECT \
     GC__ASM_SELECT GC__ASM_OP("mov", "%k[slot]", "%k[a]") \
-    GC__ASM_NUMBER("shr", "(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3)", "%k[a]") \
+    GC__ASM_NUMBER("shr", "(" GC__TEXT(GC_CARD_BYTE_SHIFT) "-3)", "%k[a]") \
     GC__ASM_NUMBER("and", "7", "%k[a]") GC__ASM_OP("xor", "%k[c]", "%k[c]") GC__ASM_OP("bts", "%k[a]", "%k[c]") \
     GC__ASM_AT("test", "%b[c]", "b") GC__ASM("jne 1f") GC__ASM_AT("lock or", "%b[c]", "b") GC__ASM_BUNDLE(GC__ASM_SET)
 #else
@@ -516,7 +516,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark \
         : "cc", "memory")
 
-#if GC_BARRIER_ASSEMBLY
+#if GC_HAS_ASSEMBLY
 #define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
                                                 const void *ref) {                                                     \
@@ -680,21 +680,21 @@ static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier bar
 }
 /* The barriers as machine code, written into a buffer of the host's: for JIT compilers, which call it.
 
-   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come back
-   8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9 and the
-   flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers says which it does change.
-   It calls nothing, keeps all vector registers, needs no frame and no alignment of the stack, and uses up to 24 bytes of the
-   red zone. A fault in a store to a bad slot comes before anything else is written.
+   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come
+   back 8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9
+   and the flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers says which it
+   does change. It calls nothing, keeps all vector registers, needs no frame and no alignment of the stack, and uses up to
+   24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is written.
 
    The code is position-independent: the buffer may be a writable alias of executable memory. Making memory executable is
-   the host's part. Every address in it is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it by one
-   store, under running threads too. A change to another barrier needs them stopped. */
+   the host's part. Every address in it is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it by
+   one store, under running threads too. A change to another barrier needs them stopped. */
 
 
 /* Forms: a store, unless it is one of the others; each may be checked. */
-enum { GC_BARRIER_STORE = 0, GC_BARRIER_CHECKED = 1, GC_BARRIER_ASSIGN = 2, GC_BARRIER_COPY = 4 };
+enum { GC_EMIT_STORE = 0, GC_EMIT_CHECKED = 1, GC_EMIT_ASSIGN = 2, GC_EMIT_COPY = 4 };
 
-#define GC_BARRIER_CODE_BYTES 384 /* no barrier in any form is longer */
+#define GC_EMIT_BYTES_MAX 384 /* no barrier in any form is longer */
 
 /* What was emitted, and where its immediates are. Owned by the host; needed to patch. */
 typedef struct gc_barrier_code {
@@ -711,7 +711,7 @@ typedef struct gc_barrier_code {
 typedef struct gc__emitter {
     gc_barrier_code *code;
     const gc_barrier_tables *tables;
-    uint8_t bytes[GC_BARRIER_CODE_BYTES + 64];
+    uint8_t bytes[GC_EMIT_BYTES_MAX + 64];
     uint32_t at;
     int leaves_by_jump; /* to the end of a form that goes on there, instead of returning */
     uint32_t exits[12], exit_count;
@@ -925,10 +925,10 @@ static inline void gc__emit_set(gc__emitter *e, int aligned) {
     gc__emit_write(e);
 }
 
-/* r8 is the slot >> GC_BARRIER_CARD_BYTE_SHIFT; afterwards [r8+rax] is its bundle. */
+/* r8 is the slot >> GC_CARD_BYTE_SHIFT; afterwards [r8+rax] is its bundle. */
 static inline void gc__emit_bundle_entry(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, bundles);
-    gc__emit_shift_slot(e, GC_BUNDLE_SHIFT - GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_shift_slot(e, GC_BUNDLE_SHIFT - GC_CARD_BYTE_SHIFT);
 }
 
 static inline void gc__emit_bundle(gc__emitter *e) {
@@ -939,7 +939,7 @@ static inline void gc__emit_bundle(gc__emitter *e) {
 
 static inline void gc__emit_mark_byte(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, cards);
-    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
     gc__emit_set(e, 0);
     gc__emit_bundle(e);
 }
@@ -948,8 +948,8 @@ static inline void gc__emit_mark_byte(gc__emitter *e) {
 static inline void gc__emit_card_bit(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, cards);
     GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
-    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
-    gc__emit_bit_index(e, GC_BARRIER_CARD_BYTE_SHIFT - 3);
+    gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
+    gc__emit_bit_index(e, GC_CARD_BYTE_SHIFT - 3);
     GC__EMIT(e, GC__RDX, "\xB2\x01\xD2\xE2"); /* mov dl, 1; shl dl, cl */
 }
 
@@ -974,7 +974,7 @@ static inline void gc__emit_mark_always(gc__emitter *e) {
         GC__EMIT(e, 0, "\xF0\x41\x08\x14\x00");
     } else {
         GC__EMIT_LOAD_RAX(e, cards);
-        gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+        gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
         gc__emit_write(e);
     }
     if (!GC_BUNDLE_SHIFT) return;
@@ -987,10 +987,10 @@ static inline void gc__emit_mark_select(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, cards);
     if (GC_CARD_BITS) {
         GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
-        gc__emit_bit_index(e, GC_BARRIER_CARD_BYTE_SHIFT - 3);
+        gc__emit_bit_index(e, GC_CARD_BYTE_SHIFT - 3);
         GC__EMIT(e, GC__RSI, "\xBE\x01\x00\x00\x00\xD3\xE6"); /* mov esi, 1; shl esi, cl */
     }
-    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
     /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9: the card, or that byte if the ranks need none */
     GC__EMIT(e, GC__RDI, "\x49\x8D\x3C\x00\x80\xFA\x03\x49\x0F\x42\xF9");
     if (GC_CARD_BITS) {
@@ -1028,7 +1028,7 @@ static inline void gc__emit_mark_log(gc__emitter *e) {
 static inline void gc__emit_body(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
     GC__EMIT(e, 0, "\x48\x89\x37"); /* mov [rdi], rsi */
     if (parts.mark == GC__MARK_NOTHING) return;
-    if (form & GC_BARRIER_CHECKED) gc__emit_check(e);
+    if (form & GC_EMIT_CHECKED) gc__emit_check(e);
     GC__EMIT(e, GC__R8, "\x49\x89\xF8"); /* mov r8, rdi */
     if (parts.watch) gc__emit_watch(e);
     gc__emit_filter(e, parts.filter);
@@ -1084,7 +1084,7 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
 
 /* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
    bytes. Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says
-   how long it must be; GC_BARRIER_CODE_BYTES always is enough). Needs no x86-64 to run. [any thread; never collects; 0] */
+   how long it must be; GC_EMIT_BYTES_MAX always is enough). Needs no x86-64 to run. [any thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
@@ -1093,10 +1093,10 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;
     e.code = code;
     e.tables = tables;
-    e.leaves_by_jump = form & (GC_BARRIER_ASSIGN | GC_BARRIER_COPY) ? 1 : 0;
-    if (form & GC_BARRIER_COPY) {
+    e.leaves_by_jump = form & (GC_EMIT_ASSIGN | GC_EMIT_COPY) ? 1 : 0;
+    if (form & GC_EMIT_COPY) {
         gc__emit_copy(&e, gc__barrier_parts_of(barrier), form);
-    } else if (form & GC_BARRIER_ASSIGN) {
+    } else if (form & GC_EMIT_ASSIGN) {
         gc__emit_assign(&e, gc__barrier_parts_of(barrier), form);
     } else {
         gc__emit_body(&e, gc__barrier_parts_of(barrier), form);

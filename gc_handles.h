@@ -12,14 +12,14 @@
 /* Finalizers: what is to be done once an object was found dead.
 
    A collection that finds an object with a finalizer dead keeps it once more and queues it; then somebody runs the
-   finalizer: the heap's finalizer thread (gc_finalizer_thread_start), or the host (gc_run_finalizers). Those of objects that
+   finalizer: the heap's finalizer thread (gc_finalizer_thread_start), or the host (gc_finalizers_run). Those of objects that
    died together run in no order, but that the critical ones come last. A finalizer runs once; it may allocate, collect,
    store the object somewhere (resurrection) and register it again. Its argument is no root: it must put it into GC_ROOTS
    like any other variable before a call that may collect. The object may be visited after that: what its trace function reads
    must stay, unless the object refers to it no more. Source: Object.Finalize, CriticalFinalizerObject.
 
-   A finalizer that is left by an exception counts as run, and the exception goes on to the caller of gc_run_finalizers,
-   gc_wait_for_finalizers or gc_heap_destroy, which is then called again. On the heap's finalizer thread nobody catches it, which
+   A finalizer that is left by an exception counts as run, and the exception goes on to the caller of gc_finalizers_run,
+   gc_finalizers_wait or gc_heap_destroy, which is then called again. On the heap's finalizer thread nobody catches it, which
    ends the program. The same holds for longjmp; but what was left by it, or by an exception where the unit that has
    GC_IMPLEMENTATION is C without -fexceptions, counts as running until the thread runs or counts finalizers again in the
    function that caught it or one of its callers, or detaches. */
@@ -31,29 +31,29 @@ struct gc_finalizer {
     void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
     bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
     /* Whether this object's is not needed, by a mark of its own: then it dies at once, and nothing has to be searched, as
-       gc_suppress_finalizer must. Called during collections; must read that object only. NULL: all are needed. */
+       gc_finalizer_suppress must. Called during collections; must read that object only. NULL: all are needed. */
     bool (*is_suppressed)(const void *object);
 };
 
-/* Has `finalizer` run when object is found dead; also one that it has already, which gc_suppress_finalizer takes back first
+/* Has `finalizer` run when object is found dead; also one that it has already, which gc_finalizer_suppress takes back first
    if it is to be replaced: looking for it at each registration would take long. Fails with GC_ERROR_MEMORY, and then
    nothing has changed. Source: GC.ReRegisterForFinalize. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
-GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer);
+GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc_finalizer *finalizer);
 /* Takes the finalizer (the last registered) back, also where it is queued already. Returns false if there was none; NULL is
    allowed. Searches from the youngest: the time grows with the number of younger objects that have one. Source:
    GC.SuppressFinalize. [cooperative; never collects; false: there was none] */
-GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object);
+GC_API bool gc_finalizer_suppress(gc_thread *thread, void *object);
 
 /* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
    own finalizer, runs a normal one, critical ones stay queued. [cooperative; may collect; cannot fail] */
-GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most);
+GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most);
 /* How many are queued or running. [any thread; never collects; cannot fail] */
 GC_API size_t gc_finalizers_pending(gc_heap *heap);
 /* Returns true when no finalizer is queued nor running, false after timeout_ms. Where the heap has no finalizer thread it
    runs them itself, and looks at the time between them. Called by a finalizer it returns false at once. Cooperative mode;
    may collect; the calling thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. [cooperative; may collect;
    false] */
-GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms);
+GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
    thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
@@ -174,13 +174,13 @@ typedef struct gc_safe_handle {
     struct name /* takes the semicolon */
 
 /* Predicates for GC_SAFE_HANDLE_KIND. [any thread; never collects; cannot fail] */
-static inline bool gc_invalid_if_minus_one(intptr_t value) { return value == -1; }
-static inline bool gc_invalid_if_zero(intptr_t value) { return value == 0; }
-static inline bool gc_invalid_if_zero_or_minus_one(intptr_t value) { return value == 0 || value == -1; }
+static inline bool gc_safe_handle_invalid_if_minus_one(intptr_t value) { return value == -1; }
+static inline bool gc_safe_handle_invalid_if_zero(intptr_t value) { return value == 0; }
+static inline bool gc_safe_handle_invalid_if_zero_or_minus_one(intptr_t value) { return value == 0 || value == -1; }
 
 /* A new handle, by name_new. Not owned: releasing it closes nothing, and it has no finalizer. Returns NULL as gc_new does,
    and then the value is still the caller's: so that nothing leaks, make the handle first, with an invalid value, and then
-   gc_safe_handle_set what the system returns. [cooperative; may collect; NULL, as gc_new] */
+   gc_safe_handle_set_value what the system returns. [cooperative; may collect; NULL, as gc_new] */
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned);
 
@@ -201,7 +201,7 @@ GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handl
 GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle);
 /* Gives a new handle its value: GC_ERROR_MISUSE if it has more than one user. Source: SetHandle. [cooperative; never
    collects; GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
-GC_API gc_result gc_safe_handle_set(gc_safe_handle *handle, intptr_t value);
+GC_API gc_result gc_safe_handle_set_value(gc_safe_handle *handle, intptr_t value);
 /* The value, without any check; it is safe to use only between add_ref and release. Source: DangerousGetHandle.
    [cooperative; never collects; cannot fail] */
 static inline intptr_t gc_safe_handle_value(const gc_safe_handle *handle) { return handle->value; }
@@ -224,10 +224,10 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
    finalizer, but not from somebody who closes the handle. Source: HandleRef. */
 #define GC_NATIVE_CALL_REF(thread, ref, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin_ref, ref, value)
 
-typedef struct gc_handle_ref {
+typedef struct gc_native_ref {
     void *object;
     intptr_t value;
-} gc_handle_ref;
+} gc_native_ref;
 
 typedef enum gc__native_state {
     GC__NATIVE_NEW,
@@ -264,11 +264,11 @@ static inline __attribute__((always_inline)) gc__native_scope gc__native_open(gc
     scope.thread = thread;
     scope.counted = false;
     scope.state = GC__NATIVE_NEW;
-    scope.outer = gc__mode_enter(thread, GC_COOPERATIVE);
+    scope.outer = gc__mode_enter(thread, GC_MODE_COOPERATIVE);
     return scope;
 }
 
-static inline bool gc__native_begin_ref(gc__native_scope *scope, gc_handle_ref ref) {
+static inline bool gc__native_begin_ref(gc__native_scope *scope, gc_native_ref ref) {
     scope->object = ref.object;
     scope->value = ref.value;
     return true;
@@ -293,7 +293,7 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
     scope->frame.count = 1;
     scope->frame.slots = &scope->slot;
     scope->thread->frames = &scope->frame;
-    scope->inner = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
+    scope->inner = gc__mode_enter(scope->thread, GC_MODE_PREEMPTIVE);
     return true;
 }
 
@@ -302,9 +302,9 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 #ifdef GC_IMPLEMENTATION
 /* The handle table: segments of blocks of 64 handles of one kind.
 
-   A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per kind, in
-   caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap does, so
-   that a handle which was destroyed can be told by its tag.
+   A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per
+   kind, in caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap
+   does, so that a handle which was destroyed can be told by its tag.
 
    youth[clump] says how young the youngest object is that the clump's 16 handles refer to: 2 - generation, as in the rank
    table. Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores
@@ -489,7 +489,7 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
 }
 
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
-    GC__ENTER("gc_handle_create");
+    GC__API_SCOPE("gc_handle_create");
     if (gc__is_null(heap, "gc_handle_create", "heap")) return NULL;
     if ((unsigned)kind < GC_HANDLE_KINDS) return gc__handle_make(heap, kind, (uintptr_t)object, 0);
     gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
@@ -497,7 +497,7 @@ GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *obje
 }
 
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent) {
-    GC__ENTER("gc_handle_create_dependent");
+    GC__API_SCOPE("gc_handle_create_dependent");
     if (gc__is_null(heap, "gc_handle_create_dependent", "heap")) return NULL;
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
@@ -546,7 +546,7 @@ GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_h
 }
 
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
-    GC__ENTER("gc_handle_duplicate");
+    GC__API_SCOPE("gc_handle_duplicate");
     if (gc__is_null(heap, "gc_handle_duplicate", "heap")) return NULL;
     gc__handle_segment *segment;
     size_t index;
@@ -564,7 +564,7 @@ GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handl
 }
 
 GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
-    GC__ENTER("gc_handle_destroy");
+    GC__API_SCOPE("gc_handle_destroy");
     gc__handle_segment *segment;
     size_t index;
     if (!handle) return GC_OK;
@@ -926,8 +926,8 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     return false;
 }
 
-GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
-    if (gc__is_null(thread, "gc_suppress_finalizer", "thread") || !object) return false;
+GC_API bool gc_finalizer_suppress(gc_thread *thread, void *object) {
+    if (gc__is_null(thread, "gc_finalizer_suppress", "thread") || !object) return false;
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
     bool found = gc__finalizer_remove(all, (uintptr_t)object);
@@ -935,15 +935,15 @@ GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
     return found;
 }
 
-GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
-    if (gc__is_null(thread, "gc_register_finalizer", "thread") ||
-        gc__is_null(object, "gc_register_finalizer", "object") ||
-        gc__is_null(finalizer, "gc_register_finalizer", "finalizer"))
+GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    if (gc__is_null(thread, "gc_finalizer_register", "thread") ||
+        gc__is_null(object, "gc_finalizer_register", "object") ||
+        gc__is_null(finalizer, "gc_finalizer_register", "finalizer"))
         return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
     if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
         !gc__region_is_of(gc__region_of((uintptr_t)object), heap)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_register_finalizer: %s",
+        gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
                  finalizer->finalize ? "the object is not one of this heap" : "there is no function");
         GC_ASSERT(false, "%s", gc__last_message);
         return GC_ERROR_MISUSE;
@@ -998,7 +998,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     }
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
-        all->moving.words[i] = gc__survivor(object);
+        all->moving.words[i] = gc__address_after_trace(object);
         if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
         gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
     }
@@ -1078,7 +1078,7 @@ GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment,
 }
 
 GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, GC_ROOT_PINNED);
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, GC_SLOT_PINNED);
 }
 
 GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first) {
@@ -1109,7 +1109,8 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
 
 GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
     (void)context;
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) segment->places[i] = gc__survivor(segment->places[i]);
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++)
+        segment->places[i] = gc__address_after_trace(segment->places[i]);
 }
 
 GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
@@ -1134,7 +1135,7 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
-        if (gc__survivor(*place) || !gc__words_push(&worker->heap->handles->waiting, (uintptr_t)place))
+        if (gc__address_after_trace(*place) || !gc__words_push(&worker->heap->handles->waiting, (uintptr_t)place))
             gc__dependent_trace(worker, (uintptr_t)place);
         else
             gc__words_push(&worker->heap->handles->waiting, 0);
@@ -1147,7 +1148,7 @@ GC__FN bool gc__dependents_round(gc__worker *worker) {
     size_t kept = 0, count = waiting->count;
     for (size_t i = 0; i < count; i += 2) {
         uintptr_t place = waiting->words[i];
-        if (gc__survivor(*(gc_word *)place)) {
+        if (gc__address_after_trace(*(gc_word *)place)) {
             gc__dependent_trace(worker, place);
         } else {
             waiting->words[kept] = place;
@@ -1163,14 +1164,14 @@ GC__FN bool gc__dependents_round(gc__worker *worker) {
 GC__FN bool gc__dependents_index(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
-    if (worker->heap->options.test_small_mark_stack || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
+    if (worker->heap->options.test_scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
         !gc__words_reserve(&handles->ready, waiting->count / 2))
         return false;
     worker->found = &handles->ready;
     worker->awaited = &handles->keys; /* before the first entry is put: tracing may reach it at once */
     for (size_t i = 0; i < waiting->count; i += 2) {
         uintptr_t object = *(gc_word *)waiting->words[i];
-        if (gc__survivor(object)) {
+        if (gc__address_after_trace(object)) {
             gc__dependent_trace(worker, waiting->words[i]);
             continue;
         }
@@ -1348,7 +1349,7 @@ GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, i
     int error = errno;
     bool closed;
     {
-        GC_IN_MODE(thread, GC_PREEMPTIVE);
+        GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
         closed = kind->release(value);
     }
     if (!closed) {
@@ -1393,12 +1394,12 @@ GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *h
     return GC_OK;
 }
 
-GC_API gc_result gc_safe_handle_set(gc_safe_handle *handle, intptr_t value) {
-    if (!handle) return gc__safe_null("gc_safe_handle_set");
+GC_API gc_result gc_safe_handle_set_value(gc_safe_handle *handle, intptr_t value) {
+    if (!handle) return gc__safe_null("gc_safe_handle_set_value");
     uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST);
-    if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_set");
+    if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_set_value");
     if (state != GC__SAFE_ONE)
-        return gc__fail(GC_ERROR_MISUSE, "gc_safe_handle_set: the safe handle (%s) has users already",
+        return gc__fail(GC_ERROR_MISUSE, "gc_safe_handle_set_value: the safe handle (%s) has users already",
                         handle->kind->name);
     handle->value = value;
     return GC_OK;

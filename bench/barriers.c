@@ -82,13 +82,13 @@ static const form forms[FORMS] = {
     [INLINE] = {"inline", -1, true},
     [C] = {"c", -1, true},
     [CALL] = {"call", -1, true},
-    [EMITTED] = {"emitted", GC_BARRIER_STORE, true},
+    [EMITTED] = {"emitted", GC_EMIT_STORE, true},
     [INLINE_CHECKED] = {"inline-checked", -1, true},
-    [EMITTED_CHECKED] = {"emitted-checked", GC_BARRIER_CHECKED, true},
+    [EMITTED_CHECKED] = {"emitted-checked", GC_EMIT_CHECKED, true},
     [INLINE_ASSIGN] = {"inline-assign", -1, false},
-    [EMITTED_ASSIGN] = {"emitted-assign", GC_BARRIER_ASSIGN, false},
+    [EMITTED_ASSIGN] = {"emitted-assign", GC_EMIT_ASSIGN, false},
     [INLINE_COPY] = {"inline-copy", -1, false},
-    [EMITTED_COPY] = {"emitted-copy", GC_BARRIER_COPY, false},
+    [EMITTED_COPY] = {"emitted-copy", GC_EMIT_COPY, false},
 };
 
 static loop_function *const loops[GC_BARRIER_COUNT][FORMS] = {
@@ -114,7 +114,7 @@ typedef struct test_case {
 /* Near slots have a card for each store of a chunk, and fit into a level-2 cache: so a plain store mostly waits for that.
    Cached slots fit into the level-1 cache, so that every instruction beside the store shows. Those all over the heap miss
    the caches and the TLB. */
-#define NEAR ((size_t)CHUNK << GC_BARRIER_CARD_BYTE_SHIFT)
+#define NEAR ((size_t)CHUNK << GC_CARD_BYTE_SHIFT)
 #define CACHED ((size_t)16384)
 
 /* In a mix half of the referents are young, half old, in no order: no branch on their age can be predicted. */
@@ -141,7 +141,7 @@ static uintptr_t log_buffer[STORES];
 static double clock_overhead_ns;
 static void *slots[STORES];
 static const void *refs[STORES];
-static char *code; /* of all barriers in all forms, GC_BARRIER_CODE_BYTES each */
+static char *code; /* of all barriers in all forms, GC_EMIT_BYTES_MAX each */
 static uint64_t random_state;
 
 static uint64_t random_below(uint64_t limit) {
@@ -186,7 +186,7 @@ static void set_up(void) {
     heap = reserve(HEAP_BYTES + GC_REGION_BYTES);
     heap = (char *)(((uintptr_t)heap + GC_REGION_BYTES - 1) & ~(GC_REGION_BYTES - 1));
     gc_barrier_tables all = {.age = (uint8_t *)reserve(2 * GC_RANK_ENTRIES) + GC_RANK_ENTRIES,
-                             .cards = table(GC_BARRIER_CARD_BYTE_SHIFT),
+                             .cards = table(GC_CARD_BYTE_SHIFT),
                              .watch = table(GC_WATCH_SHIFT),
                              .log_bits = table(6),
                              .log = &log_,
@@ -195,7 +195,7 @@ static void set_up(void) {
     if (GC_BUNDLE_SHIFT) all.bundles = table(GC_BUNDLE_SHIFT);
     for (int b = 0; b < GC_BARRIER_COUNT; b++) tables[b] = all;
     clock_overhead_ns = clock_ns();
-    code = reserve((size_t)GC_BARRIER_COUNT * FORMS * GC_BARRIER_CODE_BYTES);
+    code = reserve((size_t)GC_BARRIER_COUNT * FORMS * GC_EMIT_BYTES_MAX);
 }
 
 static char *region_of(kind kind) {
@@ -238,14 +238,14 @@ static void choose_stores(const test_case *c) {
 }
 
 static void emit_all(void) {
-    size_t bytes = (size_t)GC_BARRIER_COUNT * FORMS * GC_BARRIER_CODE_BYTES;
+    size_t bytes = (size_t)GC_BARRIER_COUNT * FORMS * GC_EMIT_BYTES_MAX;
     mprotect(code, bytes, PROT_READ | PROT_WRITE);
     for (int b = 0; b < GC_BARRIER_COUNT; b++)
         for (int f = 0; f < FORMS; f++) {
             gc_barrier_code info;
             if (forms[f].emits >= 0)
-                gc_barrier_emit(&info, code + (b * FORMS + f) * GC_BARRIER_CODE_BYTES, GC_BARRIER_CODE_BYTES,
-                                (gc_barrier)b, (unsigned)forms[f].emits, &tables[b]);
+                gc_barrier_emit(&info, code + (b * FORMS + f) * GC_EMIT_BYTES_MAX, GC_EMIT_BYTES_MAX, (gc_barrier)b,
+                                (unsigned)forms[f].emits, &tables[b]);
         }
     mprotect(code, bytes, PROT_READ | PROT_EXEC);
 }
@@ -254,7 +254,7 @@ static void emit_all(void) {
 static void set_marks(const test_case *c, int value) {
     const gc_barrier_tables *t = &tables[0];
     uintptr_t at = (uintptr_t)(c->slot == YOUNG ? heap + HEAP_BYTES / 2 : heap);
-    memset(t->cards + (at >> GC_BARRIER_CARD_BYTE_SHIFT), value, c->window >> GC_BARRIER_CARD_BYTE_SHIFT);
+    memset(t->cards + (at >> GC_CARD_BYTE_SHIFT), value, c->window >> GC_CARD_BYTE_SHIFT);
     if (GC_BUNDLE_SHIFT) memset(t->bundles + (at >> GC_BUNDLE_SHIFT), value, (c->window >> GC_BUNDLE_SHIFT) + 1);
     memset(t->watch + (at >> GC_WATCH_SHIFT), value, c->window >> GC_WATCH_SHIFT);
     memset(t->log_bits + (at >> 6), value, c->window >> 6);
@@ -276,7 +276,7 @@ static void begin_case(const test_case *c) {
 static any_function *function_of(int b, int f) {
     if (forms[f].emits < 0) return (any_function *)gc_barrier_functions_of((gc_barrier)b)->store;
     any_function *function;
-    void *at = code + (b * FORMS + f) * GC_BARRIER_CODE_BYTES;
+    void *at = code + (b * FORMS + f) * GC_EMIT_BYTES_MAX;
     memcpy(&function, &at, sizeof function);
     return function;
 }

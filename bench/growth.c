@@ -59,7 +59,7 @@ static int by_value(const void *a, const void *b) {
 static uint64_t pause_ns(gc_heap *heap, int generation) {
     gc_stats stats;
     gc_collect(heap, generation, GC_COLLECT_BLOCKING);
-    gc_get_stats(heap, &stats);
+    gc_heap_stats(heap, &stats);
     return stats.pause_last_ns;
 }
 
@@ -102,7 +102,7 @@ static void measure(size_t mib) {
     for (int i = 0; i < FULL; i++) pauses[i] = pause_ns(heap, 2);
     qsort(pauses, FULL, sizeof *pauses, by_value);
     gc_stats stats;
-    gc_get_stats(heap, &stats);
+    gc_heap_stats(heap, &stats);
     double full_s = (double)pauses[FULL / 2] / 1e9;
     uint64_t young = young_ns(heap, gc, all);
     printf("%10zu %14.0f %14.1f %14.2f %13.2f %%\n", mib, (double)young / 1e3, full_s * 1e3,

@@ -22,7 +22,7 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
 static const gc_type finalized_type = GC_TYPE_LEAF_FINALIZED(node, finalizer);
 
 static bool release(intptr_t value) { return value != 0; }
-GC_SAFE_HANDLE_KIND(resource, release, gc_invalid_if_zero);
+GC_SAFE_HANDLE_KIND(resource, release, gc_safe_handle_invalid_if_zero);
 
 static gc_heap *heap;
 static gc_thread *gc;
@@ -41,7 +41,7 @@ static double pause_us(int generation) {
     for (int i = 0; i < ROUNDS; i++) {
         gc_stats stats;
         gc_collect(heap, generation, 0);
-        gc_get_stats(heap, &stats);
+        gc_heap_stats(heap, &stats);
         pauses[i] = stats.pause_last_ns;
     }
     qsort(pauses, ROUNDS, sizeof *pauses, by_time);
@@ -50,7 +50,7 @@ static double pause_us(int generation) {
 
 static double last_pause_us(void) {
     gc_stats stats;
-    gc_get_stats(heap, &stats);
+    gc_heap_stats(heap, &stats);
     return (double)stats.pause_last_ns / 1e3;
 }
 
@@ -128,17 +128,17 @@ static void finalizers(void) {
     for (int round = 0; round < ROUNDS; round++) {
         BEST(plain, gc_new(gc, &node_type));
         gc_collect(heap, 2, 0);
-        BEST(with, gc_register_finalizer(gc, gc_new(gc, &node_type), &finalizer));
+        BEST(with, gc_finalizer_register(gc, gc_new(gc, &node_type), &finalizer));
         gc_collect(heap, 2, 0);
         if (dead == 0 || last_pause_us() < dead) dead = last_pause_us();
         uint64_t from = gc__os_now_ns();
-        gc_run_finalizers(gc, SIZE_MAX);
+        gc_finalizers_run(gc, SIZE_MAX);
         double ns = (double)(gc__os_now_ns() - from) / (double)count;
         if (run == 0 || ns < run) run = ns;
         gc_collect(heap, 2, 0);
         BEST(new_, gc_new(gc, &finalized_type));
         gc_collect(heap, 2, 0);
-        gc_run_finalizers(gc, SIZE_MAX);
+        gc_finalizers_run(gc, SIZE_MAX);
         gc_collect(heap, 2, 0);
         for (size_t i = 0; i < count; i++) {
             node *n = gc_new(gc, &finalized_type);
@@ -149,11 +149,11 @@ static void finalizers(void) {
         young = pause_us(0);
         for (size_t i = 0; i < count; i++) gc_handle_destroy(heap, handles[i]);
         gc_collect(heap, 2, 0);
-        gc_run_finalizers(gc, SIZE_MAX);
+        gc_finalizers_run(gc, SIZE_MAX);
         gc_collect(heap, 2, 0);
     }
     print("gc_new", plain, "ns", "");
-    print("gc_new and gc_register_finalizer", with, "ns", "");
+    print("gc_new and gc_finalizer_register", with, "ns", "");
     print("gc_new of a type with a finalizer", new_, "ns", "");
     print("a full collection that finds such objects dead, for each", dead * 1e3 / (double)count, "ns", "");
     print("running the finalizer, for each", run, "ns", "");
@@ -169,7 +169,7 @@ static void safe_handles(void) {
     for (int round = 0; round < ROUNDS; round++) {
         BEST(create, r = resource_new(gc, 1, true));
         gc_collect(heap, 2, 0);
-        gc_run_finalizers(gc, SIZE_MAX);
+        gc_finalizers_run(gc, SIZE_MAX);
         BEST(call, { GC_NATIVE_CALL(gc, r.safe, value) sum += (uint64_t)value; });
         double both = 0;
         BEST(both, {

@@ -61,7 +61,7 @@ static void *poll(void *argument) {
     gc_thread *me = gc_thread_attach(heap);
     gc_thread_set_name(me, p->name);
     {
-        GC_IN_MODE(me, GC_PREEMPTIVE);
+        GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
         pthread_barrier_wait(&start);
     }
     uint64_t sum = 0;
@@ -80,7 +80,7 @@ static void *block(void *argument) {
     gc_thread *me = gc_thread_attach(heap);
     char byte;
     {
-        GC_IN_MODE(me, GC_PREEMPTIVE);
+        GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
         pthread_barrier_wait(&start);
         if (read(pipe_ends[0], &byte, 1) != 1) abort();
     }
@@ -93,7 +93,7 @@ static void *block(void *argument) {
 static void await_polls(gc_thread *gc, poller *pollers, unsigned count) {
     struct timespec little = {0, 50000};
     for (unsigned i = 0; i < count; i++) pollers[i].seen = __atomic_load_n(&pollers[i].polls, __ATOMIC_RELAXED);
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     for (unsigned i = 0; i < count; i++) do
             nanosleep(&little, NULL);
         while (__atomic_load_n(&pollers[i].polls, __ATOMIC_RELAXED) == pollers[i].seen);
@@ -113,7 +113,7 @@ static void stop(unsigned pollers, bool blocked, unsigned milliseconds) {
     run_threads(pollers, poll, records, sizeof *records, threads);
     if (blocked && pthread_create(&reader, NULL, block, &reader_max_ns) != 0) abort();
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         pthread_barrier_wait(&start);
     }
     uint64_t end_ns = gc__os_now_ns() + milliseconds * GC__NS_PER_MS;
@@ -126,7 +126,7 @@ static void stop(unsigned pollers, bool blocked, unsigned milliseconds) {
     __atomic_store_n(&ended, 1, __ATOMIC_RELAXED);
     if (blocked && write(pipe_ends[1], "", 1) != 1) abort();
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         join_threads(pollers, threads);
         if (blocked) pthread_join(reader, NULL);
     }
@@ -171,7 +171,7 @@ static void *make_objects(void *argument) {
     maker *m = argument;
     gc_thread *me = gc_thread_attach(m->heap);
     {
-        GC_IN_MODE(me, GC_PREEMPTIVE);
+        GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
         pthread_barrier_wait(&start);
     }
     uint64_t delayed_ns = delay_ns();

@@ -25,7 +25,7 @@ static int set_up(void) {
        about. They take memory only where they are touched. */
     uint8_t *ranks = (uint8_t *)reserve(2 * GC_RANK_ENTRIES);
     char *space = reserve(3 * GC_REGION_BYTES);
-    cards = (uint8_t *)reserve(2 * GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT);
+    cards = (uint8_t *)reserve(2 * GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT);
     bundles = (uint8_t *)reserve(4096);
     if (!ranks || !space || !cards || !bundles) return 0;
     heap = (char *)(((uintptr_t)space + GC_REGION_BYTES - 1) & ~(GC_REGION_BYTES - 1));
@@ -33,7 +33,7 @@ static int set_up(void) {
     tables.age = ranks + GC_RANK_ENTRIES;
     tables.age[first] = 2;
     ranks[first + 1] = 2; /* youth of generation 0 */
-    tables.cards = bias(cards, GC_BARRIER_CARD_BYTE_SHIFT);
+    tables.cards = bias(cards, GC_CARD_BYTE_SHIFT);
     tables.bundles = bias(bundles, GC_BUNDLE_SHIFT);
     tables.lowest = (uintptr_t)heap;
     tables.highest = (uintptr_t)heap + 2 * GC_REGION_BYTES;
@@ -51,11 +51,11 @@ static void show(const char *how, const char *name, void (*store)(void *slot, vo
     static const char *const stores[] = {"old<-young", "old<-old", "young<-young", "outside<-young"};
     printf("%-9s %-22s", how, name);
     for (int i = 0; i < 4; i++) {
-        memset(cards, 0, 2 * GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT);
+        memset(cards, 0, 2 * GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT);
         memset(bundles, 0, 4096);
         store(slots[i], refs[i]);
         int dirty = 0;
-        for (size_t c = 0; c < 2 * GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT; c++) dirty += cards[c] != 0;
+        for (size_t c = 0; c < 2 * GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT; c++) dirty += cards[c] != 0;
         printf(" %s:%s", stores[i], *slots[i] != refs[i] ? "lost" : dirty ? "card" : "-");
     }
     printf("\n");
@@ -80,7 +80,7 @@ int main(void) {
     for (size_t i = 0; i < sizeof barriers / sizeof *barriers; i++) {
         gc_barrier_code emitted;
         mprotect(code, 4096, PROT_READ | PROT_WRITE);
-        if (!gc_barrier_emit(&emitted, code, 4096, barriers[i], GC_BARRIER_CHECKED, &tables)) return 1;
+        if (!gc_barrier_emit(&emitted, code, 4096, barriers[i], GC_EMIT_CHECKED, &tables)) return 1;
         mprotect(code, 4096, PROT_READ | PROT_EXEC);
 #if defined(__x86_64__)
         show("emitted", gc_barrier_name(barriers[i]), jump);

@@ -124,7 +124,7 @@ static void run_program(gc_thread *gc, frame *running, gc_handle_kind kind_in_th
     /* Other code runs and allocates; stress collects another generation each time. */
     for (int i = 0; i < GC_GENERATIONS; i++) gc_new(gc, &account_type);
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         native_wait_for_call();
     }
 

@@ -104,7 +104,7 @@ static void generate(void) {
 int main(void) {
     heap = gc_heap_create(NULL);
     gc = heap ? gc_thread_attach(heap) : NULL;
-    if (!gc || gc_add_roots(heap, &yielded, 1, 0) != GC_OK) stop();
+    if (!gc || gc_roots_add(heap, &yielded, 1, 0) != GC_OK) stop();
     fiber fibers[3];
     for (int i = 0; i < 3; i++) fiber_start(&fibers[i], generate);
     resume(&fibers[2]);
@@ -122,7 +122,7 @@ int main(void) {
     yielded = NULL;
     gc_collect(heap, 2, GC_COLLECT_DEFAULT);
     gc_stats stats;
-    gc_get_stats(heap, &stats);
+    gc_heap_stats(heap, &stats);
     printf("bytes that live when no fiber is left: %zu\n", stats.live_bytes);
     gc_heap_destroy(heap);
     return 0;

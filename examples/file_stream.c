@@ -15,7 +15,7 @@ static bool file_release(intptr_t fd) {
     printf("  the descriptor is closed\n");
     return close((int)fd) == 0;
 }
-GC_SAFE_HANDLE_KIND(fd_handle, file_release, gc_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(fd_handle, file_release, gc_safe_handle_invalid_if_minus_one);
 
 /* The stream. */
 
@@ -99,7 +99,7 @@ static void show_file(void) {
 
 static void collect_and_finalize(gc_heap *heap, gc_thread *gc) {
     gc_collect(heap, 2, GC_COLLECT_DEFAULT);
-    gc_run_finalizers(gc, SIZE_MAX);
+    gc_finalizers_run(gc, SIZE_MAX);
 }
 
 static void show_streams(gc_heap *heap, gc_thread *gc) {

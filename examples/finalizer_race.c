@@ -52,20 +52,20 @@ static bool pipe_release(intptr_t fd) {
     printf("  the safe handle has closed the descriptor\n");
     return close((int)fd) == 0;
 }
-GC_SAFE_HANDLE_KIND(pipe_handle, pipe_release, gc_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(pipe_handle, pipe_release, gc_safe_handle_invalid_if_minus_one);
 
 /* Allocates, so that stress collects each generation once, and waits until the finalizers have run. */
 static void run_others(gc_thread *gc) {
     static const gc_type garbage = GC_TYPE_LEAF(gc_object);
     for (int i = 0; i < GC_GENERATIONS; i++) gc_new(gc, &garbage);
-    gc_wait_for_finalizers(gc, PATIENCE_MS);
+    gc_finalizers_wait(gc, PATIENCE_MS);
 }
 
 static void *other_thread(void *heap) {
     gc_thread *gc = gc_thread_attach(heap);
     if (!gc) abort();
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         sem_wait(&call_has_begun);
     }
     run_others(gc);
@@ -83,7 +83,7 @@ static int read_in_a_race(gc_thread *gc, int pipe_end, char *buffer, size_t byte
         GC_ROOTS(gc, from);
         if (from) fd = from->fd; /* the last use */
     }
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     return native_read(fd, buffer, bytes);
 }
 
@@ -94,7 +94,7 @@ static int read_and_keep_alive(gc_thread *gc, int pipe_end, char *buffer, size_t
     int count = -1;
     intptr_t fd = from ? from->fd : -1;
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         count = native_read(fd, buffer, bytes);
     }
     gc_keep_alive(from);
@@ -104,7 +104,7 @@ static int read_and_keep_alive(gc_thread *gc, int pipe_end, char *buffer, size_t
 /* The call itself holds the object. */
 static int read_by_handle_ref(gc_thread *gc, int pipe_end, char *buffer, size_t bytes) {
     source *from = source_new(gc, pipe_end);
-    gc_handle_ref ref = {from, from ? from->fd : -1};
+    gc_native_ref ref = {from, from ? from->fd : -1};
     int count = -1;
     GC_NATIVE_CALL_REF(gc, ref, fd) count = native_read(fd, buffer, bytes);
     return count;
@@ -132,7 +132,7 @@ static void show(gc_thread *gc, const char *title,
     else
         printf("  read returns \"%.*s\"\n", count, buffer);
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         pthread_join(other, NULL);
     }
     run_others(gc);

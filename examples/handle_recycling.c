@@ -25,11 +25,11 @@ static bool native_write(intptr_t fd) {
 }
 
 static bool log_release(intptr_t fd) { return close((int)fd) == 0; }
-GC_SAFE_HANDLE_KIND(log_handle, log_release, gc_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(log_handle, log_release, gc_safe_handle_invalid_if_minus_one);
 
 /* The log: as a plain descriptor, and as a safe handle. Both threads use it. */
 static int plain_log;
-static log_handle safe_log; /* a root, by gc_add_roots */
+static log_handle safe_log; /* a root, by gc_roots_add */
 
 static void *plain_writer(void *unused) {
     (void)unused;
@@ -66,14 +66,14 @@ static void attack(gc_thread *gc, void *(*writer)(void *heap), int number, void 
     pthread_t thread;
     if (pthread_create(&thread, NULL, writer, gc_thread_heap(gc)) != 0) abort();
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         sem_wait(&number_was_read);
     }
     close_log(gc);
     FILE *public_file = file_open();
     printf("  the public file %s the log's number\n", fileno(public_file) == number ? "gets" : "does not get");
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         sem_post(&time_to_write);
         pthread_join(thread, NULL);
     }
@@ -96,7 +96,7 @@ static void close_safe_log(gc_thread *gc) {
 int main(void) {
     gc_heap *heap = gc_heap_create(NULL);
     gc_thread *gc = heap ? gc_thread_attach(heap) : NULL;
-    if (!gc || gc_add_roots(heap, &safe_log, 1, 0) != GC_OK)
+    if (!gc || gc_roots_add(heap, &safe_log, 1, 0) != GC_OK)
         return fprintf(stderr, "handle_recycling: %s\n", gc_last_message()), 1;
     sem_init(&number_was_read, 0, 0);
     sem_init(&time_to_write, 0, 0);
@@ -112,7 +112,7 @@ int main(void) {
     safe_log = log_handle_new(gc, -1, true);
     if (!safe_log.safe) return fprintf(stderr, "handle_recycling: %s\n", gc_last_message()), 1;
     int number = dup(fileno(log));
-    gc_safe_handle_set(safe_log.safe, number);
+    gc_safe_handle_set_value(safe_log.safe, number);
     attack(gc, safe_writer, number, close_safe_log, log);
     printf("  after the call the handle is %s\n", gc_safe_handle_is_closed(safe_log.safe) ? "closed" : "still open");
     bool called = false;

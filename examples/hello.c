@@ -29,7 +29,7 @@ int main(void) {
     long long sum = 0;
     for (cell *c = list; c; c = c->next) sum += c->value; /* nothing here may collect, so c needs no root */
     printf("the sum of a million cells: %lld\n", sum);
-    gc_print_stats(heap, stdout);
+    gc_heap_print_stats(heap, stdout);
     gc_heap_destroy(heap);
     return 0;
 }

@@ -61,7 +61,7 @@ typedef struct receiver {
 /* The callback: cooperative until it returns. A collection that runs is waited for here. */
 static void receive(void *context, const char *text, size_t length) {
     receiver *r = context;
-    GC_IN_MODE(r->gc, GC_COOPERATIVE);
+    GC_IN_MODE(r->gc, GC_MODE_COOPERATIVE);
     cell *c = checked(gc_new(r->gc, &cell_type));
     GC_ROOTS(r->gc, c);
     line *l = new_line(r->gc, text, length);
@@ -77,7 +77,7 @@ static void *receiving(void *result) {
     {
         GC_ROOTS(r.gc, r.lines);
         {
-            GC_IN_MODE(r.gc, GC_PREEMPTIVE);
+            GC_IN_MODE(r.gc, GC_MODE_PREEMPTIVE);
             read_lines(ends[0], receive, &r);
         }
         size_t bytes = 0;
@@ -100,7 +100,7 @@ static void send(gc_thread *gc, const line *l) {
     size_t length = l->length;
     memcpy(text, l->text, length);
     text[length++] = '\n';
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     if (write(ends[1], text, length) != (ssize_t)length) perror("native: write"), exit(1);
 }
 
@@ -117,7 +117,7 @@ int main(void) {
     }
     close(ends[1]);
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE); /* the other thread may collect, and would wait for this one for ever */
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE); /* the other thread may collect, and would wait for this one for ever */
         pthread_join(thread, NULL);
     }
     gc_heap_destroy(heap);

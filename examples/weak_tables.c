@@ -216,7 +216,7 @@ static void show_growth(gc_heap *heap, gc_thread *gc) {
     weak_table map = weak_map_new(heap);
     node *keys[KEYS] = {0};
     int right = 0, left = 0;
-    GC_ROOT_ARRAY(gc, keys, KEYS, 0);
+    GC_ROOTS_ARRAY(gc, keys, KEYS, 0);
     for (int i = 0; i < KEYS; i++) {
         keys[i] = node_new(gc, 0);
         node *value = node_new(gc, i);

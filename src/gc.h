@@ -19,19 +19,24 @@
        gc_store(gc, &c->next, list);                            // the write barrier
        list = c;
 
-   Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps with
-   their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and walks,
-   handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and mode;
-   whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+   Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
+   with their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and
+   walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and
+   mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+
+   Names: the noun first for what concerns a thing, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter gc_NOUN_set_PROPERTY. The
+   mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs, gc_collect, gc_visit, gc_safepoint,
+   gc_keep_alive. What only one thread does for itself takes its gc_thread: allocation, stores, modes, frames, its finalizers;
+   all else takes a gc_heap. A constant's prefix names one set: GC_SLOT_* are flags of slots, GC_ROOTS* the macros of roots.
 
    Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
    holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
    reference into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails
    returns NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a
    sentence if GC_DEBUG >= 1. 5. Each thread attaches itself, and polls gc_safepoint in loops that do not allocate; calls
-   that block are bracketed by GC_IN_MODE(thread, GC_PREEMPTIVE). Nothing of gc.h but gc_get_mode may be called in a signal
-   handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers reported
-   by name. */
+   that block are bracketed by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE). Nothing of gc.h but gc_thread_mode may be called in a
+   signal handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers
+   reported by name. */
 #pragma once
 
 #include "api/config.h"

@@ -69,7 +69,7 @@ static inline void compact(void) { gc_collect(heap, 2, GC_COLLECT_BLOCKING | GC_
 
 static inline gc_stats stats(void) {
     gc_stats result;
-    gc_get_stats(heap, &result);
+    gc_heap_stats(heap, &result);
     return result;
 }
 
@@ -82,6 +82,6 @@ static inline uint64_t random_bits(void) {
 
 /* Collects until `slot`'s object, which must be in a root, is in `generation`. */
 static inline void age(void *slot, int generation) {
-    for (int i = 0; i < 5 && gc_generation_of(*(void **)slot) < generation; i++)
-        gc_collect(heap, gc_generation_of(*(void **)slot), GC_COLLECT_BLOCKING);
+    for (int i = 0; i < 5 && gc_object_generation(*(void **)slot) < generation; i++)
+        gc_collect(heap, gc_object_generation(*(void **)slot), GC_COLLECT_BLOCKING);
 }

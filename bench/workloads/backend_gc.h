@@ -13,7 +13,7 @@
 #define MM_CLEAR(slot) ((void)(slot))
 #define MM_STORE(mm, slot, ref) gc_store(mm, slot, ref)
 #define MM_ROOTS GC_ROOTS
-#define MM_ROOT_ARRAY(mm, first, n) GC_ROOT_ARRAY(mm, first, n, 0)
+#define MM_ROOT_ARRAY(mm, first, n) GC_ROOTS_ARRAY(mm, first, n, 0)
 
 typedef gc_thread mm;
 
@@ -75,7 +75,7 @@ static inline void mm_close(mm *mm, mm_report *report) {
     gc_heap *heap = gc_thread_heap(mm);
     const mm_seen *seen = gc_heap_host(heap);
     gc_stats stats;
-    gc_get_stats(heap, &stats);
+    gc_heap_stats(heap, &stats);
     report->generations = GC_GENERATIONS;
     for (int i = 0; i < GC_GENERATIONS; i++) report->collections[i] = stats.collections[i];
     report->pause_total_s = (double)stats.pause_total_ns / 1e9;

@@ -101,7 +101,7 @@ static inline void object_trace(void *object, gc_visitor *visitor) {
     closure *f = object;
     switch (((struct object *)object)->kind) {
     case KIND_ARRAY:
-        gc_visit(visitor, a->items, a->length, GC_ROOT_VALUE);
+        gc_visit(visitor, a->items, a->length, GC_SLOT_VALUE);
         break;
     case KIND_LIST:
         gc_visit(visitor, &l->items, 1, 0);
@@ -110,7 +110,7 @@ static inline void object_trace(void *object, gc_visitor *visitor) {
         gc_visit(visitor, &t->entries, 1, 0);
         break;
     case KIND_CELL:
-        gc_visit(visitor, &c->value, 1, GC_ROOT_VALUE);
+        gc_visit(visitor, &c->value, 1, GC_SLOT_VALUE);
         break;
     case KIND_CLOSURE:
         gc_visit(visitor, f->cells, f->length, 0);
@@ -542,12 +542,12 @@ int main(int argc, char **argv) {
     gc_stats stats;
     gc_heap *heap = gc_heap_create(&options);
     gc = heap ? gc_thread_attach(heap) : NULL;
-    if (!gc || gc_add_roots(heap, globals, GLOBALS_MAX, GC_ROOT_VALUE) != GC_OK) fail(0, "%s", gc_last_message());
+    if (!gc || gc_roots_add(heap, globals, GLOBALS_MAX, GC_SLOT_VALUE) != GC_OK) fail(0, "%s", gc_last_message());
     arguments a = read_arguments(argc, argv);
     load(&a);
     node start = {.kind = NODE_CALL};
     call_closure(NULL, &start, new_closure(the_program.main, NULL, NULL));
-    gc_get_stats(heap, &stats);
+    gc_heap_stats(heap, &stats);
     if (a.stats)
         print_stats_line(stats.collections[0] + stats.collections[1] + stats.collections[2], stats.pause_max_ns);
     gc_heap_destroy(heap);

@@ -243,9 +243,9 @@ static void set_index(int line, value a, value b, value v) {
 
 static value binary(frame *f, const node *n) {
     value a = eval(f, n->a);
-    GC_ROOT_VALUES(gc, a);
+    GC_ROOTS_VALUES(gc, a);
     value b = eval(f, n->b);
-    GC_ROOT_VALUES(gc, b);
+    GC_ROOTS_VALUES(gc, b);
     if (n->op == '=' || n->op == '!') return boolean(is_equal(a, b) == (n->op == '='));
     if (is_number(a) && is_number(b)) return arithmetic(n, number_of(a), number_of(b));
     if (n->op != '+' || !is_kind(a, KIND_STRING) || !is_kind(b, KIND_STRING))
@@ -260,7 +260,7 @@ static value list_literal(frame *f, const node *n) {
 #endif
     for (const node *item = n->items; item; item = item->next) {
         value v = eval(f, item);
-        GC_ROOT_VALUES(gc, v);
+        GC_ROOTS_VALUES(gc, v);
         list_push(l, v);
     }
     return value_of(l);
@@ -271,9 +271,9 @@ static value table_literal(frame *f, const node *n) {
     GC_ROOTS(gc, t);
     for (const node *item = n->items; item; item = item->next->next) {
         value key = eval(f, item);
-        GC_ROOT_VALUES(gc, key);
+        GC_ROOTS_VALUES(gc, key);
         value v = eval(f, item->next);
-        GC_ROOT_VALUES(gc, v);
+        GC_ROOTS_VALUES(gc, v);
         set_index(n->line, value_of(t), key, v);
     }
     return value_of(t);
@@ -285,7 +285,7 @@ static void evaluate_arguments(frame *f, const node *n, value *to) {
 
 static value call_builtin(frame *caller, const node *n, const builtin *b) {
     value arguments[PARAMETERS_MAX] = {NIL};
-    GC_ROOT_ARRAY(gc, arguments, PARAMETERS_MAX, GC_ROOT_VALUE);
+    GC_ROOTS_ARRAY(gc, arguments, PARAMETERS_MAX, GC_SLOT_VALUE);
     if (b->arity >= 0 && n->count != b->arity) fail(n->line, "%s takes %d arguments", b->name, b->arity);
     evaluate_arguments(caller, n, arguments);
     return b->call(arguments, n->count);
@@ -296,7 +296,7 @@ static value call_closure(frame *caller, const node *n, closure *c) {
     value slots[code->slot_count];
     frame f = {c, slots, NIL};
     memset(slots, 0, sizeof slots);
-    GC_ROOT_ARRAY(gc, slots, code->slot_count, GC_ROOT_VALUE);
+    GC_ROOTS_ARRAY(gc, slots, code->slot_count, GC_SLOT_VALUE);
     GC_ROOTS(gc, f.closure);
     if (n->count != code->parameter_count) fail(n->line, "the function takes %d arguments", code->parameter_count);
     if (++calls > CALLS_MAX) fail(n->line, "more than %d calls within one another", CALLS_MAX);
@@ -342,7 +342,7 @@ static value eval(frame *f, const node *n) {
         return call(f, n);
     case NODE_INDEX: {
         a = eval(f, n->a);
-        GC_ROOT_VALUES(gc, a);
+        GC_ROOTS_VALUES(gc, a);
         value b = eval(f, n->b);
         return get_index(n->line, a, b);
     }
@@ -379,11 +379,11 @@ static void assign(frame *f, const node *n) {
         return;
     }
     value a = eval(f, target->a);
-    GC_ROOT_VALUES(gc, a);
+    GC_ROOTS_VALUES(gc, a);
     value b = eval(f, target->b);
-    GC_ROOT_VALUES(gc, b);
+    GC_ROOTS_VALUES(gc, b);
     value v = eval(f, n->b);
-    GC_ROOT_VALUES(gc, v);
+    GC_ROOTS_VALUES(gc, v);
     set_index(n->line, a, b, v);
 }
 
@@ -492,12 +492,12 @@ int main(int argc, char **argv) {
     gc_stats stats;
     gc_heap *heap = gc_heap_create(&options);
     gc = heap ? gc_thread_attach(heap) : NULL;
-    if (!gc || gc_add_roots(heap, globals, GLOBALS_MAX, GC_ROOT_VALUE) != GC_OK) fail(0, "%s", gc_last_message());
+    if (!gc || gc_roots_add(heap, globals, GLOBALS_MAX, GC_SLOT_VALUE) != GC_OK) fail(0, "%s", gc_last_message());
     arguments a = read_arguments(argc, argv);
     load(&a);
     node start = {.kind = NODE_CALL};
     call_closure(NULL, &start, new_closure(the_program.main, NULL, NULL));
-    gc_get_stats(heap, &stats);
+    gc_heap_stats(heap, &stats);
     if (a.stats)
         print_stats_line(stats.collections[0] + stats.collections[1] + stats.collections[2], stats.pause_max_ns);
     gc_heap_destroy(heap);

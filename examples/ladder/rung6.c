@@ -93,8 +93,8 @@ static inline value pop(void) { return *--sp; }
 
 static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
     (void)host, (void)thread;
-    gc_visit(visitor, stack, (size_t)(sp - stack), GC_ROOT_VALUE);
-    gc_visit(visitor, globals, (size_t)the_program.global_count, GC_ROOT_VALUE);
+    gc_visit(visitor, stack, (size_t)(sp - stack), GC_SLOT_VALUE);
+    gc_visit(visitor, globals, (size_t)the_program.global_count, GC_SLOT_VALUE);
 }
 
 /* Stores into an object that was just made need no barrier: nothing was allocated since. */
@@ -165,7 +165,7 @@ static string *substring(const string *s, size_t start, size_t length) {
 static void list_push(list *l, value v) {
     if (l->count == l->items->length) {
         GC_ROOTS(gc, l);
-        GC_ROOT_VALUES(gc, v);
+        GC_ROOTS_VALUES(gc, v);
         array *items = new_array(l->count * 2 + 4);
         memcpy(items->items, l->items->items, l->count * sizeof(value));
         gc_store(gc, &l->items, items);
@@ -242,7 +242,7 @@ static value table_get(const table *t, value key) {
 static void table_set(table *t, value key, value v) {
     if ((t->used + 1) * 8 > t->entries->length * 3) {
         GC_ROOTS(gc, t);
-        GC_ROOT_VALUES(gc, key, v);
+        GC_ROOTS_VALUES(gc, key, v);
         table_grow(t);
     }
     value *entry = find(t->entries, key);
@@ -548,7 +548,7 @@ int main(int argc, char **argv) {
     node start = {.kind = NODE_CALL};
     value *main_closure = push(value_of(new_closure(the_program.main, NULL)));
     call_closure(&start, main_closure + 1, object_of(*main_closure));
-    gc_get_stats(heap, &stats);
+    gc_heap_stats(heap, &stats);
     if (a.stats)
         print_stats_line(stats.collections[0] + stats.collections[1] + stats.collections[2], stats.pause_max_ns);
     gc_heap_destroy(heap);

@@ -12,7 +12,7 @@ enum { STACK_VALUES = 16 << 20, STACK_RESERVE = 64 << 10 };
 static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
     machine *m = host;
     (void)thread;
-    if (m->sp > m->stack) gc_visit(visitor, m->stack, (size_t)(m->sp - m->stack), GC_ROOT_VALUE);
+    if (m->sp > m->stack) gc_visit(visitor, m->stack, (size_t)(m->sp - m->stack), GC_SLOT_VALUE);
 }
 
 static void collection_end(void *host, const gc_collection *collection) {
@@ -46,7 +46,7 @@ static void make_stack(machine *m) {
 /* Registers must hold values before the first collection: zero, a fixnum, is one. */
 static void make_registers(machine *m) {
     value *first = (value *)&m->r;
-    if (gc_add_roots(m->heap, first, sizeof m->r / sizeof(value), GC_ROOT_VALUE) != GC_OK) fail(gc_last_message());
+    if (gc_roots_add(m->heap, first, sizeof m->r / sizeof(value), GC_SLOT_VALUE) != GC_OK) fail(gc_last_message());
     m->r.handlers = m->r.winds = m->r.escapes = m->r.arguments = NIL;
     m->r.thrown = NONE;
     m->r.reserve = NIL;
@@ -67,7 +67,7 @@ static void make_registers(machine *m) {
 static value load_prelude(machine *m, void *context) {
     (void)context;
     value port = port_open_string(m, make_string(m, prelude_source, strlen(prelude_source)), "prelude");
-    GC_ROOT_VALUES(m->gc, port);
+    GC_ROOTS_VALUES(m->gc, port);
     for (;;) {
         value form = read_datum(m, port, true);
         if (form == END_OF_FILE) return NONE;
@@ -145,7 +145,7 @@ value *machine_global(machine *m, uint32_t id) { return &vector_of(m->r.globals)
 void machine_define(machine *m, const primitive_info *infos, size_t count) {
     for (size_t i = 0; i < count; i++) {
         value p = make_primitive(m, &infos[i]);
-        GC_ROOT_VALUES(m->gc, p);
+        GC_ROOTS_VALUES(m->gc, p);
         value name = intern_text(m, infos[i].name);
         set_field(m, machine_global(m, symbol_of(name)->id), p);
     }

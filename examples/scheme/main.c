@@ -15,7 +15,7 @@ static uint64_t now_ns(void) {
 /* One line for machines to read; demo.sh makes its table from it. */
 static void print_stats(machine *m) {
     gc_stats s;
-    gc_get_stats(m->heap, &s);
+    gc_heap_stats(m->heap, &s);
     uint64_t wall_ns = now_ns() - m->start_ns;
     double allocated = (double)s.allocated_bytes;
     fprintf(stderr,

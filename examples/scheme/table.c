@@ -87,7 +87,7 @@ static void insert_all(machine *m, table *t, const value *from, size_t count) {
 
 /* Moves all entries into a new vector, which needs no barrier for its contents. */
 static void resize(machine *m, value v, size_t capacity) {
-    GC_ROOT_VALUES(m->gc, v);
+    GC_ROOTS_VALUES(m->gc, v);
     value entries = make_vector(m, capacity * 2, UNDEFINED);
     table *t = table_of(v);
     vector *old = vector_of(t->entries);
@@ -104,10 +104,10 @@ static void arrange(machine *m, table *t) {
     value *copy = malloc(length * sizeof(value));
     if (!copy) error_memory(m);
     memcpy(copy, entries->items, length * sizeof(value));
-    gc_stores_begin(m->gc, entries->items, length, GC_ROOT_VALUE);
+    gc_stores_begin(m->gc, entries->items, length, GC_SLOT_VALUE);
     for (size_t i = 0; i < length; i++) entries->items[i] = UNDEFINED;
     insert_all(m, t, copy, length / 2);
-    gc_stores_end(m->gc, entries->items, length, GC_ROOT_VALUE);
+    gc_stores_end(m->gc, entries->items, length, GC_SLOT_VALUE);
     free(copy);
 }
 
@@ -119,7 +119,7 @@ static value want_table(machine *m, const char *who, value *a) {
 
 static value make_table(machine *m, bool by_content) {
     value entries = make_vector(m, 16, UNDEFINED);
-    GC_ROOT_VALUES(m->gc, entries);
+    GC_ROOTS_VALUES(m->gc, entries);
     table *t = make(m, KIND_TABLE);
     t->entries = entries;
     t->by_content = by_content;
@@ -201,11 +201,11 @@ static value table_to_alist(machine *m, value *a, uint32_t count) {
     (void)count;
     want_kind(m, "hash-table->alist", a, 0, KIND_TABLE, "a hash table");
     value list = NIL;
-    GC_ROOT_VALUES(m->gc, list);
+    GC_ROOTS_VALUES(m->gc, list);
     for (size_t i = 0; i < capacity_of(table_of(a[0])); i++) {
         if (!is_live(entry(table_of(a[0]), i))) continue;
         value p = make_pair(m, NIL, NIL);
-        GC_ROOT_VALUES(m->gc, p);
+        GC_ROOTS_VALUES(m->gc, p);
         pair_of(p)->car = entry(table_of(a[0]), i)[0];
         pair_of(p)->cdr = entry(table_of(a[0]), i)[1];
         list = make_pair(m, p, list);

@@ -91,4 +91,4 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
    until the object dies. May collect, so `object` must be in a root: it is read before. On failure (GC_ERROR_HEAP_FULL,
    GC_ERROR_MEMORY) nothing was added. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE,
    GC_ERROR_MISUSE] */
-GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes);
+GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);

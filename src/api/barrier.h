@@ -3,7 +3,7 @@
    heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects.
 
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
-   at_run_time they call it out of line, and gc_switch_barrier chooses. */
+   at_run_time they call it out of line, and gc_barrier_switch chooses. */
 #pragma once
 
 #include "result.h"
@@ -78,7 +78,7 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
 }
 
 /* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. Between the
-   two no safe point; flags: 0 or GC_ROOT_VALUE, the same to both. They may nest, for different ranges. GC_DEBUG >= 1
+   two no safe point; flags: 0 or GC_SLOT_VALUE, the same to both. They may nest, for different ranges. GC_DEBUG >= 1
    asserts all of this. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
@@ -91,31 +91,31 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
 
 /* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the
    CLR's do by IGCToCLR::StompWriteBarrier. The tables are the process's, so every heap's host is told of each change. */
-typedef enum gc_barrier_operation {
-    GC_BARRIER_INITIALIZE,      /* the heap was created: emit code, from these tables */
-    GC_BARRIER_STOMP_EPHEMERAL, /* low and high changed: patch */
-    GC_BARRIER_STOMP_RESIZE,    /* highest grew; the tables already cover what is new: patch */
-    GC_BARRIER_SWITCH           /* another barrier: emit anew. The tables that it reads are in place */
-} gc_barrier_operation;
+typedef enum gc_stomp {
+    GC_STOMP_INITIALIZE, /* the heap was created: emit code, from these tables */
+    GC_STOMP_EPHEMERAL,  /* low and high changed: patch */
+    GC_STOMP_RESIZE,     /* highest grew; the tables already cover what is new: patch */
+    GC_STOMP_SWITCH      /* another barrier: emit anew. The tables that it reads are in place */
+} gc_stomp;
 
 typedef struct gc_barrier_change {
-    gc_barrier_operation operation;
+    gc_stomp operation;
     gc_barrier barrier; /* the one in force */
     bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
     const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
 /* The barrier in force; GC_BARRIER unless that is at_run_time. [any thread; never collects; cannot fail] */
-GC_API gc_barrier gc_current_barrier(void);
+GC_API gc_barrier gc_barrier_current(void);
 /* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
    Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time or
    if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space for
    the tables that it needs; then nothing has changed. Source: SwitchToWriteWatchBarrier. [any thread, while none runs
    mutator code; never collects; GC_ERROR_OPTION, GC_ERROR_RESERVE] */
-GC_API gc_result gc_switch_barrier(gc_barrier barrier);
+GC_API gc_result gc_barrier_switch(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
    page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not move.
    Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
-GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most);
+GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most);

@@ -20,17 +20,17 @@ enum {
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
-   take the heap wait for a collection of another thread: where several threads are attached, gc_object_at, gc_walk,
-   gc_verify and gc_get_stats are safe points. */
+   take the heap wait for a collection of another thread: where several threads are attached, gc_heap_object_at, gc_heap_walk,
+   gc_heap_verify and gc_heap_stats are safe points. */
 
 /* Whether the address, which may be any, points into memory that may hold objects of this heap. [cooperative; never
    collects; cannot fail] */
-GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address);
+GC_API bool gc_heap_contains(gc_heap *heap, const void *address);
 /* The object that covers the address, which may be any. [cooperative; may wait; NULL: no object] */
-GC_API void *gc_object_at(gc_heap *heap, const void *address);
+GC_API void *gc_heap_object_at(gc_heap *heap, const void *address);
 /* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. [cooperative; never collects;
    cannot fail] */
-GC_API int gc_generation_of(const void *object);
+GC_API int gc_object_generation(const void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);
 /* The name of the object's type; static storage, or the host's. [cooperative; never collects; cannot fail] */
@@ -40,7 +40,7 @@ GC_API const char *gc_object_type_name(const void *object);
 GC_API const gc_type *gc_object_type(const void *object);
 #endif
 /* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or, for a tagged value
-   (GC_VALUE_IS_REF), GC_ROOT_VALUE: for tools of the host's that draw graphs or count what keeps what. The visitor is the
+   (GC_VALUE_IS_REF), GC_SLOT_VALUE: for tools of the host's that draw graphs or count what keeps what. The visitor is the
    host's, maybe the first member of a larger record. [cooperative; never collects; cannot fail] */
 GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
@@ -48,14 +48,14 @@ GC_API void gc_object_visit(void *object, gc_visitor *visitor);
    it has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the
    answer holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. [any
    thread; never collects; cannot fail] */
-GC_API uint64_t gc_moves(const gc_heap *heap);
+GC_API uint64_t gc_heap_moves(const gc_heap *heap);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
    allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. [cooperative;
    may wait; cannot fail] */
-GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
-                    void *context);
+GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
+                         void *context);
 
 /* Verifies the whole heap now; a fault is reported to the fatal hook. Returns the number of objects. [cooperative; may
    wait; cannot fail] */
-GC_API size_t gc_verify(gc_heap *heap);
+GC_API size_t gc_heap_verify(gc_heap *heap);

@@ -25,13 +25,14 @@
 #define GC_DEBUG 0 /* 1: misuse is checked on slow paths; 2: on fast paths too; 3: structures check themselves */
 #endif
 #ifndef GC_SHADOW_HEAP
-#define GC_SHADOW_HEAP 0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_verify */
+#define GC_SHADOW_HEAP \
+    0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_heap_verify */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
 
-/* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_ROOT_VALUE) holds.
+/* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
    GC_VALUE_IS_REF(word): whether the word refers to an object; any word may be asked, and 0 may be said to be either.
    GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
    referred to the object before it moved. A word is a uintptr_t. */

@@ -70,7 +70,7 @@ typedef struct gc_options {
        no thread are reported in one of these calls. Runs with the world stopped; must not allocate or collect. 0: none. */
     void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
     /* Implemented by a host that stops threads by itself. suspend returns when every other thread that is attached to the
-       heap and in cooperative mode (gc_get_mode) is stopped at a safe point, as are those that call gc.h and wait there;
+       heap and in cooperative mode (gc_thread_mode) is stopped at a safe point, as are those that call gc.h and wait there;
        restart has them go on. 0: gc.h asks them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
@@ -86,7 +86,7 @@ typedef struct gc_options {
     /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Asked during
        collections, of handles to objects that may be condemned. It must call nothing of gc.h. 0: none does. */
     bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
-    /* A collection has queued finalizers: have gc_run_finalizers called soon. Called in the collection, so it must not
+    /* A collection has queued finalizers: have gc_finalizers_run called soon. Called in the collection, so it must not
        allocate. 0: none; nor is it needed where the heap has its finalizer thread. */
     void (*finalizers_ready)(void *host);
     unsigned stop_patience_ms; /* a thread that a collection has to wait for longer is named in a warning; 0: 10,000 */
@@ -98,11 +98,11 @@ typedef struct gc_options {
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
 
-    unsigned verify;            /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
-    bool checkmark;             /* after each trace, check it by a second, simple mark */
-    gc_stress stress;           /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
-    unsigned stress_interval;   /* for GC_STRESS_NTH; 0: 100 */
-    bool test_small_mark_stack; /* for tests: the mark stack holds 64 entries, so that it overflows */
+    unsigned verify;          /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
+    bool checkmark;           /* after each trace, check it by a second, simple mark */
+    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
+    unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
+    bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
@@ -127,7 +127,7 @@ GC_API void *gc_heap_host(const gc_heap *heap);
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
-    uint64_t collections_moving; /* that moved an object: gc_moves */
+    uint64_t collections_moving; /* that moved an object: gc_heap_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */
@@ -141,7 +141,7 @@ typedef struct gc_stats {
     size_t committed_bytes;                  /* regions that the heap holds, free ones included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
-    size_t external_bytes;      /* gc_add_external_bytes */
+    size_t external_bytes;      /* gc_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* that hold objects */
@@ -160,9 +160,9 @@ typedef struct gc_stats {
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
-GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats);
+GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
-/* A readable page of gc_get_stats, and a safe point likewise. [cooperative; may wait; cannot fail] */
-GC_API void gc_print_stats(gc_heap *heap, FILE *file);
+/* A readable page of gc_heap_stats, and a safe point likewise. [cooperative; may wait; cannot fail] */
+GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file);

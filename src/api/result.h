@@ -12,7 +12,7 @@
     X(GC_ERROR_HEAP_FULL, "the heap has reached heap_bytes_max")      \
     X(GC_ERROR_TOO_LARGE, "the size overflows, or exceeds the heap")  \
     X(GC_ERROR_TYPE, "the type is misdeclared")                       \
-    X(GC_ERROR_THREADS, "the thread is attached already")             \
+    X(GC_ERROR_ATTACHED, "the thread is attached already")            \
     X(GC_ERROR_HANDLE, "the handle is not one of this kind and heap") \
     X(GC_ERROR_ARGUMENT, "an argument is NULL")                       \
     X(GC_ERROR_DISPOSED, "the safe handle has been closed")           \

@@ -40,13 +40,13 @@ typedef struct gc_safe_handle {
     struct name /* takes the semicolon */
 
 /* Predicates for GC_SAFE_HANDLE_KIND. [any thread; never collects; cannot fail] */
-static inline bool gc_invalid_if_minus_one(intptr_t value) { return value == -1; }
-static inline bool gc_invalid_if_zero(intptr_t value) { return value == 0; }
-static inline bool gc_invalid_if_zero_or_minus_one(intptr_t value) { return value == 0 || value == -1; }
+static inline bool gc_safe_handle_invalid_if_minus_one(intptr_t value) { return value == -1; }
+static inline bool gc_safe_handle_invalid_if_zero(intptr_t value) { return value == 0; }
+static inline bool gc_safe_handle_invalid_if_zero_or_minus_one(intptr_t value) { return value == 0 || value == -1; }
 
 /* A new handle, by name_new. Not owned: releasing it closes nothing, and it has no finalizer. Returns NULL as gc_new does,
    and then the value is still the caller's: so that nothing leaks, make the handle first, with an invalid value, and then
-   gc_safe_handle_set what the system returns. [cooperative; may collect; NULL, as gc_new] */
+   gc_safe_handle_set_value what the system returns. [cooperative; may collect; NULL, as gc_new] */
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned);
 
@@ -67,7 +67,7 @@ GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handl
 GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle);
 /* Gives a new handle its value: GC_ERROR_MISUSE if it has more than one user. Source: SetHandle. [cooperative; never
    collects; GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
-GC_API gc_result gc_safe_handle_set(gc_safe_handle *handle, intptr_t value);
+GC_API gc_result gc_safe_handle_set_value(gc_safe_handle *handle, intptr_t value);
 /* The value, without any check; it is safe to use only between add_ref and release. Source: DangerousGetHandle.
    [cooperative; never collects; cannot fail] */
 static inline intptr_t gc_safe_handle_value(const gc_safe_handle *handle) { return handle->value; }
@@ -90,10 +90,10 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
    finalizer, but not from somebody who closes the handle. Source: HandleRef. */
 #define GC_NATIVE_CALL_REF(thread, ref, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin_ref, ref, value)
 
-typedef struct gc_handle_ref {
+typedef struct gc_native_ref {
     void *object;
     intptr_t value;
-} gc_handle_ref;
+} gc_native_ref;
 
 typedef enum gc__native_state {
     GC__NATIVE_NEW,
@@ -130,11 +130,11 @@ static inline __attribute__((always_inline)) gc__native_scope gc__native_open(gc
     scope.thread = thread;
     scope.counted = false;
     scope.state = GC__NATIVE_NEW;
-    scope.outer = gc__mode_enter(thread, GC_COOPERATIVE);
+    scope.outer = gc__mode_enter(thread, GC_MODE_COOPERATIVE);
     return scope;
 }
 
-static inline bool gc__native_begin_ref(gc__native_scope *scope, gc_handle_ref ref) {
+static inline bool gc__native_begin_ref(gc__native_scope *scope, gc_native_ref ref) {
     scope->object = ref.object;
     scope->value = ref.value;
     return true;
@@ -159,7 +159,7 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
     scope->frame.count = 1;
     scope->frame.slots = &scope->slot;
     scope->thread->frames = &scope->frame;
-    scope->inner = gc__mode_enter(scope->thread, GC_PREEMPTIVE);
+    scope->inner = gc__mode_enter(scope->thread, GC_MODE_PREEMPTIVE);
     return true;
 }
 

@@ -4,23 +4,24 @@
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
    may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
 
-   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes of
-   GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack that
-   others use: they stop the program with a sentence where they see it.
+   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes
+   of GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack
+   that others use: they stop the program with a sentence where they see it.
 
-   fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called, and
-   options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in which
-   only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running are
-   not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or _exit.
+   fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called,
+   and options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in
+   which only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running
+   are not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or
+   _exit.
 
-   Signal handlers may run at any time, and may read the mode (gc_get_mode), but call nothing else of gc.h: the thread may be
-   in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where the
-   thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
+   Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
+   may be in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where
+   the thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
 #pragma once
 
 #include "roots.h"
 
-typedef enum gc_mode { GC_COOPERATIVE, GC_PREEMPTIVE } gc_mode;
+typedef enum gc_mode { GC_MODE_COOPERATIVE, GC_MODE_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
 
@@ -30,7 +31,7 @@ typedef struct gc_frame_site {
     const char *function;
     const char *file;
     unsigned line;
-    unsigned flags; /* GC_ROOT_* of all slots of the frame */
+    unsigned flags; /* GC_SLOT_* of all slots of the frame */
 } gc_frame_site;
 
 /* One shadow-stack frame: the addresses of C variables that are roots. */
@@ -83,7 +84,7 @@ struct gc_thread {
    it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is reported
    as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own stack, not
    on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still that of
-   gc_heap_create. [any thread; may wait; NULL: GC_ERROR_MEMORY, GC_ERROR_THREADS, GC_ERROR_MISUSE] */
+   gc_heap_create. [any thread; may wait; NULL: GC_ERROR_MEMORY, GC_ERROR_ATTACHED, GC_ERROR_MISUSE] */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
    roots no more. [its own thread; may wait; cannot fail] */
@@ -105,13 +106,13 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
    that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
    preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. [its own
    thread; may wait; cannot fail] */
-static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode);
+static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode);
 /* The thread's mode now; a signal handler may ask, too. [any thread; never collects; cannot fail] */
-static inline gc_mode gc_get_mode(const gc_thread *thread) {
+static inline gc_mode gc_thread_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
 /* The rest of the scope is in that mode. It must end before the heap does.
-   Callbacks out of preemptive mode use this rather than gc_set_mode where native stacks are scanned conservatively: it
+   Callbacks out of preemptive mode use this rather than gc_thread_set_mode where native stacks are scanned conservatively: it
    keeps the registers of the outer call. */
 #define GC_IN_MODE(thread, mode) GC__IN_MODE(__COUNTER__, thread, mode)
 #define GC__IN_MODE(id, thread, mode)                                                        \
@@ -119,11 +120,12 @@ static inline gc_mode gc_get_mode(const gc_thread *thread) {
         gc__mode_enter((thread), (mode))
 
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
-GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode);
-static inline __attribute__((always_inline)) gc_mode gc_set_mode(gc_thread *thread, gc_mode mode) {
+GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode);
+static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode) {
     /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */
-    if (mode == GC_PREEMPTIVE && gc_get_mode(thread) != GC_PREEMPTIVE) gc__save_registers(thread->registers);
-    return gc__set_mode(thread, mode);
+    if (mode == GC_MODE_PREEMPTIVE && gc_thread_mode(thread) != GC_MODE_PREEMPTIVE)
+        gc__save_registers(thread->registers);
+    return gc__thread_set_mode(thread, mode);
 }
 
 typedef struct gc__mode_scope {
@@ -136,15 +138,15 @@ static inline __attribute__((always_inline)) gc__mode_scope gc__mode_enter(gc_th
     gc__mode_scope scope;
     for (int i = 0; i < GC__SAVED_REGISTERS; i++) scope.registers[i] = thread->registers[i];
     scope.thread = thread;
-    scope.former = gc_set_mode(thread, mode);
+    scope.former = gc_thread_set_mode(thread, mode);
     return scope;
 }
 
 static inline void gc__mode_leave(gc__mode_scope *scope) {
     gc_thread *thread = scope->thread;
-    if (scope->former == GC_PREEMPTIVE && gc_get_mode(thread) != GC_PREEMPTIVE)
+    if (scope->former == GC_MODE_PREEMPTIVE && gc_thread_mode(thread) != GC_MODE_PREEMPTIVE)
         for (int i = 0; i < GC__SAVED_REGISTERS; i++) thread->registers[i] = scope->registers[i];
-    gc__set_mode(thread, scope->former);
+    gc__thread_set_mode(thread, scope->former);
 }
 
 /* A stack for a coroutine or fiber has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
@@ -178,12 +180,12 @@ static inline void gc_safepoint(gc_thread *thread) {
    A computed goto (goto *label) must not leave the scope: gcc runs no cleanup there, and clang refuses to compile it. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(__COUNTER__, thread, 0, __VA_ARGS__)
 /* The same for variables of tagged values. */
-#define GC_ROOT_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_ROOT_VALUE, __VA_ARGS__)
+#define GC_ROOTS_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_SLOT_VALUE, __VA_ARGS__)
 /* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
-#define GC_ROOT_ARRAY(thread, first, count, flags) GC__ROOT_ARRAY(__COUNTER__, thread, first, count, flags)
-#define GC__ROOT_ARRAY(id, thread, first, count_, flags_)                                                 \
+#define GC_ROOTS_ARRAY(thread, first, count, flags) GC__ROOTS_ARRAY(__COUNTER__, thread, first, count, flags)
+#define GC__ROOTS_ARRAY(id, thread, first, count_, flags_)                                                \
     static const gc_frame_site GC__NAME(gc__site, id) = {#first "[]", __func__, __FILE__, __LINE__,       \
-                                                         (flags_) | GC__ROOT_CONTIGUOUS};                 \
+                                                         (flags_) | GC__SLOT_CONTIGUOUS};                 \
     gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                        \
         (thread)->frames, &GC__NAME(gc__site, id), (thread), (size_t)(count_), (void **)(void *)(first)}; \
     (thread)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
@@ -195,7 +197,7 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread_)->frames, &GC__NAME(gc__site, id), (thread_),                                                  \
         sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], GC__NAME(gc__slots, id)};           \
     (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
-/* A variable that is not one word, an array for example, does not compile: GC_ROOT_ARRAY takes those. */
+/* A variable that is not one word, an array for example, does not compile: GC_ROOTS_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) \
     (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
 #define GC__FRAME_AGAIN                                                                                                \

@@ -57,10 +57,10 @@
 #define GC__ASM_WRITE GC__ASM_NUMBER_AT("mov", "-1", "a")
 #define GC__ASM_SET GC__ASM_NUMBER_AT("cmp", "-1", "a") GC__ASM("je 1f") GC__ASM_WRITE
 #define GC__ASM_SELECT /* b = the card's byte, or one that is dirty if the ranks in a need no card */ \
-    GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "b") GC__ASM_NUMBER("cmp", "3", "%b[a]") \
+    GC__ASM_ENTRY("slot", GC_CARD_BYTE_SHIFT, "cards", "b") GC__ASM_NUMBER("cmp", "3", "%b[a]") \
     GC__ASM_OP("cmovb", "%[dirty]", "%[b]")
-#define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_BARRIER_CARD_BYTE_SHIFT, "cards", "a")
-#define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_BARRIER_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
+#define GC__ASM_CARD_BYTE GC__ASM_ENTRY("slot", GC_CARD_BYTE_SHIFT, "cards", "a")
+#define GC__ASM_CARD_BIT GC__ASM_BIT("slot", (GC_CARD_BYTE_SHIFT-3)) GC__ASM_CARD_BYTE
 
 #define GC__ASM_MARK_NOTHING
 #define GC__ASM_MARK_BYTE GC__ASM_CARD_BYTE GC__ASM_SET GC__ASM_BUNDLE(GC__ASM_SET)
@@ -79,7 +79,7 @@
 #define GC__ASM_MARK_ALWAYS GC__ASM_CARD_BIT GC__ASM_AT("lock or", "%b[b]", "a") GC__ASM_BUNDLE(GC__ASM_WRITE)
 #define GC__ASM_MARK_SELECT \
     GC__ASM_SELECT GC__ASM_OP("mov", "%k[slot]", "%k[a]") \
-    GC__ASM_NUMBER("shr", "(" GC__TEXT(GC_BARRIER_CARD_BYTE_SHIFT) "-3)", "%k[a]") \
+    GC__ASM_NUMBER("shr", "(" GC__TEXT(GC_CARD_BYTE_SHIFT) "-3)", "%k[a]") \
     GC__ASM_NUMBER("and", "7", "%k[a]") GC__ASM_OP("xor", "%k[c]", "%k[c]") GC__ASM_OP("bts", "%k[a]", "%k[c]") \
     GC__ASM_AT("test", "%b[c]", "b") GC__ASM("jne 1f") GC__ASM_AT("lock or", "%b[c]", "b") GC__ASM_BUNDLE(GC__ASM_SET)
 #else
@@ -132,7 +132,7 @@
         : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark \
         : "cc", "memory")
 
-#if GC_BARRIER_ASSEMBLY
+#if GC_HAS_ASSEMBLY
 #define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
                                                 const void *ref) {                                                     \

@@ -1,22 +1,22 @@
 /* The barriers as machine code, written into a buffer of the host's: for JIT compilers, which call it.
 
-   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come back
-   8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9 and the
-   flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers says which it does change.
-   It calls nothing, keeps all vector registers, needs no frame and no alignment of the stack, and uses up to 24 bytes of the
-   red zone. A fault in a store to a bad slot comes before anything else is written.
+   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come
+   back 8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9
+   and the flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers says which it
+   does change. It calls nothing, keeps all vector registers, needs no frame and no alignment of the stack, and uses up to
+   24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is written.
 
    The code is position-independent: the buffer may be a writable alias of executable memory. Making memory executable is
-   the host's part. Every address in it is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it by one
-   store, under running threads too. A change to another barrier needs them stopped. */
+   the host's part. Every address in it is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it by
+   one store, under running threads too. A change to another barrier needs them stopped. */
 #pragma once
 
 #include "forms.h"
 
 /* Forms: a store, unless it is one of the others; each may be checked. */
-enum { GC_BARRIER_STORE = 0, GC_BARRIER_CHECKED = 1, GC_BARRIER_ASSIGN = 2, GC_BARRIER_COPY = 4 };
+enum { GC_EMIT_STORE = 0, GC_EMIT_CHECKED = 1, GC_EMIT_ASSIGN = 2, GC_EMIT_COPY = 4 };
 
-#define GC_BARRIER_CODE_BYTES 384 /* no barrier in any form is longer */
+#define GC_EMIT_BYTES_MAX 384 /* no barrier in any form is longer */
 
 /* What was emitted, and where its immediates are. Owned by the host; needed to patch. */
 typedef struct gc_barrier_code {
@@ -33,7 +33,7 @@ typedef struct gc_barrier_code {
 typedef struct gc__emitter {
     gc_barrier_code *code;
     const gc_barrier_tables *tables;
-    uint8_t bytes[GC_BARRIER_CODE_BYTES + 64];
+    uint8_t bytes[GC_EMIT_BYTES_MAX + 64];
     uint32_t at;
     int leaves_by_jump; /* to the end of a form that goes on there, instead of returning */
     uint32_t exits[12], exit_count;
@@ -247,10 +247,10 @@ static inline void gc__emit_set(gc__emitter *e, int aligned) {
     gc__emit_write(e);
 }
 
-/* r8 is the slot >> GC_BARRIER_CARD_BYTE_SHIFT; afterwards [r8+rax] is its bundle. */
+/* r8 is the slot >> GC_CARD_BYTE_SHIFT; afterwards [r8+rax] is its bundle. */
 static inline void gc__emit_bundle_entry(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, bundles);
-    gc__emit_shift_slot(e, GC_BUNDLE_SHIFT - GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_shift_slot(e, GC_BUNDLE_SHIFT - GC_CARD_BYTE_SHIFT);
 }
 
 static inline void gc__emit_bundle(gc__emitter *e) {
@@ -261,7 +261,7 @@ static inline void gc__emit_bundle(gc__emitter *e) {
 
 static inline void gc__emit_mark_byte(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, cards);
-    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
     gc__emit_set(e, 0);
     gc__emit_bundle(e);
 }
@@ -270,8 +270,8 @@ static inline void gc__emit_mark_byte(gc__emitter *e) {
 static inline void gc__emit_card_bit(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, cards);
     GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
-    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
-    gc__emit_bit_index(e, GC_BARRIER_CARD_BYTE_SHIFT - 3);
+    gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
+    gc__emit_bit_index(e, GC_CARD_BYTE_SHIFT - 3);
     GC__EMIT(e, GC__RDX, "\xB2\x01\xD2\xE2"); /* mov dl, 1; shl dl, cl */
 }
 
@@ -296,7 +296,7 @@ static inline void gc__emit_mark_always(gc__emitter *e) {
         GC__EMIT(e, 0, "\xF0\x41\x08\x14\x00");
     } else {
         GC__EMIT_LOAD_RAX(e, cards);
-        gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+        gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
         gc__emit_write(e);
     }
     if (!GC_BUNDLE_SHIFT) return;
@@ -309,10 +309,10 @@ static inline void gc__emit_mark_select(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, cards);
     if (GC_CARD_BITS) {
         GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
-        gc__emit_bit_index(e, GC_BARRIER_CARD_BYTE_SHIFT - 3);
+        gc__emit_bit_index(e, GC_CARD_BYTE_SHIFT - 3);
         GC__EMIT(e, GC__RSI, "\xBE\x01\x00\x00\x00\xD3\xE6"); /* mov esi, 1; shl esi, cl */
     }
-    gc__emit_shift_slot(e, GC_BARRIER_CARD_BYTE_SHIFT);
+    gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
     /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9: the card, or that byte if the ranks need none */
     GC__EMIT(e, GC__RDI, "\x49\x8D\x3C\x00\x80\xFA\x03\x49\x0F\x42\xF9");
     if (GC_CARD_BITS) {
@@ -350,7 +350,7 @@ static inline void gc__emit_mark_log(gc__emitter *e) {
 static inline void gc__emit_body(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
     GC__EMIT(e, 0, "\x48\x89\x37"); /* mov [rdi], rsi */
     if (parts.mark == GC__MARK_NOTHING) return;
-    if (form & GC_BARRIER_CHECKED) gc__emit_check(e);
+    if (form & GC_EMIT_CHECKED) gc__emit_check(e);
     GC__EMIT(e, GC__R8, "\x49\x89\xF8"); /* mov r8, rdi */
     if (parts.watch) gc__emit_watch(e);
     gc__emit_filter(e, parts.filter);
@@ -406,7 +406,7 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
 
 /* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
    bytes. Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says
-   how long it must be; GC_BARRIER_CODE_BYTES always is enough). Needs no x86-64 to run. [any thread; never collects; 0] */
+   how long it must be; GC_EMIT_BYTES_MAX always is enough). Needs no x86-64 to run. [any thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
@@ -415,10 +415,10 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;
     e.code = code;
     e.tables = tables;
-    e.leaves_by_jump = form & (GC_BARRIER_ASSIGN | GC_BARRIER_COPY) ? 1 : 0;
-    if (form & GC_BARRIER_COPY) {
+    e.leaves_by_jump = form & (GC_EMIT_ASSIGN | GC_EMIT_COPY) ? 1 : 0;
+    if (form & GC_EMIT_COPY) {
         gc__emit_copy(&e, gc__barrier_parts_of(barrier), form);
-    } else if (form & GC_BARRIER_ASSIGN) {
+    } else if (form & GC_EMIT_ASSIGN) {
         gc__emit_assign(&e, gc__barrier_parts_of(barrier), form);
     } else {
         gc__emit_body(&e, gc__barrier_parts_of(barrier), form);

@@ -38,7 +38,7 @@
 #define GC_CARD_BYTES ((size_t)1 << GC_CARD_SHIFT)
 #define GC_RANK_ENTRIES ((size_t)1 << (GC_ADDRESS_BITS - GC_REGION_SHIFT))
 #define GC_CARD_DIRTY 0xFF /* the value of a dirty byte card, of a dirty bundle and of a written page */
-#define GC_BARRIER_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS) /* log2 of what a byte of the card table covers */
+#define GC_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS) /* log2 of what a byte of the card table covers */
 
 #if GC_REGION_SHIFT < 16 || GC_REGION_SHIFT > 30
 #error "GC_REGION_SHIFT must be 16 to 30: smaller regions make the rank tables exceed a 32-bit displacement"
@@ -53,10 +53,10 @@
 #error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
 #endif
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(GC_BARRIER_PORTABLE)
-#define GC_BARRIER_ASSEMBLY 1
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(GC_PORTABLE_BARRIERS)
+#define GC_HAS_ASSEMBLY 1
 #else
-#define GC_BARRIER_ASSEMBLY 0
+#define GC_HAS_ASSEMBLY 0
 #endif
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)

@@ -15,7 +15,7 @@ typedef struct gc_barrier_log {
 /* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads needs
    to be filled: the age (with youth below it) for filters RANK, REGION and OLD, cards and bundles for all but object_logging,
    which uses cards when its log is full.
-   A card table byte is cards[address >> GC_BARRIER_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
+   A card table byte is cards[address >> GC_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
 typedef struct gc_barrier_tables {
     uint8_t *age; /* GC_RANK_ENTRIES entries; youth is the GC_RANK_ENTRIES entries below */
     uint8_t *cards;
@@ -127,12 +127,12 @@ static inline void gc__barrier_set(uint8_t *byte) {
 }
 
 static inline uint8_t *gc__barrier_card_byte(const gc_barrier_tables *tables, uintptr_t slot) {
-    return tables->cards + (slot >> GC_BARRIER_CARD_BYTE_SHIFT);
+    return tables->cards + (slot >> GC_CARD_BYTE_SHIFT);
 }
 
 /* The bit of the card table's byte that stands for the slot. Where cards are bytes it is an eighth of the card. */
 static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
-    return (uint8_t)(1u << ((slot >> (GC_BARRIER_CARD_BYTE_SHIFT - 3)) & 7));
+    return (uint8_t)(1u << ((slot >> (GC_CARD_BYTE_SHIFT - 3)) & 7));
 }
 
 /* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.

@@ -16,20 +16,20 @@ GC_API void gc__check_outside(const char *name) {
               name, inside);
 }
 
-GC__FN const char *gc__enter(const char *name) {
+GC__FN const char *gc__scope_enter(const char *name) {
     const char *outer = gc__inside;
     if (GC_DEBUG >= 1) gc__inside = name;
     return outer;
 }
 
-GC__FN void gc__leave(const char **outer) {
+GC__FN void gc__scope_leave(const char **outer) {
     if (GC_DEBUG >= 1) gc__inside = *outer;
 }
 
-#define GC__SCOPE(name) const char *gc__outer __attribute__((cleanup(gc__leave), unused)) = gc__enter(name)
+#define GC__SCOPE(name) const char *gc__outer __attribute__((cleanup(gc__scope_leave), unused)) = gc__scope_enter(name)
 /* The rest of the scope is within the named function, which was not called from within gc.h. */
-#define GC__ENTER(name)                         \
+#define GC__API_SCOPE(name)                     \
     if (GC_DEBUG >= 1) gc__check_outside(name); \
     GC__SCOPE(name)
 /* The rest of the scope is the host's: a callback. */
-#define GC__LEAVE GC__SCOPE(NULL)
+#define GC__HOST_SCOPE GC__SCOPE(NULL)

@@ -56,7 +56,7 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
 }
 
 GC__FN void gc__warn(const gc_options *options, const char *message) {
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
     else

@@ -48,7 +48,7 @@ GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
     *place = bundle;
     if (bundle)
         for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
-            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_BARRIER_CARD_BYTE_SHIFT), 1);
+            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_CARD_BYTE_SHIFT), 1);
     if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes);
 }
 

@@ -58,7 +58,7 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
 }
 
 /* Where an object is after the trace; 0 if it is dead, or none. */
-GC__FN uintptr_t gc__survivor(uintptr_t object) {
+GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
     return verdict ? gc__reached(object, verdict & GC__VERDICT_MASK) : object;
 }

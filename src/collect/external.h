@@ -23,7 +23,7 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
 GC__FN void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
-        uintptr_t object = gc__survivor(moving->words[i]);
+        uintptr_t object = gc__address_after_trace(moving->words[i]);
         if (object)
             *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
@@ -55,15 +55,14 @@ GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
         size_t regions = bytes <= slack ? 0 : (bytes - slack + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
         return !regions || gc__heap_has_room(heap, regions);
     }
-    gc__fail(GC_ERROR_TOO_LARGE, "gc_add_external_bytes: %zu bytes are more than the heap can ever hold", bytes);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_external_add: %zu bytes are more than the heap can ever hold", bytes);
     return false;
 }
 
 GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t object, size_t bytes) {
     uintptr_t *held = gc__map_find(table, object);
     if (!held || *held < bytes)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %zu bytes are taken off, more than the object has",
-                        bytes);
+        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
     gc__external_set(heap, heap->external_bytes - bytes);
     return GC_OK;

@@ -60,7 +60,7 @@ GC__FN size_t gc__nursery_most(const gc_heap *heap) {
 
 /* The nursery of a heap without generations: a share of what is live. */
 GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
-    size_t bytes = gc__max(heap->kept_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
+    size_t bytes = gc__max(heap->nursery_survivor_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
@@ -76,9 +76,9 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
-    uint64_t share = heap->pace->resumed_by == &gc__me ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    uint64_t share = heap->pace->resumed_by == &gc__my_identity ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
     heap->pace->resumed_cpu_ns = now;
-    heap->pace->resumed_by = &gc__me;
+    heap->pace->resumed_by = &gc__my_identity;
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(heap->pace->cache_bytes * heap->pace->allocating, GC__NURSERY_MIN),
            most = gc__nursery_most(heap);
@@ -118,13 +118,13 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
-    heap->kept_bytes = promoted[0];
+    heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
     heap->budget_bytes = heap->pace->nursery_bytes;
     gc__external_settle(heap);
     if (generation == 2) {
-        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);
     }
     gc__pace_release(heap, generation);

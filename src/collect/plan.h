@@ -26,7 +26,7 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
 /* Expects as much of each generation to survive as did lately. Where room is limited it also expects no more to be dead, of
    what a full collection has left, than was promoted since: so right after one, densities are known exactly. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
-    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->kept_bytes;
+    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
     unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
         heap->cycle->predicted[g] = heap->pace->survival[g];
@@ -158,14 +158,14 @@ GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8
 }
 
 /* The generation that survivors of the region will be in: one older. */
-GC__FN uint8_t gc__older(const gc_heap *heap, const gc__region *region) {
+GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
-    uint8_t older = gc__older(heap, region);
+    uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
@@ -188,7 +188,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
         gc__region *region = heap->regions[g];
         heap->regions[g] = NULL;
         heap->cycle->cursors[g] = NULL;
-        heap->cycle->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->kept_bytes);
+        heap->cycle->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->nursery_survivor_bytes);
         while (region) {
             gc__region *next = region->next;
             gc__region_condemn(heap, region);

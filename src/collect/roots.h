@@ -21,19 +21,19 @@ typedef struct gc__root_visitor {
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
     gc_heap *heap = roots->heap;
-    bool value = GC_HAS_VALUES && (flags & GC_ROOT_VALUE), ok = true;
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), ok = true;
     gc_word *slots = (gc_word *)slot;
     for (size_t i = 0; i < count; i++) {
-        bool boxed = GC_HAS_VALUES && (flags & GC_ROOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
-        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_ROOT_CONSERVATIVE)));
+        bool boxed = GC_HAS_VALUES && (flags & GC_SLOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
+        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_SLOT_CONSERVATIVE)));
         if (!ref || !gc__in_arena(ref)) continue;
         uintptr_t object = ref;
-        if (flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
+        if (flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
         if (!object) continue; /* an address between objects */
-        if (flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) {
+        if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
             ok &=
-                gc__words_push(&heap->cycle->pins, object | (flags & GC_ROOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
-        } else if (flags & GC_ROOT_INTERIOR) {
+                gc__words_push(&heap->cycle->pins, object | (flags & GC_SLOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
+        } else if (flags & GC_SLOT_INTERIOR) {
             ok &= gc__words_push(&heap->cycle->interior, (uintptr_t)&slots[i] | value);
             ok &= gc__words_push(&heap->cycle->interior, ref - object);
             ok &= gc__words_push(&heap->cycle->interior, object);
@@ -52,7 +52,7 @@ typedef struct gc__stack_scan {
 } gc__stack_scan;
 
 GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
-    if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_ROOT_CONSERVATIVE);
+    if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
 }
 
 /* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault; and frames of a
@@ -111,12 +111,12 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     heap->threads->root_kind = NULL;
 }
 
-GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned flags) {
-    GC__ENTER("gc_add_roots");
-    if (gc__is_null(heap, "gc_add_roots", "heap") || (count && gc__is_null(slots, "gc_add_roots", "slots")))
+GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags) {
+    GC__API_SCOPE("gc_roots_add");
+    if (gc__is_null(heap, "gc_roots_add", "heap") || (count && gc__is_null(slots, "gc_roots_add", "slots")))
         return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_roots: the slots at %p are not 8-byte aligned", slots);
+        return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
     gc__lock_take(&heap->threads->roots_lock);
     bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
     if (reserved) {
@@ -126,7 +126,7 @@ GC_API gc_result gc_add_roots(gc_heap *heap, void *slots, size_t count, unsigned
     }
     gc__lock_release(&heap->threads->roots_lock);
     if (reserved) return GC_OK;
-    return gc__fail(GC_ERROR_MEMORY, "gc_add_roots: the system gives no memory for the list of global roots");
+    return gc__fail(GC_ERROR_MEMORY, "gc_roots_add: the system gives no memory for the list of global roots");
 }
 
 GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
@@ -140,12 +140,12 @@ GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
     return false;
 }
 
-GC_API gc_result gc_remove_roots(gc_heap *heap, void *slots) {
-    GC__ENTER("gc_remove_roots");
-    if (gc__is_null(heap, "gc_remove_roots", "heap")) return GC_ERROR_ARGUMENT;
+GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
+    GC__API_SCOPE("gc_roots_remove");
+    if (gc__is_null(heap, "gc_roots_remove", "heap")) return GC_ERROR_ARGUMENT;
     gc__lock_take(&heap->threads->roots_lock);
     bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
     gc__lock_release(&heap->threads->roots_lock);
     if (found) return GC_OK;
-    return gc__fail(GC_ERROR_MISUSE, "gc_remove_roots: no roots were added at %p", slots);
+    return gc__fail(GC_ERROR_MISUSE, "gc_roots_remove: no roots were added at %p", slots);
 }

@@ -71,7 +71,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     gc_word *slots = (gc_word *)slot;
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1)
         gc__traced_check(worker->heap, slot, count);
-    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
 #if GC_HAS_MODEL

@@ -54,7 +54,7 @@ GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
 /* Makes room for some more words on the mark stack, if there is memory. */
 GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
     gc__words *memory = &worker->heap->collector->mark_stack;
-    bool small = worker->heap->options.test_small_mark_stack;
+    bool small = worker->heap->options.test_scarce_memory;
     size_t count = (size_t)(worker->top - worker->stack);
     size_t capacity = worker->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
     if ((small && worker->stack) || !gc__words_reserve(memory, capacity)) return false;

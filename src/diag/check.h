@@ -124,7 +124,8 @@ GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
     size_t external = 0;
     gc__check_equal(checker, checker->live_bytes[1], heap->generation_bytes[1], "bytes of generation 1");
     gc__check_equal(checker, checker->live_bytes[2], heap->generation_bytes[2], "bytes of generation 2");
-    if (collected) gc__check_equal(checker, checker->live_bytes[0], heap->kept_bytes, "bytes kept in generation 0");
+    if (collected)
+        gc__check_equal(checker, checker->live_bytes[0], heap->nursery_survivor_bytes, "bytes kept in generation 0");
     gc__check_equal(checker, checker->large_bytes, heap->large_bytes, "bytes of large objects");
     for (int g = 0; g < GC_GENERATIONS; g++) {
         const gc__map *map = &heap->collector->external[g];

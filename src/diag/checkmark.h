@@ -24,7 +24,7 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
 GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     for (size_t i = 0; i < count; i++)
-        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_ROOT_VALUE)),
+        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE)),
                             (gc_word *)slot + i);
 }
 

@@ -39,7 +39,7 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
     if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count);
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
-        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
         if (*word == *gc__shadow_of(word) || !ref || !gc__in_arena(ref)) continue;
         gc__verify_fault(
             (gc__verifier *)visitor, word, ref,
@@ -68,7 +68,7 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
             gc__region_walk(region, gc__shadow_object, &verifier);
 }
 
-/* Before a collection, and by gc_verify: reports the first old slot that was stored to without the barrier. */
+/* Before a collection, and by gc_heap_verify: reports the first old slot that was stored to without the barrier. */
 GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
 GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }

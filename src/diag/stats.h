@@ -14,7 +14,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
     stats->generation_bytes[0] =
-        heap->generation_bytes[0] - gc__min(open_bytes, heap->generation_bytes[0]) + heap->kept_bytes;
+        heap->generation_bytes[0] - gc__min(open_bytes, heap->generation_bytes[0]) + heap->nursery_survivor_bytes;
     stats->generation_bytes[1] = heap->generation_bytes[1];
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;
@@ -33,23 +33,23 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
     stats->committed_bytes = heap->held_regions << GC_REGION_SHIFT;
     stats->committed_bytes_peak = heap->held_peak << GC_REGION_SHIFT;
-    size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
+    size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
     if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
     if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
     if (gc__tables.log) per_region += GC_REGION_BYTES >> 6;
     stats->table_bytes = heap->held_regions * per_region;
 }
 
-GC_API void gc_get_stats(gc_heap *heap, gc_stats *stats) {
-    GC__ENTER("gc_get_stats");
-    if (gc__is_null(heap, "gc_get_stats", "heap") || gc__is_null(stats, "gc_get_stats", "stats")) return;
+GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
+    GC__API_SCOPE("gc_heap_stats");
+    if (gc__is_null(heap, "gc_heap_stats", "heap") || gc__is_null(stats, "gc_heap_stats", "stats")) return;
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);
 }
 
-GC_API uint64_t gc_moves(const gc_heap *heap) {
-    if (gc__is_null(heap, "gc_moves", "heap")) return 0;
+GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
+    if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
@@ -67,10 +67,10 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     return 0;
 }
 
-GC_API void gc_print_stats(gc_heap *heap, FILE *file) {
-    if (gc__is_null(heap, "gc_print_stats", "heap") || gc__is_null(file, "gc_print_stats", "file")) return;
+GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
+    if (gc__is_null(heap, "gc_heap_print_stats", "heap") || gc__is_null(file, "gc_heap_print_stats", "file")) return;
     gc_stats s;
-    gc_get_stats(heap, &s);
+    gc_heap_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
     fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting); %llu moved objects\n",
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],

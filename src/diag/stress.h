@@ -53,7 +53,7 @@ GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsi
     gc__holder_search *search = (gc__holder_search *)visitor;
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
-        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
         if (!gc__is_searched(search, ref)) continue;
         char field[160], held[24];
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
@@ -140,7 +140,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
                     "gc.h: scan_roots) before the call that may collect; an address such as &x->field that was "
                     "computed before it is stale too.\n"
                     "gc.h: If it was read from an object, name that field in the object's gc_type; if from a static "
-                    "variable, gc_add_roots:\n");
+                    "variable, gc_roots_add:\n");
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();

@@ -75,7 +75,7 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
         return "that object was moved or freed by an earlier collection, and this slot was not updated: "
-               "what was stored came from a variable that is no root (GC_ROOTS, or gc_add_roots for a static one), "
+               "what was stored came from a variable that is no root (GC_ROOTS, or gc_roots_add for a static one), "
                "or the slot itself was not reported as a root, or the store into it had no write barrier (gc_store)";
     if (!gc__region_is_of(region, heap))
         return "that object belongs to another heap: references must stay within one heap";
@@ -106,10 +106,10 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
-    if (flags & (GC_ROOT_CONSERVATIVE | GC_ROOT_INTERIOR)) return;
+    if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR)) return;
     if (gc__traced) gc__traced_check(verifier->heap, slot, count);
     for (size_t i = 0; i < count; i++)
-        gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_ROOT_VALUE));
+        gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
 /* Checks an object's header, before anything asks it for a size. */

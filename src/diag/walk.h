@@ -9,17 +9,17 @@ GC__FN void gc__heap_flush(gc_heap *heap) {
         gc__thread_flush_windows(thread);
 }
 
-GC_API bool gc_is_heap_pointer(gc_heap *heap, const void *address) {
-    if (gc__is_null(heap, "gc_is_heap_pointer", "heap")) return false;
+GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
+    if (gc__is_null(heap, "gc_heap_contains", "heap")) return false;
     if (!gc__in_arena((uintptr_t)address)) return false;
     const gc__region *region = gc__region_of((uintptr_t)address);
     return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
 }
 
-GC_API void *gc_object_at(gc_heap *heap, const void *address) {
-    GC__ENTER("gc_object_at");
-    if (gc__is_null(heap, "gc_object_at", "heap")) return NULL;
-    if (!gc_is_heap_pointer(heap, address)) return NULL;
+GC_API void *gc_heap_object_at(gc_heap *heap, const void *address) {
+    GC__API_SCOPE("gc_heap_object_at");
+    if (gc__is_null(heap, "gc_heap_object_at", "heap")) return NULL;
+    if (!gc_heap_contains(heap, address)) return NULL;
     gc__world_stop(heap);
     gc__heap_flush(heap);
     uintptr_t object = gc__heap_covering(heap, (uintptr_t)address);
@@ -27,7 +27,7 @@ GC_API void *gc_object_at(gc_heap *heap, const void *address) {
     return (void *)object;
 }
 
-GC_API int gc_generation_of(const void *object) {
+GC_API int gc_object_generation(const void *object) {
     if (!gc__in_arena((uintptr_t)object)) return GC_GENERATIONS;
     gc__region *region = gc__region_of((uintptr_t)object);
     if (gc__region_is_of(region, NULL) || region->kind == GC__FREE || region->kind == GC__QUARANTINED)
@@ -65,9 +65,9 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
     return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
 }
 
-GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
-                    void *context) {
-    if (gc__is_null(heap, "gc_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_walk", "visit")) return;
+GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
+                         void *context) {
+    if (gc__is_null(heap, "gc_heap_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_heap_walk", "visit")) return;
     gc__walk walk = {visit, context, 0};
     bool on = true;
     gc__world_stop(heap);
@@ -78,9 +78,9 @@ GC_API void gc_walk(gc_heap *heap, bool (*visit)(void *context, void *object, si
     gc__world_resume(heap);
 }
 
-GC_API size_t gc_verify(gc_heap *heap) {
-    GC__ENTER("gc_verify");
-    if (gc__is_null(heap, "gc_verify", "heap")) return 0;
+GC_API size_t gc_heap_verify(gc_heap *heap) {
+    GC__API_SCOPE("gc_heap_verify");
+    if (gc__is_null(heap, "gc_heap_verify", "heap")) return 0;
     gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);

@@ -192,8 +192,8 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     return false;
 }
 
-GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
-    if (gc__is_null(thread, "gc_suppress_finalizer", "thread") || !object) return false;
+GC_API bool gc_finalizer_suppress(gc_thread *thread, void *object) {
+    if (gc__is_null(thread, "gc_finalizer_suppress", "thread") || !object) return false;
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
     bool found = gc__finalizer_remove(all, (uintptr_t)object);
@@ -201,15 +201,15 @@ GC_API bool gc_suppress_finalizer(gc_thread *thread, void *object) {
     return found;
 }
 
-GC_API gc_result gc_register_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
-    if (gc__is_null(thread, "gc_register_finalizer", "thread") ||
-        gc__is_null(object, "gc_register_finalizer", "object") ||
-        gc__is_null(finalizer, "gc_register_finalizer", "finalizer"))
+GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    if (gc__is_null(thread, "gc_finalizer_register", "thread") ||
+        gc__is_null(object, "gc_finalizer_register", "object") ||
+        gc__is_null(finalizer, "gc_finalizer_register", "finalizer"))
         return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
     if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
         !gc__region_is_of(gc__region_of((uintptr_t)object), heap)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_register_finalizer: %s",
+        gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
                  finalizer->finalize ? "the object is not one of this heap" : "there is no function");
         GC_ASSERT(false, "%s", gc__last_message);
         return GC_ERROR_MISUSE;
@@ -264,7 +264,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     }
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
-        all->moving.words[i] = gc__survivor(object);
+        all->moving.words[i] = gc__address_after_trace(object);
         if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
         gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
     }

@@ -42,7 +42,7 @@ GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, i
     int error = errno;
     bool closed;
     {
-        GC_IN_MODE(thread, GC_PREEMPTIVE);
+        GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
         closed = kind->release(value);
     }
     if (!closed) {
@@ -87,12 +87,12 @@ GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *h
     return GC_OK;
 }
 
-GC_API gc_result gc_safe_handle_set(gc_safe_handle *handle, intptr_t value) {
-    if (!handle) return gc__safe_null("gc_safe_handle_set");
+GC_API gc_result gc_safe_handle_set_value(gc_safe_handle *handle, intptr_t value) {
+    if (!handle) return gc__safe_null("gc_safe_handle_set_value");
     uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST);
-    if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_set");
+    if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_set_value");
     if (state != GC__SAFE_ONE)
-        return gc__fail(GC_ERROR_MISUSE, "gc_safe_handle_set: the safe handle (%s) has users already",
+        return gc__fail(GC_ERROR_MISUSE, "gc_safe_handle_set_value: the safe handle (%s) has users already",
                         handle->kind->name);
     handle->value = value;
     return GC_OK;

@@ -1,8 +1,8 @@
 /* The handle table: segments of blocks of 64 handles of one kind.
 
-   A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per kind, in
-   caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap does, so
-   that a handle which was destroyed can be told by its tag.
+   A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per
+   kind, in caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap
+   does, so that a handle which was destroyed can be told by its tag.
 
    youth[clump] says how young the youngest object is that the clump's 16 handles refer to: 2 - generation, as in the rank
    table. Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores
@@ -191,7 +191,7 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
 }
 
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
-    GC__ENTER("gc_handle_create");
+    GC__API_SCOPE("gc_handle_create");
     if (gc__is_null(heap, "gc_handle_create", "heap")) return NULL;
     if ((unsigned)kind < GC_HANDLE_KINDS) return gc__handle_make(heap, kind, (uintptr_t)object, 0);
     gc__fail(GC_ERROR_OPTION, "gc_handle_create: %d is not a kind of handle", (int)kind);
@@ -199,7 +199,7 @@ GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *obje
 }
 
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent) {
-    GC__ENTER("gc_handle_create_dependent");
+    GC__API_SCOPE("gc_handle_create_dependent");
     if (gc__is_null(heap, "gc_handle_create_dependent", "heap")) return NULL;
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
@@ -248,7 +248,7 @@ GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_h
 }
 
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
-    GC__ENTER("gc_handle_duplicate");
+    GC__API_SCOPE("gc_handle_duplicate");
     if (gc__is_null(heap, "gc_handle_duplicate", "heap")) return NULL;
     gc__handle_segment *segment;
     size_t index;
@@ -266,7 +266,7 @@ GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handl
 }
 
 GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
-    GC__ENTER("gc_handle_destroy");
+    GC__API_SCOPE("gc_handle_destroy");
     gc__handle_segment *segment;
     size_t index;
     if (!handle) return GC_OK;

@@ -36,7 +36,7 @@ GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment,
 }
 
 GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, GC_ROOT_PINNED);
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, GC_SLOT_PINNED);
 }
 
 GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first) {
@@ -67,7 +67,8 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
 
 GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
     (void)context;
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) segment->places[i] = gc__survivor(segment->places[i]);
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++)
+        segment->places[i] = gc__address_after_trace(segment->places[i]);
 }
 
 GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
@@ -92,7 +93,7 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
         gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
-        if (gc__survivor(*place) || !gc__words_push(&worker->heap->handles->waiting, (uintptr_t)place))
+        if (gc__address_after_trace(*place) || !gc__words_push(&worker->heap->handles->waiting, (uintptr_t)place))
             gc__dependent_trace(worker, (uintptr_t)place);
         else
             gc__words_push(&worker->heap->handles->waiting, 0);
@@ -105,7 +106,7 @@ GC__FN bool gc__dependents_round(gc__worker *worker) {
     size_t kept = 0, count = waiting->count;
     for (size_t i = 0; i < count; i += 2) {
         uintptr_t place = waiting->words[i];
-        if (gc__survivor(*(gc_word *)place)) {
+        if (gc__address_after_trace(*(gc_word *)place)) {
             gc__dependent_trace(worker, place);
         } else {
             waiting->words[kept] = place;
@@ -121,14 +122,14 @@ GC__FN bool gc__dependents_round(gc__worker *worker) {
 GC__FN bool gc__dependents_index(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
-    if (worker->heap->options.test_small_mark_stack || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
+    if (worker->heap->options.test_scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
         !gc__words_reserve(&handles->ready, waiting->count / 2))
         return false;
     worker->found = &handles->ready;
     worker->awaited = &handles->keys; /* before the first entry is put: tracing may reach it at once */
     for (size_t i = 0; i < waiting->count; i += 2) {
         uintptr_t object = *(gc_word *)waiting->words[i];
-        if (gc__survivor(object)) {
+        if (gc__address_after_trace(object)) {
             gc__dependent_trace(worker, waiting->words[i]);
             continue;
         }

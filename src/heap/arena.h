@@ -49,7 +49,7 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
     arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
     arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
     arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
-    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_BARRIER_CARD_BYTE_SHIFT));
+    gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_CARD_BYTE_SHIFT));
     gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
     gc__tables.lowest = gc__tables.highest = arena->base;
     gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */

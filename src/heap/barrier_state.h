@@ -28,7 +28,7 @@ static gc_barrier_log gc__the_log;
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
 /* Lock held. */
-GC__FN void gc__barrier_tell(gc_barrier_operation operation, bool is_suspended) {
+GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
     gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
     for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
         if (each->changed) each->changed(each->host, &change);
@@ -103,7 +103,7 @@ GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
     if (gc__barrier_in_force != GC_BARRIER_NONE || !observer->needs_barrier) return GC_OK;
     return gc__fail(GC_ERROR_OPTION,
                     "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
-                    "options.non_generational, or choose another barrier by GC_BARRIER or gc_switch_barrier");
+                    "options.non_generational, or choose another barrier by GC_BARRIER or gc_barrier_switch");
 }
 
 /* Has the observer told from now on. */
@@ -112,7 +112,7 @@ GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc_result result = gc__barrier_refuses(observer);
     if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_in_force);
     if (result == GC_OK) {
-        gc_barrier_change change = {GC_BARRIER_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
+        gc_barrier_change change = {GC_STOMP_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
         gc__barrier_use(gc__barrier_in_force);
         if (!gc__barrier_observers) gc__bounds_set(UINTPTR_MAX, 0);
         observer->next = gc__barrier_observers;
@@ -135,7 +135,7 @@ GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
 GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_take(&gc__barrier_lock);
     gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
-    gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, false);
+    gc__barrier_tell(GC_STOMP_EPHEMERAL, false);
     gc__lock_release(&gc__barrier_lock);
 }
 
@@ -144,7 +144,7 @@ GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_take(&gc__barrier_lock);
     if (highest > gc__tables.highest) {
         __atomic_store_n(&gc__tables.highest, highest, __ATOMIC_RELEASE);
-        gc__barrier_tell(GC_BARRIER_STOMP_RESIZE, false);
+        gc__barrier_tell(GC_STOMP_RESIZE, false);
     }
     gc__lock_release(&gc__barrier_lock);
 }
@@ -155,7 +155,7 @@ GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t l
     gc__lock_take(&gc__barrier_lock);
     if (gc__barrier_observers == observer && !observer->next && (low != gc__tables.low || high != gc__tables.high)) {
         gc__bounds_set(low, high);
-        gc__barrier_tell(GC_BARRIER_STOMP_EPHEMERAL, true);
+        gc__barrier_tell(GC_STOMP_EPHEMERAL, true);
     }
     gc__lock_release(&gc__barrier_lock);
 }
@@ -194,30 +194,30 @@ GC__FN void gc__log_flush(void) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-GC_API gc_barrier gc_current_barrier(void) { return gc__barrier_in_force; }
+GC_API gc_barrier gc_barrier_current(void) { return gc__barrier_in_force; }
 
 GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
     if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION,
-                        "gc_switch_barrier: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
+                        "gc_barrier_switch: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
                         gc_barrier_name(gc__barrier_in_force));
     if ((unsigned)barrier >= GC_BARRIER_COUNT)
-        return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: there is no barrier %d: see GC_BARRIERS", (int)barrier);
+        return gc__fail(GC_ERROR_OPTION, "gc_barrier_switch: there is no barrier %d: see GC_BARRIERS", (int)barrier);
     for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE;
          each = each->next)
         if (each->needs_barrier)
-            return gc__fail(GC_ERROR_OPTION, "gc_switch_barrier: a heap of the process has generations, and needs a "
+            return gc__fail(GC_ERROR_OPTION, "gc_barrier_switch: a heap of the process has generations, and needs a "
                                              "write barrier: \"none\" is for heaps with "
                                              "options.non_generational only");
     return gc__barrier_observers ? gc__barrier_reserve(barrier) : GC_OK;
 }
 
-GC_API gc_result gc_switch_barrier(gc_barrier barrier) {
+GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_check(barrier);
     if (result == GC_OK) {
         gc__barrier_use(barrier);
-        gc__barrier_tell(GC_BARRIER_SWITCH, true);
+        gc__barrier_tell(GC_STOMP_SWITCH, true);
     }
     gc__lock_release(&gc__barrier_lock);
     return result;

@@ -8,10 +8,10 @@
 #include "../platform/platform.h"
 
 #define GC__CARDS_PER_BYTE (GC_CARD_BITS ? 8 : 1)
-#define GC__CARD_BYTE_SPAN ((size_t)1 << GC_BARRIER_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
+#define GC__CARD_BYTE_SPAN ((size_t)1 << GC_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
 
 GC__FN bool gc__card_is_dirty(uintptr_t address) {
-    uint8_t byte = gc__tables.cards[address >> GC_BARRIER_CARD_BYTE_SHIFT];
+    uint8_t byte = gc__tables.cards[address >> GC_CARD_BYTE_SHIFT];
     return GC_CARD_BITS ? byte >> ((address >> GC_CARD_SHIFT) & 7) & 1 : byte != 0;
 }
 
@@ -24,7 +24,7 @@ GC__FN void gc__bundle_clear(uintptr_t address) {
 }
 
 GC__FN void gc__card_clear(uintptr_t address) {
-    uint8_t *byte = gc__tables.cards + (address >> GC_BARRIER_CARD_BYTE_SHIFT);
+    uint8_t *byte = gc__tables.cards + (address >> GC_CARD_BYTE_SHIFT);
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
 }
 
@@ -33,7 +33,7 @@ GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     while (from < end) {
         if (from % (8 * GC__CARD_BYTE_SPAN) == 0) {
             uint64_t word;
-            memcpy(&word, gc__tables.cards + (from >> GC_BARRIER_CARD_BYTE_SHIFT), 8);
+            memcpy(&word, gc__tables.cards + (from >> GC_CARD_BYTE_SHIFT), 8);
             if (!word) {
                 from += 8 * GC__CARD_BYTE_SPAN;
                 continue;
@@ -51,10 +51,9 @@ GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
     for (uintptr_t at = from; at < end; at += (size_t)1 << GC_BUNDLE_SHIFT) {
         if (!gc__bundle_is_dirty(at)) continue;
         gc__bundle_clear(at);
-        memset(gc__tables.cards + (at >> GC_BARRIER_CARD_BYTE_SHIFT), 0,
-               ((size_t)1 << GC_BUNDLE_SHIFT) >> GC_BARRIER_CARD_BYTE_SHIFT);
+        memset(gc__tables.cards + (at >> GC_CARD_BYTE_SHIFT), 0, ((size_t)1 << GC_BUNDLE_SHIFT) >> GC_CARD_BYTE_SHIFT);
     }
 #else
-    memset(gc__tables.cards + (from >> GC_BARRIER_CARD_BYTE_SHIFT), 0, (end - from) >> GC_BARRIER_CARD_BYTE_SHIFT);
+    memset(gc__tables.cards + (from >> GC_CARD_BYTE_SHIFT), 0, (end - from) >> GC_CARD_BYTE_SHIFT);
 #endif
 }

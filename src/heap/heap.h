@@ -22,7 +22,7 @@ struct gc_heap {
     size_t large_bytes, external_bytes;
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
-    size_t kept_bytes;                    /* survivors in generation 0: recycled and pinned regions */
+    size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
     size_t external_growth_bytes;         /* of external_bytes since the last collection, but at least 0; atomic */
     size_t budget_bytes; /* that generation 0 and external growth may reach before a collection; atomic */
     bool collecting;

@@ -25,7 +25,7 @@ enum {
 static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     sizeof(gc__region),
     GC_REGION_BYTES / 64,
-    GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT,
+    GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT,
     GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
     1,
     1,

@@ -110,14 +110,14 @@ GC__FN void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
         gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: "
-                      "call gc_run_finalizers or gc_finalizer_thread_start",
+                      "call gc_finalizers_run or gc_finalizer_thread_start",
                       finalizers);
 }
 
 GC__FN bool gc__ask_host(gc_heap *heap, size_t bytes) {
     const gc_options *options = &heap->options;
     uint32_t *asking = &heap->threads->asking;
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (!options->out_of_memory) return false;
     __atomic_fetch_add(asking, 1, __ATOMIC_SEQ_CST);
     bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, gc__last_message);
@@ -151,14 +151,14 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
                  "meanwhile: have the finalizer return");
         return NULL;
     }
-    GC__ENTER("an allocation");
+    GC__API_SCOPE("an allocation");
     GC_ASSERT(gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
               "gc_thread_attach makes it",
               gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
-              "GC_IN_MODE(thread, GC_COOPERATIVE)");
+              "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
@@ -212,19 +212,19 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     bool fits = gc__external_fits(heap, bytes);
     size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (gc_add_roots(heap, object, 1, 0) != GC_OK) return gc__last_result;
+    if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
     else
         gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    gc_remove_roots(heap, object);
+    gc_roots_remove(heap, object);
     return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
 }
 
 /* Lock held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
-        return gc__fail(GC_ERROR_MISUSE, "gc_add_external_bytes: %p is not an object of this heap", object);
+        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
@@ -232,17 +232,16 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     if (result != GC_OK) return result;
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_add_external_bytes: the system gives no memory for the table");
+        return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     gc__external_set(heap, heap->external_bytes + (size_t)bytes);
     return GC_OK;
 }
 
-GC_API gc_result gc_add_external_bytes(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (gc__is_null(thread, "gc_add_external_bytes", "thread") ||
-        gc__is_null(object, "gc_add_external_bytes", "object"))
+GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_external_add", "thread") || gc__is_null(object, "gc_external_add", "object"))
         return GC_ERROR_ARGUMENT;
-    if (GC_DEBUG >= 1) gc__check_outside("gc_add_external_bytes");
+    if (GC_DEBUG >= 1) gc__check_outside("gc_external_add");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);
     gc_result result = gc__external_add(thread->heap, object, bytes);

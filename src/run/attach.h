@@ -11,9 +11,9 @@ GC__FN void gc__thread_close_frames(gc_thread *thread) {
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
-    gc_thread **link = &gc__mine;
-    while (*link != thread) link = &gc__record(*link)->next_mine;
-    *link = gc__record(thread)->next_mine;
+    gc_thread **link = &gc__my_attachments;
+    while (*link != thread) link = &gc__record(*link)->next_attachment;
+    *link = gc__record(thread)->next_attachment;
     free(thread);
 }
 
@@ -65,12 +65,12 @@ static __thread bool gc__ending; /* the native thread's end has begun */
 GC__FN bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = gc__mine; thread; thread = gc__record(thread)->next_mine)
+        for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment)
             if (thread->heap) gc__thread_drop_roots(thread);
-        return gc__mine != NULL;
+        return gc__my_attachments != NULL;
     }
-    while (gc__mine) {
-        gc_thread *thread = gc__mine;
+    while (gc__my_attachments) {
+        gc_thread *thread = gc__my_attachments;
         if (!thread->heap) {
             gc__thread_forget(thread);
             continue;
@@ -120,10 +120,10 @@ GC__FN gc_thread *gc__thread_new(void) {
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
-    GC__ENTER("gc_thread_attach");
+    GC__API_SCOPE("gc_thread_attach");
     if (!heap) return NULL; /* gc_last_message() is why gc_heap_create failed */
     if (gc__thread_self(heap)) {
-        gc__fail(GC_ERROR_THREADS,
+        gc__fail(GC_ERROR_ATTACHED,
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
@@ -143,21 +143,21 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__record(thread)->next = heap->threads->first;
     heap->threads->first = thread;
-    gc__record(thread)->next_mine = gc__mine;
-    gc__mine = thread;
+    gc__record(thread)->next_attachment = gc__my_attachments;
+    gc__my_attachments = thread;
     gc__heap_unlock(heap);
     return thread;
 }
 
 /* Reads nothing of it: it may have ended. */
 GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
-    const gc_thread *mine = gc__mine;
-    while (mine && mine != thread) mine = gc__record(mine)->next_mine;
+    const gc_thread *mine = gc__my_attachments;
+    while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
     return mine != NULL;
 }
 
 GC_API void gc_thread_detach(gc_thread *thread) {
-    GC__ENTER("gc_thread_detach");
+    GC__API_SCOPE("gc_thread_detach");
     if (!thread) return;
     if (!gc__thread_is_mine(thread)) {
         GC_ASSERT(false,

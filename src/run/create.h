@@ -86,7 +86,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
         pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
     heap->budget_bytes = pace->nursery_bytes;
     pace->resumed_cpu_ns = gc__os_cpu_ns();
-    pace->resumed_by = &gc__me;
+    pace->resumed_by = &gc__my_identity;
     pace->full_threshold = gc__threshold_for(heap, 0);
     pace->survival[0] = 20;
     pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
@@ -130,7 +130,7 @@ GC__FN void gc__heap_end_locks(gc_heap *heap) {
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
-    GC__ENTER("gc_heap_create");
+    GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
     if (given) options = *given;

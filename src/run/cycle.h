@@ -27,7 +27,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_flush_windows(thread);
     gc__log_flush();
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
@@ -175,7 +175,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     if (gathered) gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
     unfinished = NULL;
@@ -212,7 +212,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
-    GC__ENTER("gc_collect");
+    GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
     GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
               generation);
@@ -244,6 +244,6 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
 }
 
 GC_API void gc__safepoint_slow(gc_thread *thread) {
-    GC__ENTER("gc_safepoint");
+    GC__API_SCOPE("gc_safepoint");
     gc__safepoint_run(thread);
 }

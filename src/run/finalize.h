@@ -80,8 +80,8 @@ GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     return true;
 }
 
-GC_API size_t gc_run_finalizers(gc_thread *thread, size_t most) {
-    if (gc__is_null(thread, "gc_run_finalizers", "thread")) return 0;
+GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {
+    if (gc__is_null(thread, "gc_finalizers_run", "thread")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
@@ -126,8 +126,8 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
 }
 
-GC_API bool gc_wait_for_finalizers(gc_thread *thread, uint64_t timeout_ms) {
-    if (gc__is_null(thread, "gc_wait_for_finalizers", "thread")) return false;
+GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
+    if (gc__is_null(thread, "gc_finalizers_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
@@ -180,7 +180,7 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (heap->options.suspend)
         return gc__fail(GC_ERROR_OPTION,
                         "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
-                        "a thread of the host's call gc_run_finalizers");
+                        "a thread of the host's call gc_finalizers_run");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
         return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
@@ -245,11 +245,11 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
         size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
         if (!count) return;
-        gc_run_finalizers(thread, count);
+        gc_finalizers_run(thread, count);
     }
     gc__warn(&heap->options,
              "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
-    gc_run_finalizers(thread, gc__finalizers_queue_all(heap, true));
+    gc_finalizers_run(thread, gc__finalizers_queue_all(heap, true));
 }
 
 /* Runs what is left to run. False: the heap cannot be freed. */
@@ -270,9 +270,9 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
         gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: the calling thread could not be attached");
         return true;
     }
-    gc_mode former = gc_set_mode(thread, GC_COOPERATIVE);
+    gc_mode former = gc_thread_set_mode(thread, GC_MODE_COOPERATIVE);
     gc__finalizers_run_all(thread);
-    gc_set_mode(thread, former);
+    gc_thread_set_mode(thread, former);
     return true;
 }
 

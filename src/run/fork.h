@@ -1,5 +1,5 @@
-/* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps between
-   two steps of their threads. In the child these do not exist, and are forgotten.
+/* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
+   between two steps of their threads. In the child these do not exist, and are forgotten.
 
    A heap that the calling thread has locked already, since fork was called in a callback of a collection or walk, keeps its
    other threads in the child: they stay stopped, and what runs may be going through their list. */
@@ -78,7 +78,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
     heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
-    heap->pace->resumed_by = &gc__me;
+    heap->pace->resumed_by = &gc__my_identity;
 }
 
 GC__FN void gc__fork_end(bool in_child) {

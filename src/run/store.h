@@ -88,7 +88,7 @@ GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned
     gc__stores range = {slots, count, flags};
     (void)thread;
     if (GC_DEBUG >= 1) gc__stores_pop(range);
-    gc__stored(slots, count, (flags & GC_ROOT_VALUE) != 0);
+    gc__stored(slots, count, (flags & GC_SLOT_VALUE) != 0);
 }
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
@@ -116,11 +116,11 @@ GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, si
     return count;
 }
 
-GC_API size_t gc_take_written_pages(gc_heap *heap, void **pages, size_t most) {
-    if (gc__is_null(heap, "gc_take_written_pages", "heap") ||
-        (most && gc__is_null(pages, "gc_take_written_pages", "pages")))
+GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    if (gc__is_null(heap, "gc_heap_take_written_pages", "heap") ||
+        (most && gc__is_null(pages, "gc_heap_take_written_pages", "pages")))
         return 0;
-    GC__ENTER("gc_take_written_pages");
+    GC__API_SCOPE("gc_heap_take_written_pages");
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     gc__heap_lock(heap);

@@ -91,7 +91,7 @@ GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) 
     if (!gc__frame_memory_has(memory, frame->site, sizeof *frame->site) || frame->count > SIZE_MAX / 16) return false;
     if (frame->count && !gc__frame_memory_has(memory, frame->slots, frame->count * 8)) return false;
     bool whole = true;
-    if (!(frame->site->flags & GC__ROOT_CONTIGUOUS))
+    if (!(frame->site->flags & GC__SLOT_CONTIGUOUS))
         for (size_t i = 0; whole && i < frame->count; i++) whole = gc__frame_memory_has(memory, frame->slots[i], 8);
     return whole;
 }
@@ -120,8 +120,8 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
         heap->threads->root_site = frame->site;
-        if (flags & GC__ROOT_CONTIGUOUS) {
-            gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__ROOT_CONTIGUOUS);
+        if (flags & GC__SLOT_CONTIGUOUS) {
+            gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__SLOT_CONTIGUOUS);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }

@@ -16,7 +16,7 @@
 
    In callbacks of the host the calling thread holds
        finalizers, releases of safe handles, out_of_memory: none;
-       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_walk: the heap's lock;
+       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_heap_walk: the heap's lock;
        scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
        is_suppressed, in a collection: the finalizers' lock, too;
        barrier_changed: the barrier lock, and the heap's in most cases;
@@ -46,12 +46,12 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);
-    __atomic_store_n(&self->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
 GC__FN void gc__heap_acquire(gc_heap *heap) {
     if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
-    __atomic_store_n(&heap->threads->lock_owner, (const void *)&gc__me, __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->threads->lock_owner, (const void *)&gc__my_identity, __ATOMIC_RELAXED);
 }
 
 /* May be taken again by its owner. Not from a signal handler. */
@@ -67,7 +67,8 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to what was parked, one after the other; waiting for one parks those that are back. */
 GC__FN void gc__unpark_all(void) {
-    for (gc_thread *thread = gc__mine; thread && gc__mine_parked; thread = gc__record(thread)->next_mine) {
+    for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
+         thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
         gc__unpark(thread);
         gc__thread_resume(thread);
@@ -96,7 +97,7 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
         gc__heap_lock(heap);
-        if (!gc__mine_parked) return;
+        if (!gc__my_parked) return;
         gc__heap_unlock(heap);
     }
 }
@@ -104,11 +105,11 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
 /* Back to cooperative mode, after a collection that runs. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    __atomic_store_n(&thread->mode, (uint32_t)GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
     gc__thread_stop(thread);
     gc__set_parked(thread, true);
-    gc__mine_parked++;
+    gc__my_parked++;
     gc__heap_lock(heap);
     gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
 }

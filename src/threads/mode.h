@@ -1,7 +1,7 @@
 /* Attached threads, and their modes: becoming preemptive, and being found so by who stops the others.
 
-   A thread that waits in gc.h is parked: in preemptive mode meanwhile, in all heaps that it is attached to. So nobody who waits
-   for a thread to stop waits in vain. */
+   A thread that waits in gc.h is parked: in preemptive mode meanwhile, in all heaps that it is attached to. So nobody who
+   waits for a thread to stop waits in vain. */
 #pragma once
 
 #include "../api/thread.h"
@@ -9,9 +9,9 @@
 
 /* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
 typedef struct gc__thread_record {
-    gc_thread thread;     /* first: a thread's address is its record's */
-    gc_thread *next;      /* of the heap: its lock */
-    gc_thread *next_mine; /* of the native thread, which alone uses it */
+    gc_thread thread;           /* first: a thread's address is its record's */
+    gc_thread *next;            /* of the heap: its lock */
+    gc_thread *next_attachment; /* of the native thread, which alone uses it */
     bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
     bool conservative;   /* the native stack is a root, too */
     const char *name;    /* for statistics and reports */
@@ -48,14 +48,14 @@ typedef struct gc__threads {
     const gc_frame_site *root_site;
 } gc__threads;
 
-static __thread gc_thread *gc__mine;      /* attachments of the calling native thread */
-static __thread unsigned gc__mine_parked; /* of them: waiting in gc.h */
-static __thread char gc__me;              /* its address stands for the calling thread */
+static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
+static __thread unsigned gc__my_parked;        /* of them: waiting in gc.h */
+static __thread char gc__my_identity;          /* its address stands for the calling thread */
 /* Saved by the function that took a heap's lock, or waits, before it did. */
 static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
-    return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__me;
+    return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__my_identity;
 }
 
 GC__FN bool gc__is_abandoned(const gc_heap *heap) {
@@ -63,13 +63,13 @@ GC__FN bool gc__is_abandoned(const gc_heap *heap) {
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
-    gc_thread *thread = gc__mine;
-    while (thread && thread->heap != heap) thread = gc__record(thread)->next_mine;
+    gc_thread *thread = gc__my_attachments;
+    while (thread && thread->heap != heap) thread = gc__record(thread)->next_attachment;
     return thread;
 }
 
 GC__FN bool gc__is_cooperative(const gc_thread *thread) {
-    return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_COOPERATIVE;
+    return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_MODE_COOPERATIVE;
 }
 
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
@@ -82,7 +82,7 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
         __atomic_store_n(&gc__record(thread)->stopped_at_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
-    __atomic_store_n(&thread->mode, (uint32_t)GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) return;
     __atomic_fetch_add(&heap->threads->stopped_count, 1, __ATOMIC_SEQ_CST);
     gc__os_wake(&heap->threads->stopped_count);
@@ -91,17 +91,17 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
 /* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
    gc__my_registers must be those of a function that is on the stack until they are back. */
 GC__FN void gc__park(const gc_heap *heap) {
-    for (gc_thread *thread = gc__mine; thread; thread = gc__record(thread)->next_mine) {
+    for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__set_parked(thread, true);
-        gc__mine_parked++;
+        gc__my_parked++;
         gc__thread_stop(thread);
     }
 }
 
 GC__FN void gc__unpark(gc_thread *thread) {
     gc__set_parked(thread, false);
-    gc__mine_parked--;
+    gc__my_parked--;
 }

@@ -34,7 +34,7 @@ GC_API void gc_stack_destroy(gc_stack *stack) {
 }
 
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
-    GC__ENTER("gc_stack_switch");
+    GC__API_SCOPE("gc_stack_switch");
     gc_stack *left = thread->stack;
     if (!stack) stack = &gc__record(thread)->own_stack;
     GC_ASSERT(!stack->thread || stack->thread == thread, "gc_stack_switch: the stack runs on another thread");
@@ -55,13 +55,14 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     gc__record(thread)->stack_base = stack->base;
 }
 
-GC_API gc_mode gc__set_mode(gc_thread *thread, gc_mode mode) {
-    GC__ENTER("gc_set_mode");
-    gc_mode former = gc_get_mode(thread);
+GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
+    GC__API_SCOPE("gc_thread_set_mode");
+    gc_mode former = gc_thread_mode(thread);
     if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
-    GC_ASSERT(gc__thread_self(thread->heap) == thread, "gc_set_mode: called for another thread than the calling one");
+    GC_ASSERT(gc__thread_self(thread->heap) == thread,
+              "gc_thread_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
-    if (mode == GC_PREEMPTIVE) {
+    if (mode == GC_MODE_PREEMPTIVE) {
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__thread_stop(thread);
     } else {

@@ -17,7 +17,7 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
     snprintf(
         message, sizeof message,
         "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
-        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_PREEMPTIVE)",
+        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
         (unsigned long long)waited_ms, gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     gc__warn(&heap->options, message);
 }
@@ -53,7 +53,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     heap->threads->stop_started_ns = gc__os_now_ns();
     __atomic_store_n(&heap->threads->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
-        GC__LEAVE;
+        GC__HOST_SCOPE;
         heap->options.suspend(heap->options.host);
         return;
     }
@@ -85,7 +85,7 @@ GC__INLINED void gc__world_stop(gc_heap *heap) {
 }
 
 GC__FN void gc__world_restart(gc_heap *heap) {
-    GC__LEAVE;
+    GC__HOST_SCOPE;
     if (heap->options.restart) heap->options.restart(heap->options.host);
 }
 

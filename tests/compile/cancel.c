@@ -35,7 +35,7 @@ static void __attribute__((noinline)) nested(gc_thread *gc, int depth, bool exit
     if (depth) {
         nested(gc, depth - 1, exits);
     } else {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         __atomic_fetch_add(&ready, 1, __ATOMIC_SEQ_CST);
         if (exits) pthread_exit(NULL);
         while (!never) pause();
@@ -75,7 +75,7 @@ int main(void) {
             if (i % 2 == 0) pthread_cancel(threads[i]);
         }
         for (int i = 0; i < 5; i++) gc_collect(heap, i % 3, GC_COLLECT_COMPACTING);
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     }
     gc_heap_destroy(heap);

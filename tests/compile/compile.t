@@ -83,12 +83,12 @@ done
 
 user='#include "tests/compile/user.h"'
 compiles 'a user of gc.h' "$user" -I.
-for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_ENVIRONMENT=0 GC_BARRIER_PORTABLE \
-    GC_REGION_SHIFT=16 GC_REGION_SHIFT=18 GC_REGION_SHIFT=30 GC_CARD_BITS=1 'GC_CARD_BITS=1 GC_BARRIER_PORTABLE' \
+for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_ENVIRONMENT=0 GC_PORTABLE_BARRIERS \
+    GC_REGION_SHIFT=16 GC_REGION_SHIFT=18 GC_REGION_SHIFT=30 GC_CARD_BITS=1 'GC_CARD_BITS=1 GC_PORTABLE_BARRIERS' \
     GC_CARD_SHIFT=7 GC_CARD_SHIFT=10 'GC_CARD_SHIFT=12 GC_BUNDLE_SHIFT=18' GC_BUNDLE_SHIFT=0 GC_BUNDLE_SHIFT=22 \
     GC_BARRIER=none GC_BARRIER=rank_sum_branch_free 'GC_BARRIER=rank_sum_branch_free GC_CARD_BITS=1' GC_BARRIER=card_unconditional \
     GC_BARRIER=pre_grow 'GC_BARRIER=bit_region GC_CARD_BITS=1 GC_CARD_SHIFT=8 GC_BUNDLE_SHIFT=21' GC_BARRIER=write_watch_byte_region \
-    GC_BARRIER=object_logging GC_BARRIER=at_run_time 'GC_BARRIER=at_run_time GC_BARRIER_PORTABLE GC_DEBUG=3' \
+    GC_BARRIER=object_logging GC_BARRIER=at_run_time 'GC_BARRIER=at_run_time GC_PORTABLE_BARRIERS GC_DEBUG=3' \
     'GC_ARENA_BYTES=((size_t)1<<36)' 'GC_REGION_SHIFT=16 GC_CARD_BITS=1 GC_CARD_SHIFT=12 GC_BUNDLE_SHIFT=0 GC_DEBUG=3' \
     'GC_VALUE_IS_REF(w)=(((w)&7)==1) GC_VALUE_TO_REF(w)=((w)-1) GC_VALUE_FROM_REF(r,w)=((r)|((w)&7))'; do
     # shellcheck disable=SC2046,SC2086 # a list of definitions
@@ -177,8 +177,8 @@ done
 
 handles="$gc
 static bool release(intptr_t value) { return value != 0; }
-GC_SAFE_HANDLE_KIND(file, release, gc_invalid_if_minus_one);
-GC_SAFE_HANDLE_KIND(semaphore, release, gc_invalid_if_zero);
+GC_SAFE_HANDLE_KIND(file, release, gc_safe_handle_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(semaphore, release, gc_safe_handle_invalid_if_zero);
 static void post(semaphore s) { gc_keep_alive(s.safe); }
 void call(gc_thread *gc);"
 compiles 'handles of one kind' "$handles

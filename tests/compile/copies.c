@@ -98,7 +98,7 @@ int NAME(int rounds) {
     while (!lost && rounds-- > 0) lost = fill(gc, 20000);
     if (lost) fprintf(stderr, "lost %ld: %s\n", lost, gc_last_message());
     if (gc) {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     }
     if (gc) gc_thread_detach(gc);
     gc_heap_destroy(heap);

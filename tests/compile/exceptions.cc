@@ -43,7 +43,7 @@ int in_destructor::wrong;
 static void nested(int depth) {
     void *a = new_node((uint64_t)depth), *list[3] = {NULL, NULL, NULL};
     GC_ROOTS(gc, a);
-    GC_ROOT_ARRAY(gc, list, 3, 0);
+    GC_ROOTS_ARRAY(gc, list, 3, 0);
     list[1] = new_node((uint64_t)depth + 100);
     if (depth == 0) throw std::runtime_error("thrown");
     if (depth % 3 == 0) {
@@ -100,9 +100,9 @@ static void destructors() {
 }
 
 static void in_preemptive(int depth) {
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     if (depth == 0) throw std::runtime_error("thrown");
-    GC_IN_MODE(gc, GC_COOPERATIVE);
+    GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
     void *node = new_node(9);
     GC_ROOTS(gc, node);
     in_preemptive(depth - 1);
@@ -110,7 +110,7 @@ static void in_preemptive(int depth) {
 
 static void modes() {
     gc_frame *mark = gc_frames_mark(gc);
-    ok(throws(in_preemptive, 5) && gc_get_mode(gc) == GC_COOPERATIVE, "the mode is what it was");
+    ok(throws(in_preemptive, 5) && gc_thread_mode(gc) == GC_MODE_COOPERATIVE, "the mode is what it was");
     ok(gc_frames_mark(gc) == mark, "and so are the frames");
 }
 
@@ -136,19 +136,19 @@ static void finalize_nested(gc_thread *thread, void *);
 static const gc_finalizer thrower = {finalize_throwing, false, nullptr}, nesting = {finalize_nested, false, nullptr};
 
 static void finalized(const gc_finalizer *finalizer, int objects) {
-    while (objects-- > 0) gc_register_finalizer(gc, new_node(1), finalizer);
+    while (objects-- > 0) gc_finalizer_register(gc, new_node(1), finalizer);
     gc_collect(heap, 2, GC_COLLECT_DEFAULT);
 }
 
-static void run_finalizers(int most) { gc_run_finalizers(gc, (size_t)most); }
-static void wait_for_finalizers(int ms) { gc_wait_for_finalizers(gc, (uint64_t)ms); }
+static void run_finalizers(int most) { gc_finalizers_run(gc, (size_t)most); }
+static void wait_for_finalizers(int ms) { gc_finalizers_wait(gc, (uint64_t)ms); }
 static void destroy(int) { gc_heap_destroy(heap); }
 
 static void finalize_nested(gc_thread *, void *) {
     ran++;
     finalized(&thrower, 1);
     bool inner = throws(run_finalizers, 1);
-    if (gc_finalizers_pending(heap) != 1 || gc_wait_for_finalizers(gc, 1) || !inner) ran = -1000;
+    if (gc_finalizers_pending(heap) != 1 || gc_finalizers_wait(gc, 1) || !inner) ran = -1000;
 }
 
 static void smash() {
@@ -159,16 +159,16 @@ static void smash() {
 static void finalizers() {
     ran = 0;
     finalized(&thrower, 3);
-    ok(throws(run_finalizers, 10), "an exception leaves a finalizer and gc_run_finalizers");
+    ok(throws(run_finalizers, 10), "an exception leaves a finalizer and gc_finalizers_run");
     smash();
     ok(gc_finalizers_pending(heap) == 2, "it counts as run");
     ok(throws(run_finalizers, 10) && throws(wait_for_finalizers, 1000), "and so do others");
-    ok(gc_wait_for_finalizers(gc, 1000) && ran == 3, "until none is left");
+    ok(gc_finalizers_wait(gc, 1000) && ran == 3, "until none is left");
     gc_collect(heap, 2, GC_COLLECT_DEFAULT);
     finalized(&nesting, 1);
-    ok(gc_run_finalizers(gc, 1) == 1 && ran == 5 && !gc_finalizers_pending(heap), "the same within another one");
-    gc_register_finalizer(gc, new_node(1), &thrower);
-    gc_register_finalizer(gc, new_node(1), &thrower);
+    ok(gc_finalizers_run(gc, 1) == 1 && ran == 5 && !gc_finalizers_pending(heap), "the same within another one");
+    gc_finalizer_register(gc, new_node(1), &thrower);
+    gc_finalizer_register(gc, new_node(1), &thrower);
     ok(throws(destroy, 0) && throws(destroy, 0) && ran == 7, "one leaves gc_heap_destroy, which is called once more");
 }
 

@@ -10,8 +10,8 @@ static bool release(intptr_t value) {
     errno = 1;
     return true;
 }
-GC_SAFE_HANDLE_KIND(door, release, gc_invalid_if_minus_one);
-GC_SAFE_HANDLE_KIND(window, release, gc_invalid_if_zero);
+GC_SAFE_HANDLE_KIND(door, release, gc_safe_handle_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(window, release, gc_safe_handle_invalid_if_zero);
 
 typedef struct house {
     gc_object header;
@@ -49,7 +49,7 @@ static inline int calls(gc_thread *gc, door d, window w) {
     }
     wrong += errno != 30;
     for (int how = 0; how < 4; how++) wrong += leave(gc, d, how) != (how ? how : 10);
-    gc_handle_ref ref = {d.safe, 7};
+    gc_native_ref ref = {d.safe, 7};
     intptr_t raw = 0;
     GC_NATIVE_CALL_REF(gc, ref, value) raw = value;
     wrong += raw != 7;
@@ -72,7 +72,7 @@ int main(void) {
         gc_store(gc, &h->front, d.safe);
         gc_new(gc, &empty_type);
         gc_collect(heap, 2, 0);
-        gc_run_finalizers(gc, 10);
+        gc_finalizers_run(gc, 10);
         wrong += finalized != 1 || closed != 30;
     }
     gc_heap_destroy(heap);

@@ -45,7 +45,7 @@ static const gc_finalizer node_finalizer = {node_end, false, NULL};
 static inline void node_trace(void *object, gc_visitor *visitor) {
     node *self = (node *)object;
     gc_visit(visitor, &self->left, 2, 0);
-    gc_visit(visitor, &self->value, 1, GC_ROOT_VALUE);
+    gc_visit(visitor, &self->value, 1, GC_SLOT_VALUE);
 }
 
 static const gc_type user_types[] = {
@@ -76,7 +76,10 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
     node *a = (node *)gc_new(gc, &user_types[0]), *b = a, *list[2] = {a, b};
     uint64_t value = 0;
     GC_ROOTS(gc, a, b);
-    GC_ROOT_VALUES(gc, value); GC_ROOT_ARRAY(gc, list, 2, 0); GC_IN_MODE(gc, GC_COOPERATIVE); GC_IN_MODE(gc, GC_COOPERATIVE);
+    GC_ROOTS_VALUES(gc, value);
+    GC_ROOTS_ARRAY(gc, list, 2, 0);
+    GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
+    GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
     {
         vector *v = (vector *)gc_new_array(gc, &user_types[5], 3);
         GC_ROOTS(gc, v);

@@ -409,22 +409,22 @@ static void op_finalizer(void) {
     if (below(3) == 0 && i->type != 2) {
         ((leaf *)object)->suppressed = i->suppressed = below(2);
     } else if (below(3) == 0) {
-        if (gc_suppress_finalizer(gc, object) != (i->state != NONE))
-            wrong("gc_suppress_finalizer finds something else");
+        if (gc_finalizer_suppress(gc, object) != (i->state != NONE))
+            wrong("gc_finalizer_suppress finds something else");
         i->state = NONE;
     } else {
-        if (gc_suppress_finalizer(gc, object) != (i->state != NONE))
-            wrong("gc_suppress_finalizer finds something else");
+        if (gc_finalizer_suppress(gc, object) != (i->state != NONE))
+            wrong("gc_finalizer_suppress finds something else");
         i->finalizer = (int)below(i->type == 2 ? 2 : FINALIZERS);
-        if (gc_register_finalizer(gc, object, finalizers[i->finalizer]) != GC_OK)
-            wrong("gc_register_finalizer: %s", gc_last_message());
+        if (gc_finalizer_register(gc, object, finalizers[i->finalizer]) != GC_OK)
+            wrong("gc_finalizer_register: %s", gc_last_message());
         i->state = REGISTERED;
     }
 }
 
 static void op_run(void) {
     size_t count = below(3) ? below(6) : SIZE_MAX;
-    if (gc_run_finalizers(gc, count) > count) wrong("more finalizers have run than were asked for");
+    if (gc_finalizers_run(gc, count) > count) wrong("more finalizers have run than were asked for");
     read_finalizers(states);
     drop_suppressed(states);
     if (count == SIZE_MAX && !running && gc_finalizers_pending(heap))
@@ -458,7 +458,7 @@ static void finalize(gc_thread *thread, void *object) {
     if (below(3) == 0) root_set(some_root(), object);
     if (below(4) == 0) {
         i->finalizer = (int)below(i->type == 2 ? 2 : FINALIZERS);
-        gc_register_finalizer(thread, object, finalizers[i->finalizer]);
+        gc_finalizer_register(thread, object, finalizers[i->finalizer]);
         i->state = REGISTERED;
     }
     if (below(4) == 0) op_collect();
@@ -478,7 +478,7 @@ static const struct {
              {"non_moving", {.nursery_bytes = 256 << 10, .non_moving = true}},
              {"non_generational", {.nursery_bytes = 256 << 10, .non_generational = true}},
              {"stress", {.stress = GC_STRESS_NTH, .stress_interval = 50}},
-             {"without_memory", {.nursery_bytes = 256 << 10, .test_small_mark_stack = true}}};
+             {"without_memory", {.nursery_bytes = 256 << 10, .test_scarce_memory = true}}};
 enum { MODES = sizeof modes / sizeof *modes };
 
 static void work(void) {
@@ -488,7 +488,7 @@ static void work(void) {
     } ops[] = {{op_new, 100},          {op_link, 80},      {op_root, 50}, {op_handle, 60},
                {op_handle_change, 60}, {op_finalizer, 20}, {op_run, 4},   {op_collect, 8}};
     unsigned total = 0;
-    GC_ROOT_ARRAY(gc, roots, ROOTS, 0);
+    GC_ROOTS_ARRAY(gc, roots, ROOTS, 0);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) total += ops[i].weight;
     for (operations = 0; operations < run_options.ops; operations++) {
         size_t choice = below(total), i = 0;
@@ -499,7 +499,7 @@ static void work(void) {
     for (size_t i = 0; i < HANDLES; i++)
         if (below(2)) gc_handle_destroy(heap, handles[i].handle), handles[i].handle = NULL;
     full();
-    gc_verify(heap);
+    gc_heap_verify(heap);
     ending = true;
 }
 

@@ -23,11 +23,12 @@ static void on_barrier_changed(void *host, const gc_barrier_change *change) {
     (void)host;
     if (!jit.buffer) jit.buffer = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (jit.buffer == MAP_FAILED) wrong("no executable memory");
-    if (change->operation == GC_BARRIER_INITIALIZE || change->operation == GC_BARRIER_SWITCH) {
+    if (change->operation == GC_STOMP_INITIALIZE || change->operation == GC_STOMP_SWITCH) {
         if (!change->is_suspended) wrong("code cannot be replaced while it runs");
         jit.barrier = change->barrier;
         jit.emitted++;
-        if (!gc_barrier_emit(&jit.code, jit.buffer, 4096, change->barrier, GC_BARRIER_STORE, change->tables)) wrong("gc_barrier_emit");
+        if (!gc_barrier_emit(&jit.code, jit.buffer, 4096, change->barrier, GC_EMIT_STORE, change->tables))
+            wrong("gc_barrier_emit");
     } else {
         if (change->barrier != jit.barrier) wrong("barrier %d became %d without a switch", jit.barrier, change->barrier);
         jit.patched++;
@@ -41,7 +42,7 @@ typedef struct card_state {
     bool dirty, logged;
 } card_state;
 
-static bool is_logging(void) { return gc_current_barrier() == GC_BARRIER_OBJECT_LOGGING; }
+static bool is_logging(void) { return gc_barrier_current() == GC_BARRIER_OBJECT_LOGGING; }
 
 static uint8_t *log_byte(const void *slot) { return gc__tables.log_bits + ((uintptr_t)slot >> 6); }
 static uint8_t log_bit(const void *slot) { return (uint8_t)(1 << ((uintptr_t)slot >> 3 & 7)); }
@@ -57,7 +58,7 @@ static card_state card_of(const void *slot) {
 
 /* Whether the store that has just dirtied the card of an old slot, which needs it, is the one to be forgotten. */
 static bool forget_card(const card_state *before, const void *slot, const void *owner, uint32_t index, const char *address) {
-    if (!index || is_static(index) || gc_generation_of(owner) <= gc_generation_of(address)) return false;
+    if (!index || is_static(index) || gc_object_generation(owner) <= gc_object_generation(address)) return false;
     card_state now = card_of(slot);
     if (before->dirty || before->logged || (!now.dirty && !now.logged)) return false;
     return ++run.marks == run.forget_card;
@@ -72,6 +73,6 @@ static void card_restore(const card_state *before, const void *slot) {
 
 /* Under write watch the page of a slot that got a reference is known to be written. */
 static void check_watch(const void *slot) {
-    if (!gc__barrier_parts_of(gc_current_barrier()).watch || !gc__in_arena((uintptr_t)slot)) return;
+    if (!gc__barrier_parts_of(gc_barrier_current()).watch || !gc__in_arena((uintptr_t)slot)) return;
     if (!gc__tables.watch[(uintptr_t)slot >> GC_WATCH_SHIFT]) wrong("the page of slot %p was stored to, but is not watched", slot);
 }

@@ -68,8 +68,9 @@ static void check_slot(checker *c, const node *n, size_t i) {
 #endif
     gc_word expected = cell_word(cell_, value, (void *)object);
     if (word != expected)
-        wrong("slot %zu of the `%s` %p (id %llu, generation %d) holds %#llx, expected %#llx", i, n->kind->name, (void *)n->address,
-              (unsigned long long)n->serial, gc_generation_of(n->address), (unsigned long long)word, (unsigned long long)expected);
+        wrong("slot %zu of the `%s` %p (id %llu, generation %d) holds %#llx, expected %#llx", i, n->kind->name,
+              (void *)n->address, (unsigned long long)n->serial, gc_object_generation(n->address),
+              (unsigned long long)word, (unsigned long long)expected);
     if (is_object) meet(c, index, (char *)object, n->kind->name, i);
 }
 
@@ -79,8 +80,10 @@ static void drain(checker *c) {
         const node *n = m->nodes[m->stack[--c->pending]];
         size_t fault = payload_each(n, n->address, payload_equal), count = node_slots(n);
         if (fault)
-            wrong("the payload at offset %zu of the `%s` %p (id %llu, length %zu, generation %d) is not what was written", fault,
-                  n->kind->name, (void *)n->address, (unsigned long long)n->serial, n->length, gc_generation_of(n->address));
+            wrong(
+                "the payload at offset %zu of the `%s` %p (id %llu, length %zu, generation %d) is not what was written",
+                fault, n->kind->name, (void *)n->address, (unsigned long long)n->serial, n->length,
+                gc_object_generation(n->address));
         for (size_t i = 0; i < count; i++) check_slot(c, n, i);
     }
 }
@@ -129,8 +132,10 @@ typedef struct walked {
 
 static bool walk_visit(void *context, void *object, size_t bytes, int generation) {
     walked *walk = context;
-    if (bytes != gc_object_bytes(object)) wrong("gc_walk: %zu bytes, gc_object_bytes: %zu", bytes, gc_object_bytes(object));
-    if (generation != gc_generation_of(object)) wrong("gc_walk: generation %d, gc_generation_of: %d", generation, gc_generation_of(object));
+    if (bytes != gc_object_bytes(object))
+        wrong("gc_heap_walk: %zu bytes, gc_object_bytes: %zu", bytes, gc_object_bytes(object));
+    if (generation != gc_object_generation(object))
+        wrong("gc_heap_walk: generation %d, gc_object_generation: %d", generation, gc_object_generation(object));
     walk->objects++;
     walk->bytes += bytes;
     walk->generation_bytes[generation] += bytes;
@@ -141,16 +146,19 @@ static bool walk_visit(void *context, void *object, size_t bytes, int generation
 static void check_exact(const checker *c) {
     walked walk = {.w = c->w};
     gc_stats stats;
-    gc_walk(c->w->heap, walk_visit, &walk);
-    gc_get_stats(c->w->heap, &stats);
-    if (walk.objects != c->objects) wrong("gc_walk finds %zu objects after a full collection, expected %zu", walk.objects, c->objects);
-    if (walk.bytes != c->bytes) wrong("gc_walk finds %zu bytes after a full collection, expected %zu", walk.bytes, c->bytes);
+    gc_heap_walk(c->w->heap, walk_visit, &walk);
+    gc_heap_stats(c->w->heap, &stats);
+    if (walk.objects != c->objects)
+        wrong("gc_heap_walk finds %zu objects after a full collection, expected %zu", walk.objects, c->objects);
+    if (walk.bytes != c->bytes)
+        wrong("gc_heap_walk finds %zu bytes after a full collection, expected %zu", walk.bytes, c->bytes);
     if (stats.live_bytes != c->bytes) wrong("stats.live_bytes is %zu after a full collection, expected %zu", stats.live_bytes, c->bytes);
     if (stats.external_bytes != c->external)
         wrong("stats.external_bytes is %zu after a full collection, expected %zu", stats.external_bytes, c->external);
     if (stats.large_bytes != c->large) wrong("stats.large_bytes is %zu after a full collection, expected %zu", stats.large_bytes, c->large);
-    size_t verified = gc_verify(c->w->heap);
-    if (verified != c->objects) wrong("gc_verify says %zu objects after a full collection, expected %zu", verified, c->objects);
+    size_t verified = gc_heap_verify(c->w->heap);
+    if (verified != c->objects)
+        wrong("gc_heap_verify says %zu objects after a full collection, expected %zu", verified, c->objects);
 }
 
 static struct {

@@ -118,7 +118,8 @@ static void check_fresh(const kind *k, const char *address, size_t bytes, bool r
     size_t header = k->type.element_bytes ? 16 : 8;
     for (size_t i = header; i < bytes && !raw; i += i < 4096 ? 1 : 97)
         if (address[i]) wrong("a new `%s` %p has a byte %#x at offset %zu", k->name, (const void *)address, (unsigned char)address[i], i);
-    if (gc_generation_of(address) != 0) wrong("a new `%s` is in generation %d", k->name, gc_generation_of(address));
+    if (gc_object_generation(address) != 0)
+        wrong("a new `%s` is in generation %d", k->name, gc_object_generation(address));
 }
 
 /* Stores of the object's own that need no barrier, and its payload. */
@@ -166,16 +167,16 @@ static object allocate(world *w, kind *k, size_t length) {
 /* A store that needs its barrier, since an older object comes to refer to a younger one; these are counted, and one of
    them can be forgotten on purpose. */
 static bool forget_barrier(const void *owner, uint32_t index, const char *address) {
-    if (!index || is_static(index) || gc_generation_of(owner) <= gc_generation_of(address)) return false;
+    if (!index || is_static(index) || gc_object_generation(owner) <= gc_object_generation(address)) return false;
     return ++run.barriers == run.forget_barrier;
 }
 
 static void store_by_call(world *w, gc_word *slot, gc_word word, bool value) {
     switch (below(&w->random, 4)) {
     case 0:
-        gc_stores_begin(w->thread, slot, 1, value ? GC_ROOT_VALUE : 0);
+        gc_stores_begin(w->thread, slot, 1, value ? GC_SLOT_VALUE : 0);
         memcpy(slot, &word, 8);
-        gc_stores_end(w->thread, slot, 1, value ? GC_ROOT_VALUE : 0);
+        gc_stores_end(w->thread, slot, 1, value ? GC_SLOT_VALUE : 0);
         break;
     case 1:
         if (value || !GC_HAS_VALUES) gc_copy_values(w->thread, slot, &word, 1);
@@ -308,7 +309,7 @@ static object pick_vector(world *w, bool value) {
 }
 
 static void copy(world *w, bool value, gc_word *to, const gc_word *from, size_t count) {
-    unsigned flags = value ? GC_ROOT_VALUE : 0;
+    unsigned flags = value ? GC_SLOT_VALUE : 0;
     if (one_in(&w->random, 3)) {
         gc_stores_begin(w->thread, to, count, flags);
         memmove(to, from, count * 8);
@@ -406,11 +407,12 @@ static void op_external(world *w) {
     node *n = node_of(w, o);
     bool add = !n->external || one_in(&w->random, 2);
     size_t bytes = 1 + skewed(&w->random, 0, add ? (size_t)1 << 16 : n->external - 1);
-    if (!add && gc_add_external_bytes(w->thread, o.address, -(ptrdiff_t)(n->external + 1)) == GC_OK)
-        wrong("gc_add_external_bytes takes off more than the `%s` has", n->kind->name);
-    gc_result result = gc_add_external_bytes(w->thread, o.address, add ? (ptrdiff_t)bytes : -(ptrdiff_t)bytes);
+    if (!add && gc_external_add(w->thread, o.address, -(ptrdiff_t)(n->external + 1)) == GC_OK)
+        wrong("gc_external_add takes off more than the `%s` has", n->kind->name);
+    gc_result result = gc_external_add(w->thread, o.address, add ? (ptrdiff_t)bytes : -(ptrdiff_t)bytes);
     if (result == GC_OK) n->external += add ? bytes : -bytes;
-    else if (!w->options.heap_bytes_max || result != GC_ERROR_HEAP_FULL) wrong("gc_add_external_bytes: %s", gc_last_message());
+    else if (!w->options.heap_bytes_max || result != GC_ERROR_HEAP_FULL)
+        wrong("gc_external_add: %s", gc_last_message());
 }
 
 /* Collecting and asking. */
@@ -441,7 +443,7 @@ static void op_absurd(world *w) {
     if (!k->type.element_bytes) return;
     const size_t lengths[] = {SIZE_MAX, SIZE_MAX / 8, SIZE_MAX / k->type.element_bytes, SIZE_MAX / k->type.element_bytes + 1};
     gc_stats before, after;
-    gc_get_stats(w->heap, &before);
+    gc_heap_stats(w->heap, &before);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         size_t hook_calls = w->out_of_memory, collections = w->collections, length = lengths[i];
         if (length == 0) length = SIZE_MAX; /* the sum that wrapped around, for elements of one byte */
@@ -452,7 +454,7 @@ static void op_absurd(world *w) {
         if (w->out_of_memory != hook_calls || w->collections != collections)
             wrong("a `%s` of length %zu: the hook was called, or a collection ran, in vain", k->name, length);
     }
-    gc_get_stats(w->heap, &after);
+    gc_heap_stats(w->heap, &after);
     if (after.allocated_bytes != before.allocated_bytes || after.live_bytes != before.live_bytes || after.regions != before.regions ||
         after.used_bytes != before.used_bytes || after.large_bytes != before.large_bytes || after.committed_bytes != before.committed_bytes)
         wrong("an allocation of a `%s` that failed has changed the heap", k->name);
@@ -462,37 +464,40 @@ static void op_safepoint(world *w) { gc_safepoint(w->thread); }
 
 static void op_ask(world *w) {
     object o = pick(w);
-    int local = 0, generation = gc_generation_of(&local);
-    if (generation != GC_GENERATIONS) wrong("gc_generation_of says %d of a variable", generation);
-    if (gc_is_heap_pointer(w->heap, &local) || gc_object_at(w->heap, statics)) wrong("a variable is taken for a part of the heap");
+    int local = 0, generation = gc_object_generation(&local);
+    if (generation != GC_GENERATIONS) wrong("gc_object_generation says %d of a variable", generation);
+    if (gc_heap_contains(w->heap, &local) || gc_heap_object_at(w->heap, statics))
+        wrong("a variable is taken for a part of the heap");
     if (!o.index) return;
     const node *n = node_of(w, o);
     size_t offset = below(&w->random, node_bytes(n));
     if (gc_object_bytes(o.address) != node_bytes(n)) wrong("gc_object_bytes says %zu of a `%s` of %zu", gc_object_bytes(o.address), n->kind->name, node_bytes(n));
-    if (!gc_is_heap_pointer(w->heap, o.address + offset)) wrong("gc_is_heap_pointer denies offset %zu of a `%s`", offset, n->kind->name);
+    if (!gc_heap_contains(w->heap, o.address + offset))
+        wrong("gc_heap_contains denies offset %zu of a `%s`", offset, n->kind->name);
     if (strcmp(gc_object_type_name(o.address), n->kind->name) != 0) wrong("gc_object_type_name: %s", gc_object_type_name(o.address));
-    if (one_in(&w->random, 8) && gc_object_at(w->heap, o.address + offset) != o.address)
-        wrong("gc_object_at offset %zu of the `%s` %p says %p", offset, n->kind->name, (void *)o.address, gc_object_at(w->heap, o.address + offset));
-    generation = gc_generation_of(o.address);
+    if (one_in(&w->random, 8) && gc_heap_object_at(w->heap, o.address + offset) != o.address)
+        wrong("gc_heap_object_at offset %zu of the `%s` %p says %p", offset, n->kind->name, (void *)o.address,
+              gc_heap_object_at(w->heap, o.address + offset));
+    generation = gc_object_generation(o.address);
     if (generation < 0 || generation >= GC_GENERATIONS || (w->options.non_generational && generation))
-        wrong("gc_generation_of says %d of a `%s`", generation, n->kind->name);
+        wrong("gc_object_generation says %d of a `%s`", generation, n->kind->name);
 }
 
 /* Another barrier for all heaps, where it is chosen at run time. */
 static void op_switch(world *w) {
     if (GC__BARRIER_CHOSEN != GC_BARRIER_COUNT || run.barrier) return;
     gc_barrier barrier = (gc_barrier)below(&w->random, GC_BARRIER_COUNT);
-    gc_result result = gc_switch_barrier(barrier);
+    gc_result result = gc_barrier_switch(barrier);
     bool refused = result == GC_ERROR_OPTION && barrier == GC_BARRIER_NONE && !w->options.non_generational;
     if (result != GC_OK && !refused && !strstr(gc_last_message(), "has generations"))
-        wrong("gc_switch_barrier(%s): %s", gc_barrier_name(barrier), gc_last_message());
-    if (result == GC_OK && gc_current_barrier() != barrier) wrong("%s is not in force", gc_barrier_name(barrier));
+        wrong("gc_barrier_switch(%s): %s", gc_barrier_name(barrier), gc_last_message());
+    if (result == GC_OK && gc_barrier_current() != barrier) wrong("%s is not in force", gc_barrier_name(barrier));
 }
 
 static void op_statistics(world *w) {
     gc_stats s;
     walked walk = {.w = w};
-    gc_get_stats(w->heap, &s);
+    gc_heap_stats(w->heap, &s);
     uint64_t pauses = 0, collections = s.collections[0] + s.collections[1] + s.collections[2];
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) pauses += s.pauses[i];
     if (collections != w->collections || pauses != collections) wrong("%zu collections ran, statistics say %llu, and %llu pauses", w->collections,
@@ -503,6 +508,6 @@ static void op_statistics(world *w) {
         wrong("the heap holds %zu bytes, more than its maximum of %zu", s.committed_bytes, w->options.heap_bytes_max);
     if (s.moved_bytes > s.promoted_bytes || s.survived_bytes > s.promoted_bytes) wrong("statistics: moved more than promoted");
     if (w->options.non_moving && s.moved_bytes) wrong("a non-moving heap has moved %llu bytes", (unsigned long long)s.moved_bytes);
-    gc_walk(w->heap, walk_visit, &walk);
+    gc_heap_walk(w->heap, walk_visit, &walk);
     if (walk.objects < 1 && w->model.live > 0 && w->checked_collections == w->collections) check(w, false);
 }

@@ -128,7 +128,7 @@ static void options_stress(world *w, gc_options *o) {
     o->stress = GC_STRESS_NTH;
     o->stress_interval = (unsigned)skewed(&w->random, 20, 1000);
     o->non_generational = one_in(&w->random, 6);
-    o->test_small_mark_stack = one_in(&w->random, 4);
+    o->test_scarce_memory = one_in(&w->random, 4);
     w->live_most /= 4;
 }
 static void options_stress_all(world *w, gc_options *o) {
@@ -138,7 +138,7 @@ static void options_stress_all(world *w, gc_options *o) {
 }
 static void options_mark_stack(world *w, gc_options *o) {
     options_moving(w, o);
-    o->test_small_mark_stack = true;
+    o->test_scarce_memory = true;
     o->non_moving = one_in(&w->random, 3);
     o->non_generational = one_in(&w->random, 5);
 }
@@ -180,18 +180,20 @@ static void world_open(world *w, const mode *m, uint64_t seed) {
     w->options.keep_memory = one_in(&w->random, 3);
     m->options(w, &w->options);
     if (GC__BARRIER_CHOSEN == GC_BARRIER_NONE) w->options.non_generational = true;
-    if (GC__BARRIER_CHOSEN == GC_BARRIER_COUNT && gc_current_barrier() == GC_BARRIER_NONE) gc_switch_barrier(GC_BARRIER_RANK_SUM);
-    if (run.barrier && gc_switch_barrier(gc_barrier_named(run.barrier)) != GC_OK) wrong("--barrier: %s", gc_last_message());
+    if (GC__BARRIER_CHOSEN == GC_BARRIER_COUNT && gc_barrier_current() == GC_BARRIER_NONE)
+        gc_barrier_switch(GC_BARRIER_RANK_SUM);
+    if (run.barrier && gc_barrier_switch(gc_barrier_named(run.barrier)) != GC_OK)
+        wrong("--barrier: %s", gc_last_message());
     w->heap = gc_heap_create(&w->options);
     w->thread = w->heap ? gc_thread_attach(w->heap) : NULL;
     if (!w->thread) wrong("gc_heap_create: %s", gc_last_message());
-    if (jit.barrier != gc_current_barrier()) wrong("the code is for barrier %d", jit.barrier);
+    if (jit.barrier != gc_barrier_current()) wrong("the code is for barrier %d", jit.barrier);
 }
 
 /* With no root left the heap has no object, and no region but free ones. */
 static void check_empty(const world *w) {
     gc_stats s;
-    gc_get_stats(w->heap, &s);
+    gc_heap_stats(w->heap, &s);
     if (w->model.live) wrong("the model has %zu objects, but no root", w->model.live);
     if (s.regions || s.used_bytes || s.live_bytes || s.large_bytes || s.external_bytes || s.fragmentation_bytes)
         wrong("an empty heap has %zu regions, %zu bytes in use, %zu live, %zu large, %zu external, %zu of holes", s.regions, s.used_bytes,
@@ -217,8 +219,8 @@ static void world_close(world *w) {
 /* The heaps' lives: phases until `count` operations are done. */
 static void live(world *worlds, const mode *m, size_t count) {
     gc_word frames[2][FRAMES] = {{0}};
-    GC_ROOT_ARRAY(worlds[0].thread, frames[0], FRAMES, 0);
-    GC_ROOT_ARRAY(worlds[m->worlds - 1].thread, frames[m->worlds - 1], m->worlds > 1 ? FRAMES : 0, 0);
+    GC_ROOTS_ARRAY(worlds[0].thread, frames[0], FRAMES, 0);
+    GC_ROOTS_ARRAY(worlds[m->worlds - 1].thread, frames[m->worlds - 1], m->worlds > 1 ? FRAMES : 0, 0);
     for (unsigned i = 0; i < m->worlds; i++) world_roots(&worlds[i], frames[i]);
     phase phases[2] = {MIXED, MIXED};
     for (unsigned long long end = run.op + count; run.op < end;) {

@@ -83,13 +83,13 @@ static void kind_trace(void *object, gc_visitor *visitor) {
     const kind *k = *(const kind **)object;
     char *at = object;
     for (size_t i = k->traced; i < k->slots; i++)
-        gc_visit(visitor, at + k->places[i].offset, 1, k->places[i].value ? GC_ROOT_VALUE : 0);
+        gc_visit(visitor, at + k->places[i].offset, 1, k->places[i].value ? GC_SLOT_VALUE : 0);
     if (!k->traced_elements) return;
     size_t length = ((gc_array *)object)->length;
     for (size_t e = 0; e < length; e++) {
         at = (char *)object + k->type.bytes + e * k->type.element_bytes;
         for (size_t i = 0; i < k->element_slots; i++)
-            gc_visit(visitor, at + k->element_places[i].offset, 1, k->element_places[i].value ? GC_ROOT_VALUE : 0);
+            gc_visit(visitor, at + k->element_places[i].offset, 1, k->element_places[i].value ? GC_SLOT_VALUE : 0);
     }
 }
 

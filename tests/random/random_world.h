@@ -114,7 +114,8 @@ static gc_word cell_word(cell c, bool value, const void *object) {
 }
 
 static bool root_is_pinning(const root *r) {
-    return (r->flags & (GC_ROOT_PINNED | GC_ROOT_CONSERVATIVE)) || (r->home == HANDLE && r->handle_kind == GC_HANDLE_PINNED);
+    return (r->flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) ||
+           (r->home == HANDLE && r->handle_kind == GC_HANDLE_PINNED);
 }
 static bool root_is_weak(const root *r) { return r->home == HANDLE && r->handle_kind != GC_HANDLE_STRONG && r->handle_kind != GC_HANDLE_PINNED; }
 static bool root_in_use(const root *r) { return r->home == HANDLE ? r->handle != NULL : r->slot != NULL; }
@@ -125,7 +126,7 @@ static char *root_get(const root *r) {
     if (r->home == HANDLE) return gc_handle_get(r->handle);
     gc_word word = *r->slot;
 #if GC_HAS_VALUES
-    if (r->flags & GC_ROOT_VALUE) return (char *)GC_VALUE_TO_REF(word);
+    if (r->flags & GC_SLOT_VALUE) return (char *)GC_VALUE_TO_REF(word);
 #endif
     return (char *)word - r->offset;
 }
@@ -152,9 +153,10 @@ static void root_set(world *w, root *r, uint32_t index, char *object) {
         return;
     }
     size_t bytes = whole ? node_bytes(w->model.nodes[index]) : 0;
-    if (whole && (r->flags & (GC_ROOT_INTERIOR | GC_ROOT_CONSERVATIVE)) && !one_in(&w->random, 4))
+    if (whole && (r->flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE)) && !one_in(&w->random, 4))
         r->offset = one_in(&w->random, 4) ? bytes - 1 : below(&w->random, bytes);
-    if (r->flags & GC_ROOT_VALUE) *r->slot = index ? encode(true, object, r->tag) : 0;
+    if (r->flags & GC_SLOT_VALUE)
+        *r->slot = index ? encode(true, object, r->tag) : 0;
     else root_store(w, r, index ? (gc_word)(object + r->offset) : 0);
 }
 
@@ -179,9 +181,15 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
 }
 
 static unsigned random_flags(prng *random) {
-    static const unsigned flags[] = {0, 0, 0, GC_ROOT_INTERIOR, GC_ROOT_PINNED, GC_ROOT_CONSERVATIVE,
-                                     GC_ROOT_INTERIOR | GC_ROOT_PINNED, GC_HAS_VALUES ? GC_ROOT_VALUE : 0,
-                                     GC_HAS_VALUES ? GC_ROOT_VALUE | GC_ROOT_PINNED : 0};
+    static const unsigned flags[] = {0,
+                                     0,
+                                     0,
+                                     GC_SLOT_INTERIOR,
+                                     GC_SLOT_PINNED,
+                                     GC_SLOT_CONSERVATIVE,
+                                     GC_SLOT_INTERIOR | GC_SLOT_PINNED,
+                                     GC_HAS_VALUES ? GC_SLOT_VALUE : 0,
+                                     GC_HAS_VALUES ? GC_SLOT_VALUE | GC_SLOT_PINNED : 0};
     return flags[below(random, sizeof flags / sizeof *flags)];
 }
 
@@ -190,7 +198,7 @@ static void block_add(world *w, size_t i) {
     memset(b->slots, 0, sizeof b->slots);
     b->added = true;
     b->flags = i < 2 ? 0 : random_flags(&w->random);
-    if (gc_add_roots(w->heap, b->slots, BLOCK_SLOTS, b->flags) != GC_OK) wrong("gc_add_roots: %s", gc_last_message());
+    if (gc_roots_add(w->heap, b->slots, BLOCK_SLOTS, b->flags) != GC_OK) wrong("gc_roots_add: %s", gc_last_message());
     for (size_t j = 0; j < BLOCK_SLOTS; j++)
         w->roots[FRAMES + i * BLOCK_SLOTS + j] = (root){.slot = &b->slots[j], .flags = b->flags, .home = GLOBAL};
 }
@@ -198,8 +206,8 @@ static void block_add(world *w, size_t i) {
 /* What stays in the slots must not matter any more. */
 static void block_remove(world *w, size_t i) {
     block *b = &w->blocks[i];
-    if (gc_remove_roots(w->heap, b->slots) != GC_OK) wrong("gc_remove_roots: %s", gc_last_message());
-    if (gc_remove_roots(w->heap, b->slots) == GC_OK) wrong("gc_remove_roots removes the same roots twice");
+    if (gc_roots_remove(w->heap, b->slots) != GC_OK) wrong("gc_roots_remove: %s", gc_last_message());
+    if (gc_roots_remove(w->heap, b->slots) == GC_OK) wrong("gc_roots_remove removes the same roots twice");
     b->added = false;
     for (size_t j = 0; j < BLOCK_SLOTS; j++) w->roots[FRAMES + i * BLOCK_SLOTS + j].slot = NULL;
 }

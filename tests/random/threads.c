@@ -116,7 +116,7 @@ static void op_vector(worker *w) {
 }
 
 static void lock_table(worker *w) {
-    GC_IN_MODE(w->thread, GC_PREEMPTIVE);
+    GC_IN_MODE(w->thread, GC_MODE_PREEMPTIVE);
     pthread_mutex_lock(&table_lock);
 }
 
@@ -158,14 +158,14 @@ static void op_compute(worker *w) {
 }
 
 static void op_native(worker *w) {
-    GC_IN_MODE(w->thread, GC_PREEMPTIVE);
+    GC_IN_MODE(w->thread, GC_MODE_PREEMPTIVE);
     struct timespec little = {0, (long)below(w, 50000)};
     if (below(w, 4) == 0) nanosleep(&little, NULL);
     if (below(w, 3)) return;
-    GC_IN_MODE(w->thread, GC_COOPERATIVE); /* a callback */
+    GC_IN_MODE(w->thread, GC_MODE_COOPERATIVE); /* a callback */
     op_node(w);
     {
-        GC_IN_MODE(w->thread, GC_PREEMPTIVE);
+        GC_IN_MODE(w->thread, GC_MODE_PREEMPTIVE);
         if (below(w, 2) == 0) sched_yield();
     }
     op_chain(w);
@@ -195,7 +195,7 @@ static void handle_drop(worker *w, size_t i) {
     if (below(w, 3)) {
         gc_handle_destroy(heap, w->handles[i]);
     } else {
-        GC_IN_MODE(w->thread, GC_PREEMPTIVE);
+        GC_IN_MODE(w->thread, GC_MODE_PREEMPTIVE);
         gc_handle_destroy(heap, w->handles[i]);
     }
     w->handles[i] = NULL;
@@ -230,7 +230,7 @@ static void finalize(gc_thread *thread, void *object) {
     GC_ROOTS(thread, object);
     __atomic_fetch_add(&finalized, 1, __ATOMIC_RELAXED);
     {
-        GC_IN_MODE(thread, GC_PREEMPTIVE);
+        GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
         pthread_mutex_lock(&table_lock);
     }
     check_object(((node *)object)->left);
@@ -247,15 +247,15 @@ static void op_finalizer(worker *w) {
     n->value = seal_of((uint32_t)bits(w));
     gc_store(w->thread, &n->left, local_node(w));
     bool has = n->header.type == &finalized_type;
-    if (!has && gc_register_finalizer(w->thread, n, below(w, 2) ? &normal : &critical) == GC_OK) has = true;
+    if (!has && gc_finalizer_register(w->thread, n, below(w, 2) ? &normal : &critical) == GC_OK) has = true;
     __atomic_fetch_add(&registered, has, __ATOMIC_RELAXED);
     if (has && below(w, 4) == 0) {
-        if (!gc_suppress_finalizer(w->thread, n)) wrong("a finalizer that was registered is not there");
+        if (!gc_finalizer_suppress(w->thread, n)) wrong("a finalizer that was registered is not there");
         __atomic_fetch_add(&suppressed, 1, __ATOMIC_RELAXED);
     }
-    if (below(w, 50) == 0) gc_wait_for_finalizers(w->thread, 1);
+    if (below(w, 50) == 0) gc_finalizers_wait(w->thread, 1);
     if (below(w, 50) == 0) __atomic_fetch_xor(&held, 1, __ATOMIC_RELAXED);
-    if (!run_options.finalizer_thread && below(w, 10) == 0) gc_run_finalizers(w->thread, below(w, 5));
+    if (!run_options.finalizer_thread && below(w, 10) == 0) gc_finalizers_run(w->thread, below(w, 5));
 }
 
 static void op_look(worker *w) {
@@ -263,8 +263,8 @@ static void op_look(worker *w) {
     gc_stats s = stats();
     if (s.used_bytes > s.committed_bytes) wrong("more is used than committed");
     void *pages[4];
-    if (gc_take_written_pages(heap, pages, 4) > 4) wrong("more pages are taken than there is room for");
-    if (below(w, 10) == 0) gc_verify(heap);
+    if (gc_heap_take_written_pages(heap, pages, 4) > 4) wrong("more pages are taken than there is room for");
+    if (below(w, 10) == 0) gc_heap_verify(heap);
 }
 
 static void work(worker *w);
@@ -276,7 +276,7 @@ static void *visitor_thread(void *argument) {
     if (!w.thread) wrong(gc_last_message());
     gc_thread_set_name(w.thread, "visitor");
     {
-        GC_ROOT_ARRAY(w.thread, w.local, LOCAL, 0);
+        GC_ROOTS_ARRAY(w.thread, w.local, LOCAL, 0);
         work(&w);
     }
     for (int i = 0; i < HANDLES; i++) gc_handle_destroy(heap, w.handles[i]);
@@ -288,7 +288,7 @@ static void *visitor_thread(void *argument) {
 static void op_visitor(worker *w) {
     pthread_t other;
     if (w->number == 99 || below(w, 100)) return;
-    GC_IN_MODE(w->thread, GC_PREEMPTIVE);
+    GC_IN_MODE(w->thread, GC_MODE_PREEMPTIVE);
     if (pthread_create(&other, NULL, visitor_thread, (void *)(uintptr_t)bits(w)) == 0) pthread_join(other, NULL);
 }
 
@@ -320,7 +320,7 @@ static void *worker_thread(void *argument) {
         w->ops = 1 + below(w, 60000) < all ? 1 + below(w, 60000) : all;
         if (w->ops > all) w->ops = all;
         {
-            GC_ROOT_ARRAY(w->thread, w->local, LOCAL, 0);
+            GC_ROOTS_ARRAY(w->thread, w->local, LOCAL, 0);
             work(w);
             memset(w->local, 0, sizeof w->local);
         }
@@ -378,13 +378,13 @@ int main(int count, char **arguments) {
     gc_options options = mode_options();
     begin(&options);
     shared = new_vector(SHARED);
-    gc_add_roots(heap, &shared, 1, 0);
+    gc_roots_add(heap, &shared, 1, 0);
     resurrected = new_vector(1);
-    gc_add_roots(heap, &resurrected, 1, 0);
+    gc_roots_add(heap, &resurrected, 1, 0);
     /* Odd seeds: the heap's own thread runs finalizers; else the workers do. */
     run_options.finalizer_thread = run_options.seed % 2;
     if (run_options.finalizer_thread && gc_finalizer_thread_start(heap) != GC_OK) wrong(gc_last_message());
-    gc_set_mode(gc, GC_PREEMPTIVE);
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
     if (run_options.seconds) {
         deadline_ns = gc__os_now_ns() + run_options.seconds * (uint64_t)1000000000;
         run_options.ops = UINT64_MAX;
@@ -397,11 +397,11 @@ int main(int count, char **arguments) {
     for (unsigned i = 0; i < run_options.threads; i++) pthread_join(threads[i], NULL);
     __atomic_store_n(&workers_done, 1, __ATOMIC_RELAXED);
     pthread_join(outsider, NULL);
-    gc_set_mode(gc, GC_COOPERATIVE);
+    gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
     full();
-    if (!gc_wait_for_finalizers(gc, 10000)) wrong("finalizers do not end");
+    if (!gc_finalizers_wait(gc, 10000)) wrong("finalizers do not end");
     full();
-    gc_verify(heap);
+    gc_heap_verify(heap);
     gc_stats s = stats();
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
         if (gc_handle_count(heap, (gc_handle_kind)kind)) wrong("handles are left that were destroyed");

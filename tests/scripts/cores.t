@@ -26,10 +26,10 @@ int main(int argc, char **argv) {
     (void)argv;
     heap = gc_heap_create(NULL);
     gc_thread *gc = gc_thread_attach(heap);
-    gc_add_roots(heap, &list, 1, 0);
+    gc_roots_add(heap, &list, 1, 0);
     fill(gc, 130000);
-    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING); /* more tables */
-    gc_switch_barrier(GC_BARRIER_WRITE_WATCH_BYTE_REGION);
+    gc_barrier_switch(GC_BARRIER_OBJECT_LOGGING); /* more tables */
+    gc_barrier_switch(GC_BARRIER_WRITE_WATCH_BYTE_REGION);
     gc_handle_create(heap, GC_HANDLE_WEAK, list);
     if (argc > 2) { /* what was given back is not dumped either */
         cell *keep = list;

@@ -24,16 +24,16 @@ typedef struct form {
     size_t count;
 } form;
 static const form forms[FORMS] = {
-    {"store", false, GC_BARRIER_STORE, false, false, 1},
-    {"checked", true, GC_BARRIER_CHECKED, false, false, 1},
+    {"store", false, GC_EMIT_STORE, false, false, 1},
+    {"checked", true, GC_EMIT_CHECKED, false, false, 1},
     {"after", false, 0, false, false, 1},
     {"after_checked", true, 0, false, false, 1},
-    {"assign", false, GC_BARRIER_ASSIGN, true, false, 1},
-    {"assign_checked", true, GC_BARRIER_ASSIGN | GC_BARRIER_CHECKED, true, false, 1},
-    {"copy of one", false, GC_BARRIER_COPY, false, true, 1},
-    {"copy_checked of one", true, GC_BARRIER_COPY | GC_BARRIER_CHECKED, false, true, 1},
-    {"copy of several", false, GC_BARRIER_COPY, false, true, RUN},
-    {"copy_checked of several", true, GC_BARRIER_COPY | GC_BARRIER_CHECKED, false, true, RUN},
+    {"assign", false, GC_EMIT_ASSIGN, true, false, 1},
+    {"assign_checked", true, GC_EMIT_ASSIGN | GC_EMIT_CHECKED, true, false, 1},
+    {"copy of one", false, GC_EMIT_COPY, false, true, 1},
+    {"copy_checked of one", true, GC_EMIT_COPY | GC_EMIT_CHECKED, false, true, 1},
+    {"copy of several", false, GC_EMIT_COPY, false, true, RUN},
+    {"copy_checked of several", true, GC_EMIT_COPY | GC_EMIT_CHECKED, false, true, RUN},
 };
 
 enum { INLINE, PORTABLE, AT_RUN_TIME, POINTERS, EMITTED, GROUPS };
@@ -196,7 +196,7 @@ static inline bool private_stack_is_whole(void) {
     return true;
 }
 
-#if GC_BARRIER_ASSEMBLY
+#if GC_HAS_ASSEMBLY
 #ifdef __cplusplus
 extern "C"
 #else

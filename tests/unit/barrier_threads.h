@@ -145,7 +145,7 @@ static inline void threads(void) {
         race_prepare(&models[i]);
         for (race.group = 0; race.group < GROUPS; race.group++) {
             if (race.group == EMITTED && !CAN_EXECUTE) continue;
-            if (race.group == EMITTED) emit_and_patch(race.barrier, GC_BARRIER_STORE);
+            if (race.group == EMITTED) emit_and_patch(race.barrier, GC_EMIT_STORE);
             lost += !race_run(&models[i], &round);
         }
         is(lost, 0, "%s: two threads lose no bit in %ld rounds", models[i].name, round - before);

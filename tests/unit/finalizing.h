@@ -52,7 +52,7 @@ static inline node *new_final(uint64_t value) {
 
 static inline node *new_with(uint64_t value, const gc_finalizer *finalizer) {
     node *object = new_node(value);
-    if (object && gc_register_finalizer(gc, object, finalizer) != GC_OK) return NULL;
+    if (object && gc_finalizer_register(gc, object, finalizer) != GC_OK) return NULL;
     return object;
 }
 
@@ -71,7 +71,7 @@ static inline uint64_t now_ms(void) {
 static int stage; /* atomic */
 static inline void enter_stage(int which) { __atomic_store_n(&stage, which, __ATOMIC_SEQ_CST); }
 static inline void await_stage(gc_thread *thread, int which) {
-    GC_IN_MODE(thread, GC_PREEMPTIVE);
+    GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
     while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < which) sleep_us(100);
 }
 
@@ -96,6 +96,6 @@ static inline void forget_warnings(void) { warning_count = 0, warnings[0] = 0; }
 
 /* Registers a finalizer in place of the one that the object has, if any. */
 static inline gc_result replace_finalizer(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
-    gc_suppress_finalizer(thread, object);
-    return gc_register_finalizer(thread, object, finalizer);
+    gc_finalizer_suppress(thread, object);
+    return gc_finalizer_register(thread, object, finalizer);
 }

@@ -142,7 +142,7 @@ int main(void) {
     run(sizes, (gc_options){0});
     run(sizes, (gc_options){.non_moving = true});
     run(sizes, (gc_options){.nursery_bytes = GC_REGION_BYTES});
-    run(sizes, (gc_options){.test_small_mark_stack = true, .non_generational = true});
+    run(sizes, (gc_options){.test_scarce_memory = true, .non_generational = true});
     run(zeroed_again, (gc_options){0});
     run(zeroed_again, (gc_options){.non_moving = true});
     run(raw, (gc_options){0});

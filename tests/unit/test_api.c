@@ -18,7 +18,9 @@ static void misuse_stores(void *which) {
     switch (*(int *)which) {
     case 0: gc_stores_end(gc, slots, 4, 0); break;
     case 1: gc_stores_begin(gc, slots, 4, 0), gc_stores_end(gc, slots, 3, 0); break;
-    case 2: gc_stores_begin(gc, slots, 4, 0), gc_stores_end(gc, slots, 4, GC_ROOT_VALUE); break;
+    case 2:
+        gc_stores_begin(gc, slots, 4, 0), gc_stores_end(gc, slots, 4, GC_SLOT_VALUE);
+        break;
     case 3: gc_stores_begin(gc, (char *)slots + 1, 1, 0); break;
     case 4: gc_stores_begin(gc, slots, 4, 0), gc_collect(heap, 0, GC_COLLECT_DEFAULT); break;
     default:
@@ -62,37 +64,37 @@ static bool visit_handle(void *context, gc_handle handle, gc_handle_kind kind, v
 static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
 static const gc_finalizer finalizer = {finalize, false, NULL};
 
-#define NULL_CALLS(X)                                                                      \
+#define NULL_CALLS(X)                                                                         \
     X(gc_heap_host, heap, gc_heap_host(NULL) == NULL)                                         \
-    X(gc_get_stats, heap, (gc_get_stats(NULL, &stats), true))                                 \
-    X(gc_get_stats, stats, (gc_get_stats(heap, NULL), true))                                  \
-    X(gc_print_stats, heap, (gc_print_stats(NULL, stdout), true))                             \
-    X(gc_print_stats, file, (gc_print_stats(heap, NULL), true))                               \
+    X(gc_heap_stats, heap, (gc_heap_stats(NULL, &stats), true))                               \
+    X(gc_heap_stats, stats, (gc_heap_stats(heap, NULL), true))                                \
+    X(gc_heap_print_stats, heap, (gc_heap_print_stats(NULL, stdout), true))                   \
+    X(gc_heap_print_stats, file, (gc_heap_print_stats(heap, NULL), true))                     \
     X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
-    X(gc_moves, heap, gc_moves(NULL) == 0)                                                    \
+    X(gc_heap_moves, heap, gc_heap_moves(NULL) == 0)                                          \
     X(gc_stack_create, heap, gc_stack_create(NULL, NULL) == NULL)                             \
     X(gc_thread_current, heap, gc_thread_current(NULL) == NULL)                               \
     X(gc_thread_heap, thread, gc_thread_heap(NULL) == NULL)                                   \
     X(gc_thread_set_name, thread, (gc_thread_set_name(NULL, "x"), true))                      \
     X(gc_thread_set_conservative, thread, (gc_thread_set_conservative(NULL, false), true))    \
     X(gc_collect, heap, (gc_collect(NULL, 0, GC_COLLECT_DEFAULT), true))                      \
-    X(gc_is_heap_pointer, heap, !gc_is_heap_pointer(NULL, object))                            \
-    X(gc_object_at, heap, gc_object_at(NULL, object) == NULL)                                 \
+    X(gc_heap_contains, heap, !gc_heap_contains(NULL, object))                                \
+    X(gc_heap_object_at, heap, gc_heap_object_at(NULL, object) == NULL)                       \
     X(gc_object_bytes, object, gc_object_bytes(NULL) == 0)                                    \
     X(gc_object_type_name, object, gc_object_type_name(NULL) == NULL)                         \
     X(gc_object_type, object, gc_object_type(NULL) == NULL)                                   \
     X(gc_object_visit, object, (gc_object_visit(NULL, &nobody), true))                        \
     X(gc_object_visit, visitor, (gc_object_visit(object, NULL), true))                        \
-    X(gc_walk, heap, (gc_walk(NULL, visit_object, &visits), visits == 0))                     \
-    X(gc_walk, visit, (gc_walk(heap, NULL, &visits), visits == 0))                            \
-    X(gc_verify, heap, gc_verify(NULL) == 0)                                                  \
-    X(gc_add_external_bytes, thread, gc_add_external_bytes(NULL, object, 1) == null)          \
-    X(gc_add_external_bytes, object, gc_add_external_bytes(gc, NULL, 1) == null)              \
-    X(gc_add_roots, heap, gc_add_roots(NULL, &object, 1, 0) == null)                          \
-    X(gc_add_roots, slots, gc_add_roots(heap, NULL, 1, 0) == null)                            \
-    X(gc_remove_roots, heap, gc_remove_roots(NULL, &object) == null)                          \
-    X(gc_take_written_pages, heap, gc_take_written_pages(NULL, &object, 1) == 0)              \
-    X(gc_take_written_pages, pages, gc_take_written_pages(heap, NULL, 1) == 0)                \
+    X(gc_heap_walk, heap, (gc_heap_walk(NULL, visit_object, &visits), visits == 0))           \
+    X(gc_heap_walk, visit, (gc_heap_walk(heap, NULL, &visits), visits == 0))                  \
+    X(gc_heap_verify, heap, gc_heap_verify(NULL) == 0)                                        \
+    X(gc_external_add, thread, gc_external_add(NULL, object, 1) == null)                      \
+    X(gc_external_add, object, gc_external_add(gc, NULL, 1) == null)                          \
+    X(gc_roots_add, heap, gc_roots_add(NULL, &object, 1, 0) == null)                          \
+    X(gc_roots_add, slots, gc_roots_add(heap, NULL, 1, 0) == null)                            \
+    X(gc_roots_remove, heap, gc_roots_remove(NULL, &object) == null)                          \
+    X(gc_heap_take_written_pages, heap, gc_heap_take_written_pages(NULL, &object, 1) == 0)    \
+    X(gc_heap_take_written_pages, pages, gc_heap_take_written_pages(heap, NULL, 1) == 0)      \
     X(gc_handle_create, heap, gc_handle_create(NULL, GC_HANDLE_STRONG, object) == NULL)       \
     X(gc_handle_create_dependent, heap, !gc_handle_create_dependent(NULL, object, object))    \
     X(gc_handle_duplicate, heap, gc_handle_duplicate(NULL, handle) == NULL)                   \
@@ -109,13 +111,13 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_handle_walk, heap, (gc_handle_walk(NULL, visit_handle, &visits), visits == 0))       \
     X(gc_handle_walk, visit, (gc_handle_walk(heap, NULL, &visits), visits == 0))              \
     X(gc_handle_count, heap, gc_handle_count(NULL, GC_HANDLE_STRONG) == 0)                    \
-    X(gc_register_finalizer, thread, gc_register_finalizer(NULL, object, &finalizer) == null) \
-    X(gc_register_finalizer, object, gc_register_finalizer(gc, NULL, &finalizer) == null)     \
-    X(gc_register_finalizer, finalizer, gc_register_finalizer(gc, object, NULL) == null)      \
-    X(gc_suppress_finalizer, thread, !gc_suppress_finalizer(NULL, object))                    \
-    X(gc_run_finalizers, thread, gc_run_finalizers(NULL, 1) == 0)                             \
+    X(gc_finalizer_register, thread, gc_finalizer_register(NULL, object, &finalizer) == null) \
+    X(gc_finalizer_register, object, gc_finalizer_register(gc, NULL, &finalizer) == null)     \
+    X(gc_finalizer_register, finalizer, gc_finalizer_register(gc, object, NULL) == null)      \
+    X(gc_finalizer_suppress, thread, !gc_finalizer_suppress(NULL, object))                    \
+    X(gc_finalizers_run, thread, gc_finalizers_run(NULL, 1) == 0)                             \
     X(gc_finalizers_pending, heap, gc_finalizers_pending(NULL) == 0)                          \
-    X(gc_wait_for_finalizers, thread, !gc_wait_for_finalizers(NULL, 0))                       \
+    X(gc_finalizers_wait, thread, !gc_finalizers_wait(NULL, 0))                               \
     X(gc_finalizer_thread_start, heap, gc_finalizer_thread_start(NULL) == null)               \
     X(gc_safe_handle_new, thread, gc_safe_handle_new(NULL, &safe_kind, 0, false) == NULL)     \
     X(gc_safe_handle_new, kind, gc_safe_handle_new(gc, NULL, 0, false) == NULL)
@@ -125,7 +127,8 @@ enum {
     NULL_CALLS(NULL_NUMBER) null_calls
 };
 
-static const gc_safe_handle_kind safe_kind = {"nothing", gc_invalid_if_zero, gc_invalid_if_zero};
+static const gc_safe_handle_kind safe_kind = {"nothing", gc_safe_handle_invalid_if_zero,
+                                              gc_safe_handle_invalid_if_zero};
 static void *object;
 static gc_handle handle;
 
@@ -158,10 +161,10 @@ static void nulls(void) {
         ok(status == (GC_DEBUG >= 1 ? 256 + 6 : 0) && strstr(report, messages[i]), "%s: %s", messages[i], GC_DEBUG >= 1 ? "asserted" : "an error");
     }
     gc_heap_destroy(NULL), gc_thread_detach(NULL), gc_stack_destroy(NULL);
-    ok(!gc_suppress_finalizer(gc, NULL), "nothing has no finalizer to suppress");
+    ok(!gc_finalizer_suppress(gc, NULL), "nothing has no finalizer to suppress");
     is(gc_handle_destroy(heap, NULL), GC_OK, "what ends or releases a thing accepts NULL");
-    is(gc_generation_of(NULL), GC_GENERATIONS, "questions about addresses may be about NULL");
-    ok(!gc_is_heap_pointer(heap, NULL) && !gc_object_at(heap, NULL), "which is on no heap");
+    is(gc_object_generation(NULL), GC_GENERATIONS, "questions about addresses may be about NULL");
+    ok(!gc_heap_contains(heap, NULL) && !gc_heap_object_at(heap, NULL), "which is on no heap");
     ok(!gc_thread_attach(NULL), "no thread is attached to no heap");
     end();
 }
@@ -195,7 +198,7 @@ static void objects(void) {
     gc_object_visit(a, &of_a.visitor), gc_object_visit(b, &of_b.visitor);
     gc_object_visit(v, &of_v.visitor), gc_object_visit(leaf, &of_leaf.visitor);
     ok(of_a.count == 2 && of_a.slots[0] == &a->left && of_a.flags[0] == 0, "gc_object_visit: a reference by mask");
-    ok(of_a.slots[1] == &a->value && of_a.flags[1] == (GC_HAS_VALUES ? GC_ROOT_VALUE : 0), "a tagged value");
+    ok(of_a.slots[1] == &a->value && of_a.flags[1] == (GC_HAS_VALUES ? GC_SLOT_VALUE : 0), "a tagged value");
     ok(of_b.count == 1 && of_b.slots[0] == &b->right, "what a trace function visits");
     ok(of_v.count == 3 && of_v.slots[2] == &v->items[2], "elements");
     is(of_leaf.count, 0, "a leaf has no slots");

@@ -19,7 +19,7 @@ int main(void) {
     size_t counts[2];
     for (int h = 0; h < 2; h++) {
         heaps[h] = gc_heap_create(NULL), threads[h] = gc_thread_attach(heaps[h]);
-        gc_add_roots(heaps[h], &lists[h], 1, 0);
+        gc_roots_add(heaps[h], &lists[h], 1, 0);
     }
     counts[0] = fill(threads[0], &lists[0]);
     ok(counts[0] * sizeof(node) > GC_ARENA_BYTES / 4, "one heap fills the arena: %zu of %zu MiB", counts[0] * sizeof(node) >> 20, GC_ARENA_BYTES >> 20);

@@ -19,7 +19,7 @@ static void *reserve(size_t bytes) {
     return at;
 }
 
-static size_t card_bytes(void) { return (REGIONS * GC_REGION_BYTES >> GC_BARRIER_CARD_BYTE_SHIFT) + 1; }
+static size_t card_bytes(void) { return (REGIONS * GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + 1; }
 #if GC_BUNDLE_SHIFT
 static uint8_t *bundle_base;
 #define BUNDLE(address) ((uintptr_t)(address) >> GC_BUNDLE_SHIFT)
@@ -32,7 +32,7 @@ static void set_up(void) {
     space = (char *)(((uintptr_t)space + GC_REGION_BYTES - 1) & ~(GC_REGION_BYTES - 1));
     tables.age = rank_base + GC_RANK_ENTRIES;
     card_base = reserve(card_bytes());
-    tables.cards = (uint8_t *)((uintptr_t)card_base - ((uintptr_t)space >> GC_BARRIER_CARD_BYTE_SHIFT));
+    tables.cards = (uint8_t *)((uintptr_t)card_base - ((uintptr_t)space >> GC_CARD_BYTE_SHIFT));
 #if GC_BUNDLE_SHIFT
     bundle_base = reserve(bundle_bytes());
     tables.bundles = (uint8_t *)((uintptr_t)bundle_base - BUNDLE(space));
@@ -52,12 +52,12 @@ static size_t nonzero(const uint8_t *at, size_t count) {
 }
 
 static bool is_dirty(const void *slot) {
-    uint8_t card = tables.cards[(uintptr_t)slot >> GC_BARRIER_CARD_BYTE_SHIFT];
+    uint8_t card = tables.cards[(uintptr_t)slot >> GC_CARD_BYTE_SHIFT];
     return GC_CARD_BITS ? card >> ((uintptr_t)slot >> GC_CARD_SHIFT & 7) & 1 : card == GC_CARD_DIRTY;
 }
 
 static void clean(const void *slot) {
-    memset(card_base + (((uintptr_t)slot - (uintptr_t)space) >> GC_BARRIER_CARD_BYTE_SHIFT) / 4096 * 4096, 0, 4096);
+    memset(card_base + (((uintptr_t)slot - (uintptr_t)space) >> GC_CARD_BYTE_SHIFT) / 4096 * 4096, 0, 4096);
 #if GC_BUNDLE_SHIFT
     tables.bundles[BUNDLE(slot)] = 0;
 #endif
@@ -130,7 +130,7 @@ static void matrix(void) {
 /* On a heap: every entry point, every pair of generations. */
 
 static bool card_is_dirty(const void *slot) {
-    uint8_t card = gc__tables.cards[(uintptr_t)slot >> GC_BARRIER_CARD_BYTE_SHIFT];
+    uint8_t card = gc__tables.cards[(uintptr_t)slot >> GC_CARD_BYTE_SHIFT];
     return GC_CARD_BITS ? card >> ((uintptr_t)slot >> GC_CARD_SHIFT & 7) & 1 : card == GC_CARD_DIRTY;
 }
 
@@ -142,9 +142,9 @@ static void store_range(void **slot, void *ref) {
     gc_stores_end(gc, slot, 1, 0);
 }
 static void store_range_values(void **slot, void *ref) {
-    gc_stores_begin(gc, slot, 1, GC_ROOT_VALUE);
+    gc_stores_begin(gc, slot, 1, GC_SLOT_VALUE);
     *slot = ref;
-    gc_stores_end(gc, slot, 1, GC_ROOT_VALUE);
+    gc_stores_end(gc, slot, 1, GC_SLOT_VALUE);
 }
 static void copy_refs(void **slot, void *ref) { gc_copy_refs(gc, slot, &ref, 1); }
 static void copy_values(void **slot, void *ref) { gc_copy_values(gc, slot, &ref, 1); }
@@ -162,8 +162,8 @@ static void entry_points(void) {
     static const char *const names[] = {"gen0", "gen1", "gen2", "a large array", "a large array of gen2", "outside", "null"};
     for (size_t s = 0; s < sizeof stores / sizeof *stores; s++) {
         void *owners[OWNERS] = {NULL}, *refs[7] = {NULL};
-        GC_ROOT_ARRAY(gc, owners, OWNERS, 0);
-        GC_ROOT_ARRAY(gc, refs, 7, 0);
+        GC_ROOTS_ARRAY(gc, owners, OWNERS, 0);
+        GC_ROOTS_ARRAY(gc, refs, 7, 0);
         size_t large = GC_LARGE_BYTES / 8 + 1000;
         owners[2] = new_vector(20), refs[2] = new_node(2), owners[4] = new_vector(large), refs[4] = new_vector(large);
         age(&owners[2], 2);
@@ -171,15 +171,16 @@ static void entry_points(void) {
         age(&owners[1], 1);
         owners[0] = new_vector(20), refs[0] = new_node(0), owners[3] = new_vector(large), refs[3] = new_vector(large);
         refs[5] = &static_node;
-        bool expected_ages = gc_generation_of(owners[4]) == 2 && gc_generation_of(owners[3]) == 0 && gc_generation_of(refs[1]) == 1;
+        bool expected_ages = gc_object_generation(owners[4]) == 2 && gc_object_generation(owners[3]) == 0 &&
+                             gc_object_generation(refs[1]) == 1;
         ok(expected_ages, "%s: generations are as planned", stores[s].name);
         int missed = 0, needless = 0, wrong = 0;
         for (int o = 0; o < OWNERS; o++)
             for (int r = 0; r < 7; r++) {
                 vector *owner = owners[o];
                 void **slot = &owner->items[o >= 3 ? large - 5 - (size_t)r * 2000 % 900 : (size_t)r];
-                int owner_age = gc_generation_of(owner);
-                bool expected = refs[r] && gc_generation_of(refs[r]) < owner_age;
+                int owner_age = gc_object_generation(owner);
+                bool expected = refs[r] && gc_object_generation(refs[r]) < owner_age;
                 bool before = card_is_dirty(slot);
                 stores[s].store(slot, refs[r]);
                 wrong += *slot != refs[r];

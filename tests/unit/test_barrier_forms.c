@@ -40,7 +40,7 @@ static bool all_is_as_expected(const char *what) {
 #define SANITIZED 1
 #endif
 #endif
-#if GC_BARRIER_ASSEMBLY && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
+#if GC_HAS_ASSEMBLY && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
 #define HAS_PLAIN_ASSEMBLY 1
 /* What lives in registers across an inline barrier must survive it. Four are held at a time, so that it has enough others;
    that they stay where they are between their two uses no compiler promises, but gcc does it. */
@@ -306,9 +306,9 @@ static void overlaps(void) {
 
 /* Emitted code as bytes. */
 
-static const unsigned emitted_forms[] = {GC_BARRIER_STORE,  GC_BARRIER_CHECKED,
-                                         GC_BARRIER_ASSIGN, GC_BARRIER_ASSIGN | GC_BARRIER_CHECKED,
-                                         GC_BARRIER_COPY,   GC_BARRIER_COPY | GC_BARRIER_CHECKED};
+static const unsigned emitted_forms[] = {GC_EMIT_STORE,  GC_EMIT_CHECKED,
+                                         GC_EMIT_ASSIGN, GC_EMIT_ASSIGN | GC_EMIT_CHECKED,
+                                         GC_EMIT_COPY,   GC_EMIT_COPY | GC_EMIT_CHECKED};
 enum { EMITTED_FORMS = sizeof emitted_forms / sizeof *emitted_forms, BUFFER_BYTES = 1024 };
 typedef struct buffer {
     uint8_t bytes[BUFFER_BYTES] __attribute__((aligned(8)));
@@ -377,10 +377,10 @@ static void emitted_bytes(void) {
             immediates += immediates_are_right(&code, &old_code, &new_code);
             gc_barrier_patch(&code, old_code.bytes, &after);
             patched += memcmp(&old_code, &new_code, sizeof old_code) == 0 && memcmp(&code, &other, sizeof code) == 0;
-            clobbers += !(code.clobbers & ~(emitted_forms[f] >= GC_BARRIER_ASSIGN ? all_clobbers : store_clobbers));
+            clobbers += !(code.clobbers & ~(emitted_forms[f] >= GC_EMIT_ASSIGN ? all_clobbers : store_clobbers));
         }
     int all = MODELS * EMITTED_FORMS;
-    ok(longest <= GC_BARRIER_CODE_BYTES, "no emitted code is longer than GC_BARRIER_CODE_BYTES");
+    ok(longest <= GC_EMIT_BYTES_MAX, "no emitted code is longer than GC_EMIT_BYTES_MAX");
     diag("the longest has %u bytes", longest);
     is(refused, all, "a buffer that is too short or not aligned is refused and left alone");
     is(immediates, all, "all that depends on the tables are immediates that are aligned to 8 bytes");
@@ -467,7 +467,7 @@ static void instructions(void) {
     long inline_most = 0, emitted_most = 0, inline_least = 99, emitted_least = 99;
     set_marking(false);
     set_bounds(0, 0);
-    emit_and_patch(GC_BARRIER_RANK_SUM, GC_BARRIER_STORE);
+    emit_and_patch(GC_BARRIER_RANK_SUM, GC_EMIT_STORE);
     code_alias[RETURN_AT] = 0xC3;
     code_changed();
     for (int i = 0; i < 4; i++) {

@@ -13,13 +13,13 @@ static gc_handle handles[3];
 /* A heap with something in each structure. */
 static void begin_full(void) {
     begin(&(gc_options){.skip_finalizers_at_end = true});
-    gc_add_roots(heap, kept, 4, 0);
+    gc_roots_add(heap, kept, 4, 0);
     for (int g = 2; g >= 0; g--) {
         kept[1 + g] = new_node((uint64_t)g);
         for (int i = 0; i < g; i++) gc_collect(heap, i, 0);
-        gc_register_finalizer(gc, kept[1 + g], &finalizer);
+        gc_finalizer_register(gc, kept[1 + g], &finalizer);
     }
-    gc_add_external_bytes(gc, kept[3], 1000);
+    gc_external_add(gc, kept[3], 1000);
     kept[0] = new_bytes(GC_REGION_BYTES);
     new_bytes(GC_REGION_BYTES);
     gc_collect(heap, 0, 0); /* makes some regions free */
@@ -45,7 +45,7 @@ static void part_lost(void) { region_of_kept(0)[1].rest_index = 7; }
 static void live_bytes(void) { region_of_kept(3)->live_bytes += 8; }
 static void large_bytes(void) { heap->large_bytes -= 8; }
 static void external_bytes(void) { heap->external_bytes++; }
-static void external_count(void) { heap->collector->external[gc_generation_of(kept[3])].count++; }
+static void external_count(void) { heap->collector->external[gc_object_generation(kept[3])].count++; }
 static void cursor_astray(void) { heap->cycle->cursors[1] = region_of_kept(3); }
 static void handle_cache_count(void) { gc__record(gc)->handle_caches[GC_HANDLE_STRONG].count--; }
 static void handle_chain(void) { *(gc_word *)gc__record(gc)->handle_caches[GC_HANDLE_STRONG].first = 0x1000 | GC__HANDLE_FREE; }

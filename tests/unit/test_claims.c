@@ -8,8 +8,8 @@
 
 static bool close_file(intptr_t fd) { return close((int)fd) == 0; }
 static bool destroy_semaphore(intptr_t id) { return id > 0; }
-GC_SAFE_HANDLE_KIND(file, close_file, gc_invalid_if_minus_one);
-GC_SAFE_HANDLE_KIND(semaphore, destroy_semaphore, gc_invalid_if_zero);
+GC_SAFE_HANDLE_KIND(file, close_file, gc_safe_handle_invalid_if_minus_one);
+GC_SAFE_HANDLE_KIND(semaphore, destroy_semaphore, gc_safe_handle_invalid_if_zero);
 
 static bool is_open(int fd) { return fcntl(fd, F_GETFD) != -1; }
 
@@ -30,16 +30,16 @@ static raw_file *raw_file_new(int fd) {
 
 /* What another thread does while this one is in a native call that blocks: here, by the same thread. */
 static void meanwhile(void) {
-    GC_IN_MODE(gc, GC_COOPERATIVE);
+    GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
     full();
-    gc_run_finalizers(gc, 100);
+    gc_finalizers_run(gc, 100);
 }
 
 static void claim_1_the_race_with_your_own_finalizer(void) {
     raw_file *raw = raw_file_new(dup(1));
     int fd = raw->fd; /* the object's last use */
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         ok(is_open(fd), "1: a native call on a descriptor that an object owns,");
         meanwhile();
         ok(!is_open(fd), "1: when the object's last use precedes it, loses the descriptor to the object's finalizer");
@@ -62,7 +62,7 @@ static void claim_2_keep_alive_and_handle_ref(void) {
     {
         GC_ROOTS(gc, raw);
         int fd = raw->fd;
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         meanwhile();
         ok(is_open(fd), "2: an object that is kept beyond the call keeps its descriptor");
         gc_keep_alive(raw);
@@ -71,7 +71,7 @@ static void claim_2_keep_alive_and_handle_ref(void) {
     raw = raw_file_new(dup(1));
     int fd = raw->fd;
     bool open = false;
-    gc_handle_ref ref = {raw, fd};
+    gc_native_ref ref = {raw, fd};
     raw = NULL;
     GC_NATIVE_CALL_REF(gc, ref, held) {
         meanwhile();
@@ -140,10 +140,10 @@ static void claim_3_handle_recycling(void) {
     enter_stage(0);
     int fd = any_file("mine");
     shared = gc_handle_create(heap, GC_HANDLE_STRONG, raw_file_new(fd));
-    gc_suppress_finalizer(gc, gc_handle_get(shared));
+    gc_finalizer_suppress(gc, gc_handle_get(shared));
     pthread_create(&thread, NULL, closing, NULL);
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE); /* fd has been read out of the object */
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE); /* fd has been read out of the object */
         enter_stage(1);
         await_stage(gc, 2);
         read_line(fd);
@@ -166,7 +166,7 @@ static void claim_3_handle_recycling(void) {
     ok(!same && strcmp(line, "mine") == 0, "3: a safe handle's count prevents it");
     ok(!is_open(fd), "3: it is closed when the call has ended");
     close(recycled);
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
 }
 
@@ -225,7 +225,7 @@ static void claim_5_critical_finalizers(void) {
         flushed = 0;
         begin(&(gc_options){.skip_finalizers_at_end = at_end == 2});
         stream_new(ends[1]);
-        if (!at_end) full(), gc_run_finalizers(gc, 100);
+        if (!at_end) full(), gc_finalizers_run(gc, 100);
         if (!at_end) ok(!is_open(ends[1]), "5: found dead together,");
         end();
         ok(!is_open(ends[1]), "5: the handle is closed, %s", at_end ? "at the heap's end" : "by a collection");
@@ -283,7 +283,7 @@ static size_t left_after(const gc_type *type) {
     }
     full();
     size_t left = stats().live_bytes;
-    is(gc_run_finalizers(gc, 100), 20, "7: twenty files");
+    is(gc_finalizers_run(gc, 100), 20, "7: twenty files");
     full();
     return left;
 }
@@ -299,7 +299,7 @@ static void stress_shows_claim_1(void) {
     raw_file *raw = raw_file_new(dup(1));
     int fd = raw->fd;
     new_node(1), new_node(2), new_node(3);
-    gc_run_finalizers(gc, 10);
+    gc_finalizers_run(gc, 10);
     ok(!is_open(fd), "1: under stress the race is lost at once");
 }
 

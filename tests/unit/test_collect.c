@@ -6,21 +6,21 @@
 static void ages(void) {
     node *a = new_node(1);
     GC_ROOTS(gc, a);
-    is(gc_generation_of(a), 0, "born in generation 0");
+    is(gc_object_generation(a), 0, "born in generation 0");
     gc_collect(heap, 0, 0);
-    is(gc_generation_of(a), 1, "a survivor of generation 0 goes to 1");
+    is(gc_object_generation(a), 1, "a survivor of generation 0 goes to 1");
     gc_collect(heap, 0, 0);
-    is(gc_generation_of(a), 1, "generation 1 is left alone by a collection of 0");
+    is(gc_object_generation(a), 1, "generation 1 is left alone by a collection of 0");
     gc_collect(heap, 1, 0);
-    is(gc_generation_of(a), 2, "a survivor of generation 1 goes to 2");
+    is(gc_object_generation(a), 2, "a survivor of generation 1 goes to 2");
     node *b = new_node(2);
     GC_ROOTS(gc, b);
     full();
-    is(gc_generation_of(a), 2, "2 is the last");
-    is(gc_generation_of(b), 1, "a full collection promotes by one, too");
+    is(gc_object_generation(a), 2, "2 is the last");
+    is(gc_object_generation(b), 1, "a full collection promotes by one, too");
     static node outside;
-    is(gc_generation_of(&outside), GC_GENERATIONS, "outside is no generation");
-    is(gc_generation_of(NULL), GC_GENERATIONS, "nor is NULL");
+    is(gc_object_generation(&outside), GC_GENERATIONS, "outside is no generation");
+    is(gc_object_generation(NULL), GC_GENERATIONS, "nor is NULL");
 }
 
 static void death(void) {
@@ -38,7 +38,7 @@ static void death(void) {
     }
     for (int i = 0; i < 3; i++) gc_store(gc, &keep->items[i], NULL);
     int ages_now[3] = {0};
-    for (int i = 0; i < 3; i++) ages_now[i] = gc_generation_of(gc_handle_get(weak[i]));
+    for (int i = 0; i < 3; i++) ages_now[i] = gc_object_generation(gc_handle_get(weak[i]));
     gc_collect(heap, 0, 0);
     for (int i = 0; i < 3; i++) is(gc_handle_get(weak[i]) == NULL, ages_now[i] == 0, "collecting 0: an object of %d", ages_now[i]);
     gc_collect(heap, 1, 0);
@@ -273,7 +273,8 @@ static void many_heaps(void) {
     node *lists[HEAPS] = {NULL};
     for (int h = 0; h < HEAPS; h++) {
         heaps[h] = gc_heap_create(&options), threads[h] = gc_thread_attach(heaps[h]);
-        failures += !threads[h] || gc_thread_heap(threads[h]) != heaps[h] || gc_add_roots(heaps[h], &lists[h], 1, 0) != GC_OK;
+        failures +=
+            !threads[h] || gc_thread_heap(threads[h]) != heaps[h] || gc_roots_add(heaps[h], &lists[h], 1, 0) != GC_OK;
     }
     for (int i = 0; i < 20000; i++)
         for (int h = 0; h < HEAPS; h++) {
@@ -284,7 +285,7 @@ static void many_heaps(void) {
         }
     for (int h = 0; h < HEAPS; h++) {
         gc_collect(heaps[h], h % 3, 0);
-        failures += gc_is_heap_pointer(heaps[h], lists[(h + 1) % HEAPS]) || !gc_is_heap_pointer(heaps[h], lists[h]);
+        failures += gc_heap_contains(heaps[h], lists[(h + 1) % HEAPS]) || !gc_heap_contains(heaps[h], lists[h]);
         int expected = 99 + h;
         for (node *n = lists[h]; n; n = n->left) failures += (int)n->value != expected--;
     }
@@ -313,16 +314,16 @@ static void *other_thread(void *unused) {
 static void threads(void) {
     begin(NULL);
     ok(!gc_thread_attach(heap), "a second thread is refused");
-    is(gc_last_result(), GC_ERROR_THREADS, "GC_ERROR_THREADS");
+    is(gc_last_result(), GC_ERROR_ATTACHED, "GC_ERROR_ATTACHED");
     static node *root;
-    gc_add_roots(heap, &root, 1, 0);
+    gc_roots_add(heap, &root, 1, 0);
     root = new_node(5);
     gc_thread_detach(gc);
     gc_collect(heap, 2, GC_COLLECT_COMPACTING);
     is(root->value, 5, "collecting with no thread attached");
     gc = gc_thread_attach(heap);
     ok(gc && new_node(6), "attached again");
-    gc_add_roots(heap, &handed_over, 1, 0);
+    gc_roots_add(heap, &handed_over, 1, 0);
     handed_over = new_node(7);
     gc_thread_detach(gc);
     pthread_t other;
@@ -336,13 +337,13 @@ static void threads(void) {
 
 static int heap_never_moves[1];
 
-/* gc_moves: what a table keyed by addresses looks at. */
+/* gc_heap_moves: what a table keyed by addresses looks at. */
 static void moves_count(void) {
     bool moving = !gc_heap_host(heap); /* of a heap that does not move it is set */
-    is(gc_moves(heap), stats().collections_moving, "gc_moves is in the statistics");
-    uint64_t before = gc_moves(heap);
+    is(gc_heap_moves(heap), stats().collections_moving, "gc_heap_moves is in the statistics");
+    uint64_t before = gc_heap_moves(heap);
     full(), compact(), gc_collect(heap, 0, GC_COLLECT_COMPACTING);
-    is(gc_moves(heap), before, "gc_moves: a collection with nothing alive moves nothing");
+    is(gc_heap_moves(heap), before, "gc_heap_moves: a collection with nothing alive moves nothing");
     vector *keep = new_vector(64);
     GC_ROOTS(gc, keep);
     for (size_t i = 0; i < 64; i++) {
@@ -352,18 +353,20 @@ static void moves_count(void) {
     for (int round = 0; round < 6; round++) {
         const void *addresses[65] = {keep};
         memcpy(addresses + 1, keep->items, 64 * sizeof(void *));
-        before = gc_moves(heap);
+        before = gc_heap_moves(heap);
         gc_collect(heap, round % 3, round < 3 ? GC_COLLECT_COMPACTING : GC_COLLECT_DEFAULT);
         bool moved = addresses[0] != keep || memcmp(addresses + 1, keep->items, 64 * sizeof(void *)) != 0;
-        is(gc_moves(heap), before + moved, "gc_moves: round %d, in which %s", round, moved ? "objects moved" : "nothing moved");
+        is(gc_heap_moves(heap), before + moved, "gc_heap_moves: round %d, in which %s", round,
+           moved ? "objects moved" : "nothing moved");
         if (round == 0) is(moved, moving, "a compacting collection moves, where anything may");
     }
-    is(gc_moves(heap), stats().collections_moving, "gc_moves is in the statistics still");
-    if (!moving) is(gc_moves(heap), 0, "gc_moves stays 0 where nothing may move");
+    is(gc_heap_moves(heap), stats().collections_moving, "gc_heap_moves is in the statistics still");
+    if (!moving) is(gc_heap_moves(heap), 0, "gc_heap_moves stays 0 where nothing may move");
 }
 
 int main(void) {
-    gc_options moving = {0}, fixed = {.non_moving = true}, one = {.non_generational = true}, narrow = {.test_small_mark_stack = true};
+    gc_options moving = {0}, fixed = {.non_moving = true}, one = {.non_generational = true},
+               narrow = {.test_scarce_memory = true};
     run(ages, moving);
     run(death, moving);
     run(death, fixed);
@@ -379,7 +382,7 @@ int main(void) {
     run(hooks, (gc_options){.collection_start = at_start, .collection_end = at_end, .host = &starts});
     void (*const big[])(void) = {deep_list, wide_tree, garbage};
     for (int i = 0; i < 3; i++) {
-        begin(&(gc_options){.test_small_mark_stack = i == 1});
+        begin(&(gc_options){.test_scarce_memory = i == 1});
         big[i]();
         end();
     }

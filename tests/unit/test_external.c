@@ -7,21 +7,21 @@ static void counted(void) {
     node *a = new_node(1), *b = NULL;
     GC_ROOTS(gc, a, b);
     b = new_node(2);
-    is(gc_add_external_bytes(gc, a, 10 * MIB), GC_OK, "gc_add_external_bytes");
-    is(gc_add_external_bytes(gc, b, 5 * MIB), GC_OK, "of another object");
+    is(gc_external_add(gc, a, 10 * MIB), GC_OK, "gc_external_add");
+    is(gc_external_add(gc, b, 5 * MIB), GC_OK, "of another object");
     is(stats().external_bytes, 15 * MIB, "the sum");
-    is(gc_add_external_bytes(gc, a, -4 * MIB), GC_OK, "less");
+    is(gc_external_add(gc, a, -4 * MIB), GC_OK, "less");
     is(stats().external_bytes, 11 * MIB, "the sum is less");
     for (int i = 0; i < 4; i++) {
         gc_collect(heap, i % 3, i == 3 ? GC_COLLECT_COMPACTING : 0);
         is(stats().external_bytes, 11 * MIB, "the living keep theirs, %d", i);
     }
-    is(gc_add_external_bytes(gc, a, MIB), GC_OK, "after it has moved");
+    is(gc_external_add(gc, a, MIB), GC_OK, "after it has moved");
     is(stats().external_bytes, 12 * MIB, "the sum after moving");
     a = NULL;
     full(), full();
     is(stats().external_bytes, 5 * MIB, "the dead have theirs taken off");
-    is(gc_add_external_bytes(gc, b, -5 * MIB), GC_OK, "down to nothing");
+    is(gc_external_add(gc, b, -5 * MIB), GC_OK, "down to nothing");
     is(stats().external_bytes, 0, "is nothing");
     b = NULL;
     full();
@@ -36,7 +36,7 @@ static void budget(void) {
     int failures = 0;
     for (int i = 0; i < 20000; i++) {
         n = new_node((uint64_t)i);
-        failures += gc_add_external_bytes(gc, n, MIB / 4) != GC_OK;
+        failures += gc_external_add(gc, n, MIB / 4) != GC_OK;
         if (stats().external_bytes > peak) peak = stats().external_bytes;
     }
     is(failures, 0, "little objects with much outside");
@@ -53,16 +53,16 @@ static void account(void) {
     gc_stats before = stats();
     int failures = 0;
     for (int i = 0; i < 20000; i++)
-        failures += gc_add_external_bytes(gc, n, 100000) != GC_OK || gc_add_external_bytes(gc, n, -100000) != GC_OK;
+        failures += gc_external_add(gc, n, 100000) != GC_OK || gc_external_add(gc, n, -100000) != GC_OK;
     is(failures, 0, "adding and taking off the same");
     gc_stats after = stats();
     is(after.collections[0] + after.collections[1] + after.collections[2], before.collections[0] + before.collections[1] + before.collections[2],
        "collects nothing");
-    is(gc_add_external_bytes(gc, n, 150000), GC_OK, "what stays");
+    is(gc_external_add(gc, n, 150000), GC_OK, "what stays");
     after = stats();
     is(after.live_bytes, before.live_bytes, "is not among the objects");
     is(after.generation_bytes[0], before.generation_bytes[0], "nor allocated in generation 0");
-    is(gc_add_external_bytes(gc, n, (ptrdiff_t)1 << 39), GC_ERROR_HEAP_FULL, "more than the limit");
+    is(gc_external_add(gc, n, (ptrdiff_t)1 << 39), GC_ERROR_HEAP_FULL, "more than the limit");
     after = stats();
     is(after.generation_bytes[0], before.generation_bytes[0], "is not allocated either");
     is(after.external_bytes, 150000, "nor held");
@@ -73,14 +73,14 @@ static void account(void) {
 static void limit(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
-    is(gc_add_external_bytes(gc, n, 200 * MIB), GC_ERROR_HEAP_FULL, "more than heap_bytes_max");
+    is(gc_external_add(gc, n, 200 * MIB), GC_ERROR_HEAP_FULL, "more than heap_bytes_max");
     ok(gc_last_message()[0], "a message: %s", gc_last_message());
     is(stats().external_bytes, 0, "nothing was added");
-    is(gc_add_external_bytes(gc, n, 80 * MIB), GC_OK, "what fits");
-    is(gc_add_external_bytes(gc, n, 80 * MIB), GC_ERROR_HEAP_FULL, "no more");
+    is(gc_external_add(gc, n, 80 * MIB), GC_OK, "what fits");
+    is(gc_external_add(gc, n, 80 * MIB), GC_ERROR_HEAP_FULL, "no more");
     is(stats().external_bytes, 80 * MIB, "the first stays");
     n = new_node(2);
-    is(gc_add_external_bytes(gc, n, 80 * MIB), GC_OK, "the first one dead, there is room");
+    is(gc_external_add(gc, n, 80 * MIB), GC_OK, "the first one dead, there is room");
     is(stats().external_bytes, 80 * MIB, "for the second");
     is(n->value, 2, "which is whole");
 }
@@ -90,12 +90,12 @@ static void edges(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
     size_t step = GC_REGION_BYTES / 4, added = 0;
-    while (gc_add_external_bytes(gc, n, (ptrdiff_t)step) == GC_OK) added += step;
+    while (gc_external_add(gc, n, (ptrdiff_t)step) == GC_OK) added += step;
     size_t most = 64 * GC_REGION_BYTES;
     ok(added >= most / 2 && added % GC_REGION_BYTES == 0, "%zu of %zu bytes fit, whole regions", added, most);
-    is(gc_add_external_bytes(gc, n, -(ptrdiff_t)step), GC_OK, "a quarter of a region less");
-    is(gc_add_external_bytes(gc, n, (ptrdiff_t)step), GC_OK, "fits again");
-    is(gc_add_external_bytes(gc, n, PTRDIFF_MIN), GC_ERROR_MISUSE, "less than nothing is refused");
+    is(gc_external_add(gc, n, -(ptrdiff_t)step), GC_OK, "a quarter of a region less");
+    is(gc_external_add(gc, n, (ptrdiff_t)step), GC_OK, "fits again");
+    is(gc_external_add(gc, n, PTRDIFF_MIN), GC_ERROR_MISUSE, "less than nothing is refused");
     has(gc_last_message(), "9223372036854775808", "with the number");
     is(stats().external_bytes, added, "and takes nothing off");
 }
@@ -108,7 +108,7 @@ static void many(void) {
     for (size_t i = 0; i < COUNT; i++) {
         node *n = new_node(i);
         gc_store(gc, &keep->items[i], n);
-        gc_add_external_bytes(gc, keep->items[i], (ptrdiff_t)(i % 10));
+        gc_external_add(gc, keep->items[i], (ptrdiff_t)(i % 10));
     }
     for (int round = 0; round < 3; round++) {
         for (size_t i = (size_t)round; i < COUNT; i += 5) gc_store(gc, &keep->items[i], NULL);

@@ -25,7 +25,7 @@ static void threaded(void) {
     for (int round = 0; round < 50; round++) {
         for (uint64_t i = 0; i < 4; i++) new_final(i);
         gc_collect(heap, round % 3, 0);
-        if (!gc_wait_for_finalizers(gc, 10000)) break;
+        if (!gc_finalizers_wait(gc, 10000)) break;
     }
     is(noted(), 200, "it runs what each collection queues");
 }
@@ -50,11 +50,11 @@ static void in_flight(void) {
     new_with(7, &moved), full();
     await_stage(gc, 1);
     is(gc_finalizers_pending(heap), 1, "a finalizer that runs is pending");
-    ok(!gc_wait_for_finalizers(gc, 20), "and is waited for");
+    ok(!gc_finalizers_wait(gc, 20), "and is waited for");
     for (int i = 0; i < 5; i++) compact();
     for (int i = 0; i < 1000; i++) new_node(0xBAD);
     enter_stage(2);
-    ok(gc_wait_for_finalizers(gc, 10000), "until it ends");
+    ok(gc_finalizers_wait(gc, 10000), "until it ends");
     ok(seen_after != seen_before, "its object moved meanwhile");
     is(notes[0], 7, "and was followed");
 }
@@ -66,11 +66,11 @@ static void side_by_side(void) {
     start_thread();
     new_with(1, &slow), new_with(2, &critical), full();
     await_stage(gc, 1);
-    is(gc_run_finalizers(gc, 10), 0, "while a normal finalizer runs elsewhere no critical one does");
+    is(gc_finalizers_run(gc, 10), 0, "while a normal finalizer runs elsewhere no critical one does");
     new_final(3), full();
-    is(gc_run_finalizers(gc, 10), 1, "another normal one may");
+    is(gc_finalizers_run(gc, 10), 1, "another normal one may");
     enter_stage(2);
-    ok(gc_wait_for_finalizers(gc, 10000), "when it has ended");
+    ok(gc_finalizers_wait(gc, 10000), "when it has ended");
     ok(noted() == 3 && notes[0] == 3 && notes[1] == 1 && notes[2] == 2, "the critical one runs");
 }
 
@@ -80,10 +80,10 @@ static void *suppressing(void *unused) {
     gc_thread *me = gc_thread_attach(heap);
     await_stage(me, 1);
     {
-        GC_IN_MODE(me, GC_PREEMPTIVE);
+        GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
         sleep_us(50000);
     }
-    gc_suppress_finalizer(me, gc_handle_get(waited_for));
+    gc_finalizer_suppress(me, gc_handle_get(waited_for));
     gc_thread_detach(me);
     enter_stage(2);
     return unused;
@@ -99,10 +99,10 @@ static void suppressed_meanwhile(void) {
     waited_for = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_with(2, &critical)), full();
     pthread_create(&thread, NULL, suppressing, NULL);
     uint64_t start = now_ms();
-    ok(gc_wait_for_finalizers(gc, 60000), "a wait for what is suppressed meanwhile");
+    ok(gc_finalizers_wait(gc, 60000), "a wait for what is suppressed meanwhile");
     ok(now_ms() - start < 5000, "ends");
     is(noted(), 1, "and it did not run");
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
 }
 
@@ -114,11 +114,11 @@ static void *making(void *argument) {
     for (uint64_t i = 0; i < EACH; i++) {
         node *n = gc_new(me, i % 2 ? &final_type : &node_type);
         __atomic_fetch_add(&made, 1, __ATOMIC_SEQ_CST);
-        if (i % 2 == 0) gc_register_finalizer(me, n, i % 4 ? &plain : &critical);
-        if (i % 7 == 0) __atomic_fetch_add(&suppressed, gc_suppress_finalizer(me, n), __ATOMIC_SEQ_CST);
+        if (i % 2 == 0) gc_finalizer_register(me, n, i % 4 ? &plain : &critical);
+        if (i % 7 == 0) __atomic_fetch_add(&suppressed, gc_finalizer_suppress(me, n), __ATOMIC_SEQ_CST);
         if (i % 100 == 0) gc_collect(heap, (int)(i / 100 % 3), 0);
-        if (i % 50 == 0) gc_run_finalizers(me, 5);
-        if (i % 500 == 0) gc_wait_for_finalizers(me, 5);
+        if (i % 50 == 0) gc_finalizers_run(me, 5);
+        if (i % 500 == 0) gc_finalizers_wait(me, 5);
     }
     gc_thread_detach(me);
     return argument;
@@ -130,12 +130,12 @@ static void by_many(void) {
     made = suppressed = 0;
     start_thread();
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, making, NULL);
         for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     }
     full();
-    ok(gc_wait_for_finalizers(gc, 60000), "four threads");
+    ok(gc_finalizers_wait(gc, 60000), "four threads");
     is(noted() + suppressed, made, "each finalizer ran once, or was taken back");
 }
 
@@ -145,7 +145,7 @@ enum { REGISTERED = 2000 };
 static void *registering(void *argument) {
     gc_thread *me = gc_thread_attach(heap);
     for (int i = 0; i < REGISTERED; i++) {
-        gc_register_finalizer(me, gc_handle_get(shared), i % 2 ? &plain : &critical);
+        gc_finalizer_register(me, gc_handle_get(shared), i % 2 ? &plain : &critical);
         gc_safepoint(me);
     }
     gc_thread_detach(me);
@@ -157,12 +157,12 @@ static void one_by_many(void) {
     forget_notes();
     shared = gc_handle_create(heap, GC_HANDLE_STRONG, new_node(1));
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, registering, NULL);
         for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     }
     gc_handle_set(shared, NULL), full();
-    is(gc_run_finalizers(gc, SIZE_MAX), THREADS * REGISTERED, "what several threads register at once all runs");
+    is(gc_finalizers_run(gc, SIZE_MAX), THREADS * REGISTERED, "what several threads register at once all runs");
 }
 
 /* Threads that start the finalizer thread at once. */
@@ -182,12 +182,12 @@ static void started_by_many(void) {
         started = refused = 0;
         begin(NULL);
         {
-            GC_IN_MODE(gc, GC_PREEMPTIVE);
+            GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
             for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, starting, &barrier);
             for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
         }
         new_final(1), full();
-        if (!gc_wait_for_finalizers(gc, 10000) || started != 1 || refused != THREADS - 1) break;
+        if (!gc_finalizers_wait(gc, 10000) || started != 1 || refused != THREADS - 1) break;
         end();
     }
     ok(!heap, "of threads that start the finalizer thread at once, one does");
@@ -206,7 +206,7 @@ static void hanging(void) {
     await_stage(gc, 1);
     new_with(2, &plain), new_with(3, &critical), full();
     uint64_t start = now_ms();
-    ok(!gc_wait_for_finalizers(gc, 200), "a wait for one that does not return ends");
+    ok(!gc_finalizers_wait(gc, 200), "a wait for one that does not return ends");
     ok(now_ms() - start >= 200, "at its limit");
     is(warning_count, 1, "it is reported, once");
     has(warnings, "the finalizer of a `node`", "by its object's type");
@@ -290,9 +290,9 @@ static void outlast(gc_thread *thread, void *object) {
     snprintf(outlast_message, sizeof outlast_message, "%s", gc_last_message());
     outlast_large = gc_new_array(thread, &vector_type, GC_REGION_BYTES / 8) != NULL;
     gc_collect(mine, 2, GC_COLLECT_COMPACTING);
-    outlast_ran = gc_run_finalizers(thread, 10);
-    outlast_verified = gc_verify(mine);
-    gc_wait_for_finalizers(thread, 1);
+    outlast_ran = gc_finalizers_run(thread, 10);
+    outlast_verified = gc_heap_verify(mine);
+    gc_finalizers_wait(thread, 1);
     gc_safepoint(thread);
     note_value(self->value);
 }
@@ -343,7 +343,7 @@ static void outlasted(bool finalizer_thread) {
 /* The same for one that a thread of the host's runs: collections look for it too. */
 static void *running(void *unused) {
     gc_thread *me = gc_thread_attach(heap);
-    gc_run_finalizers(me, 1);
+    gc_finalizers_run(me, 1);
     gc_thread_detach(me);
     return unused;
 }
@@ -358,10 +358,10 @@ static void hanging_elsewhere(void) {
     sleep_us(60000);
     full();
     has(warnings, "on the thread `(unnamed)`", "a collection reports one that a thread of the host's runs");
-    ok(!gc_wait_for_finalizers(gc, 30), "and it is waited for");
+    ok(!gc_finalizers_wait(gc, 30), "and it is waited for");
     enter_stage(2);
-    ok(gc_wait_for_finalizers(gc, 10000), "until it ends");
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    ok(gc_finalizers_wait(gc, 10000), "until it ends");
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
 }
 
@@ -382,7 +382,7 @@ static void ends(const char *name, gc_options options, bool thread) {
     forget_notes();
     begin_verified(options);
     make_all();
-    if (thread) start_thread(), gc_wait_for_finalizers(gc, 10000);
+    if (thread) start_thread(), gc_finalizers_wait(gc, 10000);
     end();
     bool skip = options.skip_finalizers_at_end && !thread;
     is(noted(), skip ? 3 : options.skip_finalizers_at_end ? 4 : 7, "%s: what runs at the heap's end", name);
@@ -412,7 +412,7 @@ static void ended_by_a_stranger(bool finalizer_thread) {
 /* Another thread stays attached, in native code. */
 static void *staying(void *unused) {
     gc_thread *me = gc_thread_attach(heap);
-    gc_set_mode(me, GC_PREEMPTIVE);
+    gc_thread_set_mode(me, GC_MODE_PREEMPTIVE);
     enter_stage(1);
     while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 2) sleep_us(100);
     return unused;
@@ -421,7 +421,7 @@ static void *staying(void *unused) {
 static int in_wrong_mode;
 static void allocate_lots(gc_thread *thread, void *object) {
     note(thread, object);
-    in_wrong_mode += gc_get_mode(thread) != GC_COOPERATIVE;
+    in_wrong_mode += gc_thread_mode(thread) != GC_MODE_COOPERATIVE;
     for (int i = 0; i < 2000; i++) gc_new(thread, &node_type);
     gc_collect(gc_thread_heap(thread), 2, GC_COLLECT_COMPACTING);
 }
@@ -435,7 +435,7 @@ static void ended_beside_others(void) {
     pthread_create(&thread, NULL, staying, NULL);
     await_stage(gc, 1);
     for (uint64_t i = 0; i < 4; i++) new_with(i, &lots);
-    gc_set_mode(gc, GC_PREEMPTIVE);
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
     end();
     is(noted(), 4, "ended in preemptive mode, with another thread in native code");
     is(in_wrong_mode, 0, "finalizers run in cooperative mode");
@@ -452,7 +452,7 @@ static void note_and_make(gc_thread *thread, void *object) {
     if (value % 10 == 5) return;
     node *next = gc_new(thread, &node_type);
     next->value = value + 1;
-    gc_register_finalizer(thread, next, &makes);
+    gc_finalizer_register(thread, next, &makes);
 }
 
 static void again(gc_thread *thread, void *object);
@@ -461,7 +461,7 @@ static bool collects;
 static void again(gc_thread *thread, void *object) {
     note_value(1);
     if (noted() > 100000) return; /* it would not end */
-    gc_register_finalizer(thread, object, &always);
+    gc_finalizer_register(thread, object, &always);
     if (collects) gc_collect(gc_thread_heap(thread), 2, 0);
 }
 
@@ -506,7 +506,7 @@ static void out_of_space(void *how) {
     limit_space(1 << 20);
     for (int i = 0; i < 200000; i++) {
         node *n = how ? new_node(0) : new_final(0);
-        if (how && n && gc_register_finalizer(gc, n, i % 2 ? &plain : &critical) != GC_OK) n = NULL;
+        if (how && n && gc_finalizer_register(gc, n, i % 2 ? &plain : &critical) != GC_OK) n = NULL;
         if (!n) {
             failed++;
             if (gc_last_result() != GC_ERROR_MEMORY) _exit(4);
@@ -519,7 +519,7 @@ static void out_of_space(void *how) {
     list = NULL;
     for (int i = 0; i < 3; i++) full();
     if (gc_finalizers_pending(heap) != count) _exit(5);
-    gc_run_finalizers(gc, SIZE_MAX);
+    gc_finalizers_run(gc, SIZE_MAX);
     printf("%llu made, %llu failed, %d ran: %s\n", (unsigned long long)count, (unsigned long long)failed, noted(),
            gc_last_message());
     fflush(stdout);
@@ -538,14 +538,14 @@ static void steady(void *how) {
     limit_space(1 << 20);
     for (int i = 0; i < 300000; i++) {
         if (how) {
-            wrong += gc_register_finalizer(gc, n, i % 2 ? &plain : &critical) != GC_OK;
-            wrong += !gc_suppress_finalizer(gc, n);
+            wrong += gc_finalizer_register(gc, n, i % 2 ? &plain : &critical) != GC_OK;
+            wrong += !gc_finalizer_suppress(gc, n);
             continue;
         }
         wrong += !new_final(1);
         if (i % 1000) continue;
         gc_collect(heap, 0, 0);
-        ran += gc_run_finalizers(gc, SIZE_MAX);
+        ran += gc_finalizers_run(gc, SIZE_MAX);
     }
     _exit(wrong != 0 || ran != (how ? 0 : 299001));
 }
@@ -582,12 +582,12 @@ static void full_heap(void) {
     char expected[100];
     snprintf(expected, sizeof expected, "; %llu finalizers are queued", (unsigned long long)count);
     has(gc_last_message(), expected, "says so");
-    has(gc_last_message(), "call gc_run_finalizers or gc_finalizer_thread_start", "and what to do");
+    has(gc_last_message(), "call gc_finalizers_run or gc_finalizer_thread_start", "and what to do");
     for (int round = 0; round < 3; round++) {
         full();
         size_t pending = gc_finalizers_pending(heap);
         is(pending, count, "all are queued");
-        is(gc_run_finalizers(gc, SIZE_MAX), count, "all run, round %d", round);
+        is(gc_finalizers_run(gc, SIZE_MAX), count, "all run, round %d", round);
         wrong += (uint64_t)noted() != count;
         full();
         for (count = 0, forget_notes(); gc_new(gc, &padded_type);) count++;
@@ -606,7 +606,7 @@ static void full_heap_attended(void) {
     is(gc_last_result(), GC_ERROR_HEAP_FULL, "the heap is full while a finalizer takes its time");
     ok(gc_finalizers_pending(heap) > 100 && !strstr(gc_last_message(), "finalizer"), "which is not said to be nobody's work: %s", gc_last_message());
     enter_stage(2);
-    ok(gc_wait_for_finalizers(gc, 10000), "all run");
+    ok(gc_finalizers_wait(gc, 10000), "all run");
     ok(gc_new(gc, &padded_type) != NULL, "and then there is room");
 }
 
@@ -617,7 +617,7 @@ static void own_suspension(void) {
        "a host that stops its threads itself gets no thread that it does not know");
     forget_notes();
     new_final(1), full();
-    ok(gc_wait_for_finalizers(gc, 10000) && noted() == 1, "but runs finalizers");
+    ok(gc_finalizers_wait(gc, 10000) && noted() == 1, "but runs finalizers");
 }
 
 int main(void) {

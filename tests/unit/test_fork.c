@@ -35,7 +35,8 @@ static void *busy(void *argument) {
             gc_store(other, &n->left, theirs);
             theirs = random >> 33 & 127 ? n : NULL;
             if ((random >> 40) % 64 == 0) gc_handle_destroy(heap, gc_handle_create(heap, GC_HANDLE_WEAK, mine));
-            if ((random >> 40) % 256 == 1) gc_register_finalizer(other, theirs ? theirs : gc_new(other, &node_type), &finalizer);
+            if ((random >> 40) % 256 == 1)
+                gc_finalizer_register(other, theirs ? theirs : gc_new(other, &node_type), &finalizer);
             if ((random >> 40) % 4096 == 2) gc_collect(random >> 60 & 1 ? heap : second, (int)(random >> 61) % 3, 0);
             gc_safepoint(other);
         }
@@ -63,8 +64,8 @@ static int in_child(bool attached) {
     gc_thread *me = gc_thread_current(heap);
     if (attached != (me != NULL)) return 100;
     if (!me) me = gc_thread_attach(heap);
-    gc_mode former = gc_set_mode(me, GC_COOPERATIVE);
-    if (attached) gc_set_mode(gc_thread_current(second), GC_COOPERATIVE);
+    gc_mode former = gc_thread_set_mode(me, GC_MODE_COOPERATIVE);
+    if (attached) gc_thread_set_mode(gc_thread_current(second), GC_MODE_COOPERATIVE);
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < KEPT; i++) {
             if (((node *)kept->items[i])->value != i) wrong++;
@@ -77,9 +78,9 @@ static int in_child(bool attached) {
         gc_collect(second, round, 0);
     }
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++) gc_handle_destroy(heap, handles[kind]);
-    gc_verify(heap);
-    gc_verify(second);
-    gc_set_mode(me, former);
+    gc_heap_verify(heap);
+    gc_heap_verify(second);
+    gc_thread_set_mode(me, former);
     if (gc_thread_current(second)) gc_thread_detach(gc_thread_current(second));
     gc_heap_destroy(second);
     if (attached) gc_heap_destroy(heap);
@@ -105,13 +106,13 @@ static void of_many_threads(void) {
     second = gc_heap_create(NULL);
     gc_thread *in_second = gc_thread_attach(second);
     kept = new_vector(KEPT);
-    gc_add_roots(heap, &kept, 1, 0);
+    gc_roots_add(heap, &kept, 1, 0);
     for (uint64_t i = 0; i < KEPT; i++) {
         node *n = new_node(i);
         gc_store(gc, &kept->items[i], n);
     }
     for (int kind = 0; kind < GC_HANDLE_KINDS; kind++) handles[kind] = gc_handle_create(heap, (gc_handle_kind)kind, kept);
-    gc_set_mode(in_second, GC_PREEMPTIVE);
+    gc_thread_set_mode(in_second, GC_MODE_PREEMPTIVE);
     stop = ready = 0;
     for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, busy, (void *)i);
     pthread_create(&threads[THREADS], NULL, unattached, NULL);
@@ -119,13 +120,13 @@ static void of_many_threads(void) {
     int status = 0;
     for (int i = 0; i < CHILDREN && status == 0; i++) {
         for (int k = 0; k < 1000 * i; k++) gc_new(gc, &node_type);
-        if (i % 2) gc_set_mode(gc, GC_PREEMPTIVE);
+        if (i % 2) gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
         status = forked(true);
-        if (i % 2) gc_set_mode(gc, GC_COOPERATIVE);
+        if (i % 2) gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
     }
     is(status, 0, "a process of many threads, and two heaps, forks: the children collect, and end their heaps");
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         pthread_create(&forking, NULL, fork_unattached, &status);
         pthread_join(forking, NULL);
         is(status, 0, "the same by a thread that is not attached");
@@ -135,7 +136,7 @@ static void of_many_threads(void) {
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < KEPT; i++) wrong += ((node *)kept->items[i])->value != i;
     is(wrong, 0, "and the parent goes on");
-    gc_remove_roots(heap, &kept);
+    gc_roots_remove(heap, &kept);
     gc_heap_destroy(second);
 }
 
@@ -144,7 +145,7 @@ static int finalized, holding; /* atomic */
 static void count(gc_thread *thread, void *object) {
     (void)object;
     __atomic_fetch_add(&finalized, 1, __ATOMIC_SEQ_CST);
-    GC_IN_MODE(thread, GC_PREEMPTIVE);
+    GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
     while (__atomic_load_n(&holding, __ATOMIC_SEQ_CST)) sched_yield();
 }
 static const gc_finalizer counting = {count, false, NULL};
@@ -153,9 +154,9 @@ static int finalize_in_child(bool start) {
     alarm(PATIENCE_S);
     finalized = holding = 0;
     if (start && gc_finalizer_thread_start(heap) != GC_OK) return 1;
-    if (!gc_wait_for_finalizers(gc, UINT64_MAX)) return 2;
+    if (!gc_finalizers_wait(gc, UINT64_MAX)) return 2;
     if (finalized != 9) return 3; /* not the one that was running */
-    gc_register_finalizer(gc, new_node(1), &counting);
+    gc_finalizer_register(gc, new_node(1), &counting);
     gc_heap_destroy(heap);
     return finalized == 10 ? 0 : 4;
 }
@@ -163,7 +164,7 @@ static int finalize_in_child(bool start) {
 static void with_finalizer_thread(void) {
     holding = 1;
     gc_finalizer_thread_start(heap);
-    for (int i = 0; i < 10; i++) gc_register_finalizer(gc, new_node(1), &counting);
+    for (int i = 0; i < 10; i++) gc_finalizer_register(gc, new_node(1), &counting);
     full();
     while (!__atomic_load_n(&finalized, __ATOMIC_SEQ_CST)) gc_safepoint(gc);
     for (int start = 0; start < 2; start++) {
@@ -175,7 +176,7 @@ static void with_finalizer_thread(void) {
         is(status, 0, start ? "in the child a finalizer thread can be started" : "without it the child runs finalizers itself");
     }
     __atomic_store_n(&holding, 0, __ATOMIC_SEQ_CST);
-    is(gc_wait_for_finalizers(gc, UINT64_MAX), true, "the parent's finalizer thread goes on");
+    is(gc_finalizers_wait(gc, UINT64_MAX), true, "the parent's finalizer thread goes on");
     is(finalized, 10, "and runs each finalizer once");
 }
 
@@ -205,7 +206,7 @@ static void in_a_hook(void) {
     }
     is(hook_status, 0, "a child of a collection's hook ends the collection, and runs others");
     __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     gc_heap_destroy(second);
 }

@@ -275,7 +275,7 @@ static void store_behind(void *kind) {
     gc__handle_find(handle, "", &segment, &index);
     gc_word *slot = *(int *)kind == GC_HANDLE_DEPENDENT ? gc__handle_extra(segment, index) : &segment->places[index];
     *slot = (gc_word)new_node(2);
-    gc_verify(heap);
+    gc_heap_verify(heap);
 }
 
 static void behind_the_back(void) {
@@ -376,7 +376,7 @@ enum { COLLECTIONS = 24 };
 static void *destroy_and_create(void *argument) {
     destroyer *d = argument;
     gc_thread *thread = d->attached ? gc_thread_attach(heap) : NULL;
-    if (thread) gc_set_mode(thread, GC_PREEMPTIVE);
+    if (thread) gc_thread_set_mode(thread, GC_MODE_PREEMPTIVE);
     /* As many as collections have passed, so that all of these have some destroyed meanwhile. */
     for (size_t i = 0, n = 0; i < PER_THREAD; n++) {
         if (i < PER_THREAD / COLLECTIONS * __atomic_load_n(&collected, __ATOMIC_SEQ_CST))
@@ -387,7 +387,7 @@ static void *destroy_and_create(void *argument) {
         gc_handle_destroy(heap, one);
         gc_handle_destroy(heap, two);
     }
-    if (thread) gc_set_mode(thread, GC_COOPERATIVE), gc_thread_detach(thread);
+    if (thread) gc_thread_set_mode(thread, GC_MODE_COOPERATIVE), gc_thread_detach(thread);
     __atomic_fetch_sub(&running, 1, __ATOMIC_SEQ_CST);
     return NULL;
 }
@@ -421,9 +421,9 @@ static void other_threads(void) {
         gc_handle_destroy(heap, h);
     }
     for (size_t t = 0; t < THREADS; t++) {
-        gc_set_mode(gc, GC_PREEMPTIVE);
+        gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
         pthread_join(d[t].thread, NULL);
-        gc_set_mode(gc, GC_COOPERATIVE);
+        gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
         wrong += d[t].wrong;
     }
     diag("%zu collections meanwhile", collected);
@@ -447,9 +447,9 @@ static void detaching(void) {
     pthread_t thread;
     size_t cached = 0;
     if (pthread_create(&thread, NULL, leave_places, &cached) != 0) abort();
-    gc_set_mode(gc, GC_PREEMPTIVE);
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
-    gc_set_mode(gc, GC_COOPERATIVE);
+    gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
     is(cached, GC__HANDLE_BLOCK, "a thread keeps free places");
     is(heap->handles->free[GC_HANDLE_PINNED].count, cached, "and gives them back as it detaches");
     check_table("after a thread has detached");
@@ -583,7 +583,7 @@ static void dependents(void) {
 static void sorts_of_keys(void) {
     enum { SORTS = 6, EACH = 3 };
     void *keys[SORTS + 1] = {NULL};
-    GC_ROOT_ARRAY(gc, keys, SORTS + 1, 0);
+    GC_ROOTS_ARRAY(gc, keys, SORTS + 1, 0);
     gc_handle handles[SORTS][EACH], pin;
     for (int round = 0; round < 4; round++) {
         keys[0] = new_node(0);
@@ -708,7 +708,7 @@ static void weak_order(void) {
     in_finalizer_dependent = gc_handle_create_dependent(heap, n, NULL);
     gc_handle_set_dependent(in_finalizer_dependent, new_node(2));
     keeper = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
-    gc_register_finalizer(gc, n, &order_finalizer);
+    gc_finalizer_register(gc, n, &order_finalizer);
     gc_handle deep = gc_handle_create(heap, GC_HANDLE_WEAK, n->left),
               deep_long = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, n->left);
     n = NULL;
@@ -716,14 +716,14 @@ static void weak_order(void) {
     is(gc_finalizers_pending(heap), 1, "one is due");
     full(), compact();
     ok(!gc_handle_get(deep) && gc_handle_get(deep_long), "what only a finalizer can reach: short cleared, long not");
-    is(gc_run_finalizers(gc, 10), 1, "and runs");
+    is(gc_finalizers_run(gc, 10), 1, "and runs");
     full();
     ok(gc_handle_get(in_finalizer_long) && gc_handle_get(in_finalizer_long) == gc_handle_get(keeper), "resurrected");
     ok(dependent_node(in_finalizer_dependent)->value == 2, "with its dependent");
-    gc_register_finalizer(gc, gc_handle_get(keeper), &order_finalizer);
+    gc_finalizer_register(gc, gc_handle_get(keeper), &order_finalizer);
     gc_handle_set(keeper, NULL);
     full();
-    is(gc_run_finalizers(gc, 10), 1, "registered again, it runs again");
+    is(gc_finalizers_run(gc, 10), 1, "registered again, it runs again");
     ok(gc_handle_get(in_finalizer_long) && gc_handle_dependent(in_finalizer_dependent), "until the memory goes");
     full();
     ok(!gc_handle_get(in_finalizer_long) && !gc_handle_dependent(in_finalizer_dependent) && !gc_handle_get(deep_long),
@@ -734,17 +734,17 @@ static void weak_order(void) {
 static void suppressed(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
-    ok(!gc_suppress_finalizer(gc, n), "there is none to suppress");
+    ok(!gc_finalizer_suppress(gc, n), "there is none to suppress");
     gc_handle h = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, n);
-    gc_register_finalizer(gc, n, &order_finalizer);
+    gc_finalizer_register(gc, n, &order_finalizer);
     n = NULL, full();
     is(gc_finalizers_pending(heap), 1, "queued");
-    ok(gc_suppress_finalizer(gc, gc_handle_get(h)), "taken back from the queue");
+    ok(gc_finalizer_suppress(gc, gc_handle_get(h)), "taken back from the queue");
     is(gc_finalizers_pending(heap), 0, "none is pending");
-    ok(!gc_suppress_finalizer(gc, gc_handle_get(h)) && !gc_suppress_finalizer(gc, NULL), "nor there to suppress");
+    ok(!gc_finalizer_suppress(gc, gc_handle_get(h)) && !gc_finalizer_suppress(gc, NULL), "nor there to suppress");
     full();
     ok(!gc_handle_get(h), "and the object dies");
-    is(gc_run_finalizers(gc, 10), 0, "without it");
+    is(gc_finalizers_run(gc, 10), 0, "without it");
 }
 
 /* Each registration adds a finalizer, without looking for others: a hundred thousand take no time. */
@@ -757,12 +757,12 @@ static void registered_often(void) {
     node *n = NULL;
     GC_ROOTS(gc, n);
     finalized = 0;
-    for (int i = 0; i < 100000; i++) n = new_node(1), gc_register_finalizer(gc, n, &counting);
-    for (int i = 0; i < 3; i++) gc_register_finalizer(gc, n, &counting);
-    ok(gc_suppress_finalizer(gc, n), "one of four taken back");
+    for (int i = 0; i < 100000; i++) n = new_node(1), gc_finalizer_register(gc, n, &counting);
+    for (int i = 0; i < 3; i++) gc_finalizer_register(gc, n, &counting);
+    ok(gc_finalizer_suppress(gc, n), "one of four taken back");
     n = NULL;
     full();
-    is(gc_run_finalizers(gc, SIZE_MAX), 100002, "finalizers of many objects, and several of one");
+    is(gc_finalizers_run(gc, SIZE_MAX), 100002, "finalizers of many objects, and several of one");
     is(finalized, 100002, "each runs");
 }
 
@@ -789,12 +789,12 @@ int main(void) {
     test("dependents", dependents, (gc_options){0});
     test("sorts of keys", sorts_of_keys, (gc_options){0});
     test("sorts of keys, non-moving", sorts_of_keys, (gc_options){.non_moving = true});
-    test("sorts of keys, without memory", sorts_of_keys, (gc_options){.test_small_mark_stack = true});
+    test("sorts of keys, without memory", sorts_of_keys, (gc_options){.test_scarce_memory = true});
     unchecked = true;
     test("chains", chains, (gc_options){0});
     unchecked = false, chain_count = 300;
-    test("chains without memory", chains, (gc_options){.test_small_mark_stack = true});
-    test("dependents without memory", dependents, (gc_options){.test_small_mark_stack = true});
+    test("chains without memory", chains, (gc_options){.test_scarce_memory = true});
+    test("dependents without memory", dependents, (gc_options){.test_scarce_memory = true});
     test("order", weak_order, asking);
     test("order, non-moving", weak_order, staying);
     test("suppressed", suppressed, (gc_options){0});

@@ -141,12 +141,12 @@ static __attribute__((noinline)) void prepare(void) {
     const void *function = two.call.function;
     two.call.arguments[0] = function == (void *)gc_collect ? (uintptr_t)two.other : (uintptr_t)two.in_other;
     if (two.stops_itself) gc_new(two.in_other, &node_type); /* so that some of the budget is spent */
-    if (function == (void *)gc_wait_for_finalizers) {
+    if (function == (void *)gc_finalizers_wait) {
         gc_finalizer_thread_start(two.other);
         gc_new(two.in_other, &slow_type);
         gc_collect(two.other, 2, GC_COLLECT_BLOCKING);
     }
-    if (function == (void *)gc__set_mode) gc_set_mode(two.in_other, GC_PREEMPTIVE);
+    if (function == (void *)gc__thread_set_mode) gc_thread_set_mode(two.in_other, GC_MODE_PREEMPTIVE);
 }
 
 /* Farther down the stack than earlier calls of gc.h were, so that what they noted there does not do. */
@@ -174,7 +174,7 @@ static void *holder(void *unused) {
         lost += gc_handle_get(two.weak[i]) != n || n->value != 100 + i;
     }
     if (two.call.function == (void *)gc__new_slow)
-        two.object_is_there = gc_object_at(two.other, (void *)two.result) == (void *)two.result;
+        two.object_is_there = gc_heap_object_at(two.other, (void *)two.result) == (void *)two.result;
     gc_thread_detach(two.in_other);
     gc_thread_detach(me);
     return (void *)lost;
@@ -195,7 +195,7 @@ static void suspend(void *host) {
     (void)host;
     if (gc_thread_current(two.other)) return; /* the holder */
     set(&two.may_call);
-    while (gc_get_mode(two.in_other) == GC_COOPERATIVE) sleep_ms(1);
+    while (gc_thread_mode(two.in_other) == GC_MODE_COOPERATIVE) sleep_ms(1);
 }
 static void restart(void *host) { (void)host; }
 
@@ -206,7 +206,7 @@ static void *stopper(void *unused) {
     if (!bystander) {
         gc_collect(two.other, 2, GC_COLLECT_BLOCKING);
     } else {
-        GC_IN_MODE(bystander, GC_PREEMPTIVE);
+        GC_IN_MODE(bystander, GC_MODE_PREEMPTIVE);
         set(&two.may_call);
         await(&two.may_go_on);
     }
@@ -234,7 +234,7 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
     memset(&two, 0, sizeof two);
     two.call = (held_call){function, {0, second, third, fourth}, {0}};
     two.stops_itself = !options.suspend && (function == (void *)gc_collect || function == (void *)gc__new_slow);
-    bool finalizes = function == (void *)gc_wait_for_finalizers;
+    bool finalizes = function == (void *)gc_finalizers_wait;
     if (!finalizes) options.collection_end = stopped;
     two.other = gc_heap_create(&options);
     pthread_create(&threads[0], NULL, holder, NULL);
@@ -247,7 +247,7 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
     set(&two.release);
     compact();
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         if (!finalizes) pthread_join(threads[1], NULL);
         pthread_join(threads[0], &lost);
     }
@@ -258,8 +258,8 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
 
 static void two_heaps(void) {
     waits("polls", (gc_options){0}, (void *)gc__safepoint_slow, 0, 0, 0);
-    waits("returns to cooperative mode", (gc_options){0}, (void *)gc__set_mode, GC_COOPERATIVE, 0, 0);
-    waits("waits for finalizers", (gc_options){0}, (void *)gc_wait_for_finalizers, 5000, 0, 0);
+    waits("returns to cooperative mode", (gc_options){0}, (void *)gc__thread_set_mode, GC_MODE_COOPERATIVE, 0, 0);
+    waits("waits for finalizers", (gc_options){0}, (void *)gc_finalizers_wait, 5000, 0, 0);
     is((unsigned char)two.result, true, "which another thread runs meanwhile");
     waits("collects and stops others", (gc_options){0}, (void *)gc_collect, 2, GC_COLLECT_BLOCKING, 0);
     waits("collects to allocate", (gc_options){.nursery_bytes = 1 << 20}, (void *)gc__new_slow, (uintptr_t)&bytes_type,

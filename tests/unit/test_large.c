@@ -23,7 +23,8 @@ static void thresholds(void) {
             wrong += object->items[0] != i || object->items[object->header.length - 1] != i;
             wrong += gc_object_bytes(object) > GC_LARGE_BYTES && object != where[i];
             void *last = (char *)object + gc_object_bytes(object) - 1;
-            wrong += gc_object_at(heap, last) != object || gc_object_at(heap, (char *)object + gc_object_bytes(object) / 2) != object;
+            wrong += gc_heap_object_at(heap, last) != object ||
+                     gc_heap_object_at(heap, (char *)object + gc_object_bytes(object) / 2) != object;
         }
     }
     is(wrong, 0, "sizes around every threshold: contents, place, interior pointers");
@@ -32,7 +33,7 @@ static void thresholds(void) {
 static void die_young(void) {
     gc_stats before = stats();
     bytes *large = new_bytes(4 * GC_REGION_BYTES);
-    is(gc_generation_of(large), 0, "large objects are born in generation 0");
+    is(gc_object_generation(large), 0, "large objects are born in generation 0");
     gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, large);
     ok(stats().large_bytes >= 4 * GC_REGION_BYTES, "large_bytes");
     gc_collect(heap, 0, 0);
@@ -49,10 +50,10 @@ static void die_young(void) {
     large = new_bytes(4 * GC_REGION_BYTES);
     for (int i = 1; i < 3; i++) {
         gc_collect(heap, i - 1, 0);
-        is(gc_generation_of(large), i, "large survivors grow older");
+        is(gc_object_generation(large), i, "large survivors grow older");
     }
     gc_collect(heap, 1, 0);
-    ok(gc_generation_of(large) == 2 && large->header.length == 4 * GC_REGION_BYTES, "and stay");
+    ok(gc_object_generation(large) == 2 && large->header.length == 4 * GC_REGION_BYTES, "and stay");
 }
 
 static void reference_arrays(void) {
@@ -100,7 +101,7 @@ int main(void) {
     run(thresholds, (gc_options){.non_moving = true});
     run(die_young, (gc_options){0});
     run(reference_arrays, (gc_options){0});
-    run(reference_arrays, (gc_options){.test_small_mark_stack = true});
+    run(reference_arrays, (gc_options){.test_scarce_memory = true});
     run(memory_comes_back, small);
     return done();
 }

@@ -62,7 +62,7 @@ static void exhausted(void) {
         compact();
         is(length(list, count), count, "a full heap can be compacted");
         gc_collect(heap, 0, 0);
-        gc_verify(heap);
+        gc_heap_verify(heap);
         if (round % 2) full();
         list = NULL;
         ok(new_node(1) != NULL, "usable after data is dropped");
@@ -125,7 +125,7 @@ static size_t until_exhausted(node **list) {
 static void with_ballast(void) {
     node *list = NULL;
     GC_ROOTS(gc, list);
-    is(gc_add_roots(heap, &ballast, 1, 0), GC_OK, "ballast is a global root");
+    is(gc_roots_add(heap, &ballast, 1, 0), GC_OK, "ballast is a global root");
     for (int round = 0; round < 2; round++) {
         ok(have_ballast(), "there is ballast, round %d", round);
         is_exhausted = false;
@@ -145,7 +145,7 @@ static void with_ballast(void) {
     }
     ok(have_ballast(), "and it is there again");
     ballast = NULL;
-    gc_remove_roots(heap, &ballast);
+    gc_roots_remove(heap, &ballast);
 }
 
 static void large_objects(void) {

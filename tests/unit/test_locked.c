@@ -52,7 +52,7 @@ static void little_resident(void *unused) {
 static void log_overflows(void *unused) {
     (void)unused;
     lock_all(MCL_CURRENT | MCL_FUTURE);
-    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    gc_barrier_switch(GC_BARRIER_OBJECT_LOGGING);
     begin(&(gc_options){.nursery_bytes = (size_t)64 << 20});
     size_t length = 3 * GC__LOG_ENTRIES, wrong = 0;
     vector *old = new_vector(length);
@@ -64,7 +64,7 @@ static void log_overflows(void *unused) {
         for (size_t i = 0; i < length; i++) wrong += ((node *)old->items[i])->value != i + round;
         age(&old->items[length - 1], 2); /* after which no card is dirty */
     }
-    gc_verify(heap);
+    gc_heap_verify(heap);
     printf("%zu of %zu elements are wrong\n", wrong, length);
     fflush(stdout);
     _exit(wrong ? 1 : 0);
@@ -75,14 +75,14 @@ static void watch_begins(void *unused) {
     (void)unused;
     void *pages[8];
     lock_all(MCL_CURRENT | MCL_FUTURE);
-    gc_switch_barrier(GC_BARRIER_WRITE_WATCH_SVR);
+    gc_barrier_switch(GC_BARRIER_WRITE_WATCH_SVR);
     begin(NULL);
     vector *v = new_vector(10);
     GC_ROOTS(gc, v);
     gc_store(gc, &v->items[0], v);
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
-    gc_switch_barrier(GC_BARRIER_WRITE_WATCH_SVR);
-    size_t count = gc_take_written_pages(heap, pages, 8);
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
+    gc_barrier_switch(GC_BARRIER_WRITE_WATCH_SVR);
+    size_t count = gc_heap_take_written_pages(heap, pages, 8);
     printf("%zu pages\n", count);
     fflush(stdout);
     _exit(count ? 1 : 0);

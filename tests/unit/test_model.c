@@ -39,7 +39,7 @@ static thing *make(int kind, size_t fields) {
 
 static bool count_one(void *context, void *object, size_t bytes, int generation) {
     size_t *counts = context;
-    counts[0]++, counts[1] += bytes != thing_bytes(object), counts[2] += generation != gc_generation_of(object);
+    counts[0]++, counts[1] += bytes != thing_bytes(object), counts[2] += generation != gc_object_generation(object);
     return true;
 }
 
@@ -81,11 +81,11 @@ static void program(void) {
     is(wrong, 0, "a large object on its own headers");
     gc_collect(heap, 2, 0);
     size_t counts[3] = {0};
-    gc_walk(heap, count_one, counts);
-    ok(counts[0] > 200 && counts[1] == 0 && counts[2] == 0, "gc_walk: %zu objects", counts[0]);
+    gc_heap_walk(heap, count_one, counts);
+    ok(counts[0] > 200 && counts[1] == 0 && counts[2] == 0, "gc_heap_walk: %zu objects", counts[0]);
     is(strcmp(gc_object_type_name(root), "record"), 0, "the model's names");
     is(gc_object_bytes(root), thing_bytes(root), "the model's sizes");
-    ok(gc_object_at(heap, &root->fields[WIDTH - 1]) == root, "an interior pointer");
+    ok(gc_heap_object_at(heap, &root->fields[WIDTH - 1]) == root, "an interior pointer");
 }
 
 /* Looking at the heap while a window lies in a hole must leave zero memory to what is allocated next. */
@@ -104,7 +104,7 @@ static void holes(void) {
         thing *fresh = gc_allocate(gc, bytes);
         for (size_t k = 0; k < bytes / 8; k++) wrong += ((uint64_t *)fresh)[k] != 0;
         fresh->header = (uint64_t)bytes << 8 | TEXT << 1;
-        if (i % 3 == 0) gc_walk(heap, count_one, counts);
+        if (i % 3 == 0) gc_heap_walk(heap, count_one, counts);
     }
     is(wrong, 0, "new objects are zero after walks");
     is(counts[1], 0, "and walks see whole objects");
@@ -134,25 +134,28 @@ static void finalizers(void) {
         thing *text = make(TEXT, 2);
         text->fields[0] = (thing *)i;
         if (i == 2) text->header |= 1 << 7;
-        is(gc_register_finalizer(gc, text, all[i]), GC_OK, "a finalizer for an object without a type");
+        is(gc_finalizer_register(gc, text, all[i]), GC_OK, "a finalizer for an object without a type");
     }
     gc_collect(heap, 2, 0);
-    is(gc_run_finalizers(gc, 10), 3, "runs, unless the object is marked");
+    is(gc_finalizers_run(gc, 10), 3, "runs, unless the object is marked");
     is(order[2], 0, "critical ones last");
     thing *again = (thing *)gc_handle_get(kept);
     ok(again && again->fields[0] == (thing *)3, "resurrection");
-    gc_register_finalizer(gc, again, &plain);
+    gc_finalizer_register(gc, again, &plain);
     gc_handle_destroy(heap, kept);
     again = make(TEXT, 2);
     again->fields[0] = (thing *)7;
-    gc_register_finalizer(gc, again, &critical);
+    gc_finalizer_register(gc, again, &critical);
 }
 
 static void ended(void) { ok(ran == 5 && order[3] == 3 && order[4] == 7, "at the heap's end too"); }
 
 int main(void) {
     for (int i = 0; i < 4; i++) {
-        gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .non_moving = i == 1, .test_small_mark_stack = i == 2,
+        gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER,
+                              .checkmark = true,
+                              .non_moving = i == 1,
+                              .test_scarce_memory = i == 2,
                               .non_generational = i == 3};
         heap = gc_heap_create(&options), gc = gc_thread_attach(heap);
         program();

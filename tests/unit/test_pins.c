@@ -10,7 +10,7 @@ static unsigned pin_flags;
 static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
     (void)host, (void)thread;
     gc_visit(visitor, pins, PINS, pin_flags);
-    gc_visit(visitor, words, PINS, GC_ROOT_CONSERVATIVE);
+    gc_visit(visitor, words, PINS, GC_SLOT_CONSERVATIVE);
 }
 
 static void clear(void) {
@@ -20,7 +20,7 @@ static void clear(void) {
 
 static void pinned(void) {
     clear();
-    pin_flags = GC_ROOT_PINNED;
+    pin_flags = GC_SLOT_PINNED;
     vector *keep = new_vector(20 * PINS);
     GC_ROOTS(gc, keep);
     void *where[PINS];
@@ -56,7 +56,7 @@ static void pinned(void) {
 
 static void pinned_interior(void) {
     clear();
-    pin_flags = GC_ROOT_PINNED | GC_ROOT_INTERIOR;
+    pin_flags = GC_SLOT_PINNED | GC_SLOT_INTERIOR;
     bytes *object = NULL;
     GC_ROOTS(gc, object);
     for (size_t i = 0; i < PINS; i++) {
@@ -127,7 +127,7 @@ static void conservative(void) {
 /* A region's worth of objects of which a few are pinned, again and again: pins must not leak the regions around them. */
 static void scattered(void) {
     clear();
-    pin_flags = GC_ROOT_PINNED;
+    pin_flags = GC_SLOT_PINNED;
     size_t peak = 0;
     for (int round = 0; round < 60; round++) {
         for (size_t i = 0; i < 40000; i++) {
@@ -247,7 +247,7 @@ static void retained(void) {
     gc_collect(heap, 0, 0);
     counts(0, 0, "an old object refers to it");
     words[3] = pins[0] = chain(2);
-    pin_flags = GC_ROOT_PINNED;
+    pin_flags = GC_SLOT_PINNED;
     compact();
     counts(0, 0, "pinned, and so a reference");
     pins[0] = NULL;
@@ -257,7 +257,7 @@ static void retained(void) {
     is(s.conservative_total_bytes, ended_sum, "the sum of them");
     static char text[8192];
     FILE *file = tmpfile();
-    gc_print_stats(heap, file);
+    gc_heap_print_stats(heap, file);
     rewind(file);
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
@@ -285,9 +285,9 @@ int main(void) {
     pthread_join(thread, NULL);
     hosted.collection_end = at_end;
     run(retained, hosted);
-    hosted.test_small_mark_stack = true;
+    hosted.test_scarce_memory = true;
     run(retained, hosted);
-    hosted.test_small_mark_stack = false;
+    hosted.test_scarce_memory = false;
     hosted.non_moving = true;
     run(retained, hosted);
     run(conservative, hosted);

@@ -33,7 +33,7 @@ static void scopes(void) {
 
     node *many[100];
     for (int i = 0; i < 100; i++) many[i] = NULL;
-    GC_ROOT_ARRAY(gc, many, 100, 0);
+    GC_ROOTS_ARRAY(gc, many, 100, 0);
     for (uint64_t i = 0; i < 100; i++) many[i] = new_node(i);
     compact();
     bool kept = true;
@@ -152,33 +152,34 @@ static void not_objects(void) {
 }
 
 static void globals(void) {
-    is(gc_add_roots(heap, global_slots, 3, 0), GC_OK, "gc_add_roots");
+    is(gc_roots_add(heap, global_slots, 3, 0), GC_OK, "gc_roots_add");
     for (uint64_t i = 0; i < 3; i++) global_slots[i] = new_node(i + 1);
     compact();
     is(global_slots[0]->value + global_slots[1]->value + global_slots[2]->value, 6, "global slots are roots");
-    is(gc_remove_roots(heap, global_slots + 1), GC_ERROR_MISUSE, "gc_remove_roots of an address that was not added");
-    is(gc_remove_roots(heap, global_slots), GC_OK, "gc_remove_roots");
-    is(gc_remove_roots(heap, global_slots), GC_ERROR_MISUSE, "gc_remove_roots twice");
+    is(gc_roots_remove(heap, global_slots + 1), GC_ERROR_MISUSE, "gc_roots_remove of an address that was not added");
+    is(gc_roots_remove(heap, global_slots), GC_OK, "gc_roots_remove");
+    is(gc_roots_remove(heap, global_slots), GC_ERROR_MISUSE, "gc_roots_remove twice");
     gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, global_slots[0]);
     full();
     ok(!gc_handle_get(weak), "slots are roots no more");
 
-    is(gc_add_roots(heap, (char *)global_slots + 4, 1, 0), GC_ERROR_MISUSE, "gc_add_roots of a slot that is not aligned");
-    is(gc_add_roots(heap, NULL, 0, 0), GC_OK, "no slots at NULL are allowed");
-    is(gc_add_roots(heap, global_slots, 0, 0), GC_OK, "and elsewhere");
+    is(gc_roots_add(heap, (char *)global_slots + 4, 1, 0), GC_ERROR_MISUSE,
+       "gc_roots_add of a slot that is not aligned");
+    is(gc_roots_add(heap, NULL, 0, 0), GC_OK, "no slots at NULL are allowed");
+    is(gc_roots_add(heap, global_slots, 0, 0), GC_OK, "and elsewhere");
     compact();
-    is(gc_remove_roots(heap, NULL), GC_OK, "and are removed");
-    is(gc_remove_roots(heap, global_slots), GC_OK, "by their address");
+    is(gc_roots_remove(heap, NULL), GC_OK, "and are removed");
+    is(gc_roots_remove(heap, global_slots), GC_OK, "by their address");
 
     enum { MANY = 20000 };
     void **slots = calloc(MANY, sizeof *slots);
     int failures = 0;
-    for (size_t i = 0; i < MANY; i++) failures += gc_add_roots(heap, &slots[i], 1, 0) != GC_OK;
+    for (size_t i = 0; i < MANY; i++) failures += gc_roots_add(heap, &slots[i], 1, 0) != GC_OK;
     for (size_t i = 0; i < MANY; i++) slots[i] = new_node(i);
-    for (size_t i = 0; i < MANY; i += 2) failures += gc_remove_roots(heap, &slots[i]) != GC_OK;
+    for (size_t i = 0; i < MANY; i += 2) failures += gc_roots_remove(heap, &slots[i]) != GC_OK;
     compact();
     for (size_t i = 1; i < MANY; i += 2) failures += ((node *)slots[i])->value != i;
-    for (size_t i = 1; i < MANY; i += 2) failures += gc_remove_roots(heap, &slots[i]) != GC_OK;
+    for (size_t i = 1; i < MANY; i += 2) failures += gc_roots_remove(heap, &slots[i]) != GC_OK;
     is(failures, 0, "many global slots, added and removed");
     free(slots);
 }
@@ -193,11 +194,11 @@ static void callback(void) {
     reported[reports].slot = slots, reported[reports].count = 4, reported[reports++].flags = 0;
     slots[1] = new_node(8);
     inside = &slots[1]->value;
-    reported[reports].slot = &inside, reported[reports].count = 1, reported[reports++].flags = GC_ROOT_INTERIOR;
+    reported[reports].slot = &inside, reported[reports].count = 1, reported[reports++].flags = GC_SLOT_INTERIOR;
     bytes *text = new_bytes(1000);
     text->items[999] = 99;
     last = &text->items[999];
-    reported[reports].slot = &last, reported[reports].count = 1, reported[reports++].flags = GC_ROOT_INTERIOR;
+    reported[reports].slot = &last, reported[reports].count = 1, reported[reports++].flags = GC_SLOT_INTERIOR;
     text = NULL;
     int before = calls;
     for (int i = 0; i < 5; i++) {
@@ -216,14 +217,14 @@ static void callback(void) {
 
     /* The same slots by all the ways at once. */
     GC_ROOTS(gc, slots[0]);
-    gc_add_roots(heap, slots, 4, 0);
+    gc_roots_add(heap, slots, 4, 0);
     slots[2] = slots[0];
     reported[reports++] = reported[0];
     for (int i = 0; i < 4; i++) {
         gc_collect(heap, i % 3, i == 3 ? GC_COLLECT_COMPACTING : 0);
         ok(slots[0]->value == 7 && slots[2] == slots[0], "slots reported more than once, %d", i);
     }
-    gc_remove_roots(heap, slots);
+    gc_roots_remove(heap, slots);
     inside = &slots[0]->value;
     reported[reports++] = reported[1];
     for (int i = 0; i < 4; i++) {
@@ -236,7 +237,7 @@ static void callback(void) {
 static void large_interior(void) {
     static unsigned char *inside;
     reports = 0;
-    reported[reports].slot = &inside, reported[reports].count = 1, reported[reports++].flags = GC_ROOT_INTERIOR;
+    reported[reports].slot = &inside, reported[reports].count = 1, reported[reports++].flags = GC_SLOT_INTERIOR;
     bytes *large = new_bytes(3 * GC_REGION_BYTES);
     gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, large);
     for (size_t at = 0; at < 3 * GC_REGION_BYTES; at += GC_REGION_BYTES / 2 + 1) {

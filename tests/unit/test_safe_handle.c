@@ -8,19 +8,21 @@
 enum { CLOSED = 1, DISPOSED = 2, ONE = 4, INVALID = -1, VALUES = 2048 };
 static int released[VALUES]; /* atomic; by value */
 static bool release_ok = true;
-static gc_mode released_in = GC_PREEMPTIVE;
-static gc_mode asked_in = GC_COOPERATIVE; /* whether it is invalid */
+static gc_mode released_in = GC_MODE_PREEMPTIVE;
+static gc_mode asked_in = GC_MODE_COOPERATIVE; /* whether it is invalid */
 
 static bool count_release(intptr_t value) {
     gc_thread *self = heap ? gc_thread_current(heap) : NULL;
-    if (self && gc_get_mode(self) != GC_PREEMPTIVE) __atomic_store_n(&released_in, GC_COOPERATIVE, __ATOMIC_SEQ_CST);
+    if (self && gc_thread_mode(self) != GC_MODE_PREEMPTIVE)
+        __atomic_store_n(&released_in, GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&released[value == INVALID ? VALUES - 1 : value], 1, __ATOMIC_SEQ_CST);
     errno = 99;
     return release_ok;
 }
 static bool ask(intptr_t value) {
     gc_thread *self = heap ? gc_thread_current(heap) : NULL;
-    if (self && gc_get_mode(self) != GC_COOPERATIVE) __atomic_store_n(&asked_in, GC_PREEMPTIVE, __ATOMIC_SEQ_CST);
+    if (self && gc_thread_mode(self) != GC_MODE_COOPERATIVE)
+        __atomic_store_n(&asked_in, GC_MODE_PREEMPTIVE, __ATOMIC_SEQ_CST);
     return value == INVALID;
 }
 GC_SAFE_HANDLE_KIND(counted, count_release, ask);
@@ -103,12 +105,12 @@ static outcome actual(operation op, uint32_t state, bool owned, bool valid) {
         o.result = gc_safe_handle_set_invalid(gc, h);
         break;
     case SET:
-        o.result = gc_safe_handle_set(h, 2);
+        o.result = gc_safe_handle_set_value(h, 2);
         break;
     case FINALIZE:
         h = NULL, full();
         if (gc_finalizers_pending(heap) != (owned && !(state & (CLOSED | DISPOSED)))) o.result = GC_ERROR_MISUSE;
-        gc_run_finalizers(gc, 10);
+        gc_finalizers_run(gc, 10);
         h = gc_handle_get(weak);
         break;
     case OPERATIONS:
@@ -155,16 +157,16 @@ static void texts(void) {
     is(gc_last_result(), GC_ERROR_DISPOSED, "as the last result too");
     gc_safe_handle_release(gc, h);
     has(gc_last_message(), "gc_safe_handle_release: the safe handle (counted) has been closed", "says release");
-    gc_safe_handle_set(h, 5);
-    has(gc_last_message(), "gc_safe_handle_set: the safe handle (counted) has been closed", "says set");
+    gc_safe_handle_set_value(h, 5);
+    has(gc_last_message(), "gc_safe_handle_set_value: the safe handle (counted) has been closed", "says set");
     h = counted_new(gc, INVALID, true).safe;
     ok(gc_safe_handle_is_invalid(h), "an invalid value");
     gc_safe_handle_release(gc, h), gc_safe_handle_dispose(gc, h);
     has(gc_last_message(), "gc_safe_handle_dispose: the safe handle (counted) has been closed", "says dispose");
     h = counted_new(gc, INVALID, true).safe;
     gc_safe_handle_add_ref(h, &success);
-    is(gc_safe_handle_set(h, 5), GC_ERROR_MISUSE, "no new value while there are users");
-    has(gc_last_message(), "gc_safe_handle_set: the safe handle (counted) has users already", "says set");
+    is(gc_safe_handle_set_value(h, 5), GC_ERROR_MISUSE, "no new value while there are users");
+    has(gc_last_message(), "gc_safe_handle_set_value: the safe handle (counted) has users already", "says set");
     h->state = UINT32_MAX - 3; /* as many users as there can be */
     success = false;
     is(gc_safe_handle_add_ref(h, &success), GC_ERROR_MISUSE, "too many users");
@@ -173,12 +175,14 @@ static void texts(void) {
     is(gc_safe_handle_add_ref(NULL, &success), GC_ERROR_ARGUMENT, "NULL: add_ref");
     is(gc_safe_handle_release(gc, NULL), GC_ERROR_ARGUMENT, "NULL: release");
     is(gc_safe_handle_set_invalid(gc, NULL), GC_ERROR_ARGUMENT, "NULL: set_invalid");
-    is(gc_safe_handle_set(NULL, 1), GC_ERROR_ARGUMENT, "NULL: set");
-    has(gc_last_message(), "gc_safe_handle_set: the safe handle is NULL", "says set");
+    is(gc_safe_handle_set_value(NULL, 1), GC_ERROR_ARGUMENT, "NULL: set");
+    has(gc_last_message(), "gc_safe_handle_set_value: the safe handle is NULL", "says set");
     is(gc_safe_handle_dispose(gc, NULL), GC_OK, "NULL: dispose does nothing");
-    ok(gc_invalid_if_minus_one(-1) && !gc_invalid_if_minus_one(0) && gc_invalid_if_zero(0) && !gc_invalid_if_zero(-1),
+    ok(gc_safe_handle_invalid_if_minus_one(-1) && !gc_safe_handle_invalid_if_minus_one(0) &&
+           gc_safe_handle_invalid_if_zero(0) && !gc_safe_handle_invalid_if_zero(-1),
        "predicates");
-    ok(gc_invalid_if_zero_or_minus_one(0) && gc_invalid_if_zero_or_minus_one(-1) && !gc_invalid_if_zero_or_minus_one(1),
+    ok(gc_safe_handle_invalid_if_zero_or_minus_one(0) && gc_safe_handle_invalid_if_zero_or_minus_one(-1) &&
+           !gc_safe_handle_invalid_if_zero_or_minus_one(1),
        "both");
 }
 
@@ -214,12 +218,12 @@ static void calls(void) {
     GC_NATIVE_CALL(gc, NULL, fd) ran += (int)fd;
     is(gc_last_result(), GC_ERROR_ARGUMENT, "NULL: an argument error");
     GC_NATIVE_CALL(gc, h.safe, fd) {
-        ran += fd == 4 && gc_get_mode(gc) == GC_PREEMPTIVE && h.safe->state == 2 * ONE;
+        ran += fd == 4 && gc_thread_mode(gc) == GC_MODE_PREEMPTIVE && h.safe->state == 2 * ONE;
         errno = 42;
     }
     is(ran, 1, "the block runs in preemptive mode, with the value, as one more user");
     is(errno, 42, "errno is what it left");
-    ok(gc_get_mode(gc) == GC_COOPERATIVE && h.safe->state == ONE, "and then it is as before");
+    ok(gc_thread_mode(gc) == GC_MODE_COOPERATIVE && h.safe->state == ONE, "and then it is as before");
     for (int i = 0; i < 3; i++) {
         GC_NATIVE_CALL(gc, h.safe, fd) {
             if (fd) continue;
@@ -243,7 +247,7 @@ out:
     GC_NATIVE_CALL(gc, h.safe, fd) ran = (int)fd + 200;
     is(ran, 4, "a closed handle: the block is skipped");
     is(gc_last_result(), GC_ERROR_DISPOSED, "with the result");
-    ok(gc_get_mode(gc) == GC_COOPERATIVE && gc->frames == frames, "and nothing else changed");
+    ok(gc_thread_mode(gc) == GC_MODE_COOPERATIVE && gc->frames == frames, "and nothing else changed");
 }
 
 static int returning(counted h) {
@@ -255,7 +259,7 @@ static void returns(void) {
     counted h = counted_new(gc, 5, true);
     gc_frame *frames = gc->frames;
     is(returning(h), 6, "return leaves the block");
-    ok(h.safe->state == ONE && gc_get_mode(gc) == GC_COOPERATIVE && gc->frames == frames, "properly");
+    ok(h.safe->state == ONE && gc_thread_mode(gc) == GC_MODE_COOPERATIVE && gc->frames == frames, "properly");
     is(returning((counted){NULL}), 0, "NULL");
 }
 
@@ -272,27 +276,27 @@ static void nested(void) {
     GC_ROOTS(gc, a, b);
     b = counted_new(gc, 7, true);
     intptr_t sum = 0;
-    asked_in = GC_COOPERATIVE;
+    asked_in = GC_MODE_COOPERATIVE;
     GC_NATIVE_CALL(gc, evaluate(a), x) {
         GC_NATIVE_CALL(gc, evaluate(b), y) {
             sum = x + y;
-            GC_IN_MODE(gc, GC_COOPERATIVE);
+            GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
             compact();
             gc_safe_handle_dispose(gc, a.safe), gc_safe_handle_dispose(gc, b.safe);
             compact();
             is(releases(6) + releases(7), 0, "disposed during the call, and not closed");
         }
-        is(gc_get_mode(gc), GC_PREEMPTIVE, "back in the outer call");
+        is(gc_thread_mode(gc), GC_MODE_PREEMPTIVE, "back in the outer call");
         is(releases(7), 1, "the inner one's handle is closed");
         is(releases(6), 0, "the outer one's is not");
         GC_NATIVE_CALL(gc, b.safe, y) sum = y;
         is(gc_last_result(), GC_ERROR_DISPOSED, "the inner one is refused now");
-        is(gc_get_mode(gc), GC_PREEMPTIVE, "in the mode");
+        is(gc_thread_mode(gc), GC_MODE_PREEMPTIVE, "in the mode");
     }
     is(releases(6), 1, "now it is");
     is(sum, 13, "nested calls");
     is(evaluated, 2, "which ask for each handle once");
-    is(asked_in, GC_COOPERATIVE, "look at them in cooperative mode only");
+    is(asked_in, GC_MODE_COOPERATIVE, "look at them in cooperative mode only");
 }
 
 /* During the call nothing but the call refers to the handle, and it moves. */
@@ -302,9 +306,9 @@ static void held_by_the_call(void) {
     gc_safe_handle *before = counted_new(gc, 8, true).safe;
     gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, before);
     GC_NATIVE_CALL(gc, before, fd) {
-        GC_IN_MODE(gc, GC_COOPERATIVE);
+        GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
         for (int i = 0; i < 3; i++) {
-            compact(), gc_run_finalizers(gc, 10);
+            compact(), gc_finalizers_run(gc, 10);
             moved = moved || gc_handle_get(weak) != before;
         }
         const gc_safe_handle *now = gc_handle_get(weak);
@@ -313,14 +317,14 @@ static void held_by_the_call(void) {
     ok(lived && moved, "the call keeps its handle, which moves");
     const gc_safe_handle *after = gc_handle_get(weak);
     is(after ? after->state : 0, ONE, "and is one of its users no more after it");
-    full(), gc_run_finalizers(gc, 10);
+    full(), gc_finalizers_run(gc, 10);
     is(releases(8), 1, "then it is closed");
     node *owner = new_node(11);
     gc_handle_set(weak, owner);
     lived = false;
-    GC_NATIVE_CALL_REF(gc, ((gc_handle_ref){owner, 9}), raw) {
+    GC_NATIVE_CALL_REF(gc, ((gc_native_ref){owner, 9}), raw) {
         owner = NULL;
-        GC_IN_MODE(gc, GC_COOPERATIVE);
+        GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
         for (int i = 0; i < 4; i++) compact();
         const node *now = gc_handle_get(weak);
         lived = raw == 9 && now && now->value == 11;
@@ -329,7 +333,7 @@ static void held_by_the_call(void) {
     full();
     ok(!gc_handle_get(weak), "as long as it lasts");
     intptr_t seen = 0;
-    GC_NATIVE_CALL_REF(gc, ((gc_handle_ref){NULL, 9}), raw) seen = raw;
+    GC_NATIVE_CALL_REF(gc, ((gc_native_ref){NULL, 9}), raw) seen = raw;
     is(seen, 9, "it may be NULL");
 }
 
@@ -359,7 +363,7 @@ static void disposed_elsewhere(void) {
     }
     is(during, 0, "disposed by another thread during a call, it is not closed");
     is(releases(10), 1, "but after it");
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
 }
 
@@ -437,7 +441,7 @@ static void counted_by_many(void) {
     forget_releases();
     shared = gc_handle_create(heap, GC_HANDLE_STRONG, counted_new(gc, 12, true).safe);
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, counting, NULL);
         for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     }
@@ -457,13 +461,13 @@ static void anything_at_once(void) {
         gc_handle_set(table[i], renewed(gc));
     }
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, doing, (void *)(i + 1));
         for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     }
     for (int i = 0; i < SHARED; i++) gc_handle_destroy(heap, table[i]);
     full();
-    ok(gc_wait_for_finalizers(gc, 60000), "all handles are gone");
+    ok(gc_finalizers_wait(gc, 60000), "all handles are gone");
     int made = next_value < VALUES - 1 ? next_value : VALUES - 1, never = 0, twice = 0, after = 0;
     for (int i = 0; i < made; i++) {
         never += released[i] == 0 && !invalidated[i];
@@ -488,6 +492,6 @@ int main(void) {
     run(disposed_elsewhere, (gc_options){0});
     begin(&(gc_options){.nursery_bytes = 64 << 10}), anything_at_once(), end();
     run(counted_by_many, (gc_options){0});
-    is(released_in, GC_PREEMPTIVE, "all releases were in preemptive mode");
+    is(released_in, GC_MODE_PREEMPTIVE, "all releases were in preemptive mode");
     return done();
 }

@@ -1,4 +1,5 @@
-/* The shadow heap: a store without the barrier is reported by the next collection, or by gc_verify, whether or not verify is on. */
+/* The shadow heap: a store without the barrier is reported by the next collection, or by gc_heap_verify, whether or not
+   verify is on. */
 #define _GNU_SOURCE
 #define GC_SHADOW_HEAP 1
 #define GC_IMPLEMENTATION
@@ -31,7 +32,7 @@ static void by_request(void *unused) {
     GC_ROOTS(gc, a);
     age(&a, 2);
     a->right = a; /* the mistake */
-    gc_verify(heap);
+    gc_heap_verify(heap);
 }
 
 static void reported(void (*body)(void *), const char *what) {
@@ -44,6 +45,6 @@ static void reported(void (*body)(void *), const char *what) {
 
 int main(void) {
     reported(by_collection, "a collection without verify");
-    reported(by_request, "gc_verify");
+    reported(by_request, "gc_heap_verify");
     return done();
 }

@@ -51,13 +51,13 @@ static void figures(void) {
 static void printed(void) {
     full();
     FILE *file = tmpfile();
-    gc_print_stats(heap, file);
+    gc_heap_print_stats(heap, file);
     long size = ftell(file);
     static char text[8192];
     rewind(file);
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
-    ok(size > 200 && size < 4000, "gc_print_stats prints a page");
+    ok(size > 200 && size < 4000, "gc_heap_print_stats prints a page");
     has(text, "collections", "collections are on it");
     has(text, "pause", "and pauses");
     has(text, "live", "and the heap");

@@ -18,13 +18,21 @@ static void on_change(void *host, const gc_barrier_change *change) {
     told *t = host;
     const gc_barrier_tables *tables = change->tables;
     switch (change->operation) {
-    case GC_BARRIER_INITIALIZE: t->initialize++; break;
-    case GC_BARRIER_STOMP_EPHEMERAL: t->ephemeral++; break;
-    case GC_BARRIER_STOMP_RESIZE: t->resize++; break;
-    case GC_BARRIER_SWITCH: t->switched++; break;
+    case GC_STOMP_INITIALIZE:
+        t->initialize++;
+        break;
+    case GC_STOMP_EPHEMERAL:
+        t->ephemeral++;
+        break;
+    case GC_STOMP_RESIZE:
+        t->resize++;
+        break;
+    case GC_STOMP_SWITCH:
+        t->switched++;
+        break;
     }
     t->suspended += change->is_suspended;
-    if (change->operation == GC_BARRIER_STOMP_RESIZE && tables->highest <= t->tables.highest) t->wrong++;
+    if (change->operation == GC_STOMP_RESIZE && tables->highest <= t->tables.highest) t->wrong++;
     if (!change->is_suspended && t->initialize && (tables->low > t->tables.low || tables->high < t->tables.high)) t->wrong++;
     t->last = *change;
     t->tables = *tables;
@@ -63,9 +71,9 @@ static void switching(void) {
     for (int barrier = GC_BARRIER_RANK_SUM; barrier < GC_BARRIER_COUNT; barrier++) {
         const char *name = gc_barrier_name((gc_barrier)barrier);
         int told_before = t->switched;
-        is(gc_switch_barrier((gc_barrier)barrier), GC_OK, "a switch to %s", name);
-        ok(gc_current_barrier() == (gc_barrier)barrier && t->last.barrier == (gc_barrier)barrier && t->switched == told_before + 1 &&
-               t->last.is_suspended && t->last.operation == GC_BARRIER_SWITCH,
+        is(gc_barrier_switch((gc_barrier)barrier), GC_OK, "a switch to %s", name);
+        ok(gc_barrier_current() == (gc_barrier)barrier && t->last.barrier == (gc_barrier)barrier &&
+               t->switched == told_before + 1 && t->last.is_suspended && t->last.operation == GC_STOMP_SWITCH,
            "%s: is in force, and told", name);
         ok(!gc__barrier_parts_of((gc_barrier)barrier).watch || t->tables.watch, "%s: its tables came before", name);
         gc_store(gc, &old->items[barrier], new_node((uint64_t)barrier));
@@ -84,16 +92,16 @@ static void switching(void) {
         ok(kept->value == (uint64_t)barrier && old->items[50] == kept && old->items[60] == kept, "%s: what old slots refer to lives",
            name);
     }
-    is(gc_switch_barrier(GC_BARRIER_NONE), GC_ERROR_OPTION, "a heap with generations refuses none");
+    is(gc_barrier_switch(GC_BARRIER_NONE), GC_ERROR_OPTION, "a heap with generations refuses none");
     has(gc_last_message(), "has generations, and needs a write barrier", "and says why");
-    is(gc_switch_barrier(GC_BARRIER_COUNT), GC_ERROR_OPTION, "there is no barrier beyond the list");
+    is(gc_barrier_switch(GC_BARRIER_COUNT), GC_ERROR_OPTION, "there is no barrier beyond the list");
     has(gc_last_message(), "there is no barrier 16", "which is said");
-    is(gc_current_barrier(), GC_BARRIER_OBJECT_LOGGING, "a refused switch changes nothing");
-    is(gc_switch_barrier(GC_BARRIER_RANK_SUM), GC_OK, "back to rank_sum");
+    is(gc_barrier_current(), GC_BARRIER_OBJECT_LOGGING, "a refused switch changes nothing");
+    is(gc_barrier_switch(GC_BARRIER_RANK_SUM), GC_OK, "back to rank_sum");
 }
 
 static void without_barrier(void) {
-    is(gc_switch_barrier(GC_BARRIER_NONE), GC_OK, "a heap without generations needs no barrier");
+    is(gc_barrier_switch(GC_BARRIER_NONE), GC_OK, "a heap without generations needs no barrier");
     vector *a = new_vector(10);
     GC_ROOTS(gc, a);
     full();
@@ -102,8 +110,8 @@ static void without_barrier(void) {
     is(((node *)a->items[3])->value, 7, "and loses nothing");
     gc_heap *second = gc_heap_create(NULL);
     ok(!second, "while it is in force, no heap with generations can be created");
-    has(gc_last_message(), "gc_switch_barrier", "and the message says what to do");
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    has(gc_last_message(), "gc_barrier_switch", "and the message says what to do");
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
 /* More slots than the log holds, in several arrays. */
@@ -111,10 +119,10 @@ static void log_overflow(void) {
     enum { ARRAYS = 6 };
     size_t length = GC__LOG_ENTRIES / 4, wrong = 0;
     vector *arrays[ARRAYS] = {NULL};
-    GC_ROOT_ARRAY(gc, arrays, ARRAYS, 0);
+    GC_ROOTS_ARRAY(gc, arrays, ARRAYS, 0);
     for (int i = 0; i < ARRAYS; i++) arrays[i] = new_vector(length);
     for (int i = 0; i < ARRAYS; i++) age(&arrays[i], 2);
-    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    gc_barrier_switch(GC_BARRIER_OBJECT_LOGGING);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < ARRAYS; i++)
             for (size_t k = 0; k < length; k += 1 + (k & 1)) gc_store(gc, &arrays[i]->items[k], new_node(k + (size_t)round));
@@ -126,7 +134,7 @@ static void log_overflow(void) {
             for (size_t k = 0; k < length; k += 1 + (k & 1)) wrong += ((node *)arrays[i]->items[k])->value != k + (size_t)round;
     }
     is(wrong, 0, "what did not fit in the log is remembered by cards");
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
 /* A switch away from logging keeps what was logged. */
@@ -134,15 +142,15 @@ static void log_switched(void) {
     vector *old = new_vector(10);
     GC_ROOTS(gc, old);
     age(&old, 2);
-    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    gc_barrier_switch(GC_BARRIER_OBJECT_LOGGING);
     gc_store(gc, &old->items[0], new_node(5));
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
     gc_collect(heap, 0, 0);
     is(((node *)old->items[0])->value, 5, "what was logged before a switch is remembered after it");
-    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    gc_barrier_switch(GC_BARRIER_OBJECT_LOGGING);
     gc_store(gc, &old->items[0], new_node(6));
-    is(gc_verify(heap) > 0, true, "gc_verify sees logged slots as remembered");
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    is(gc_heap_verify(heap) > 0, true, "gc_heap_verify sees logged slots as remembered");
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
 /* An entry that another heap's mutator has taken but not written yet must not hide those behind it. */
@@ -150,7 +158,7 @@ static void log_gap(void) {
     vector *old = new_vector(100);
     GC_ROOTS(gc, old);
     age(&old, 2);
-    gc_switch_barrier(GC_BARRIER_OBJECT_LOGGING);
+    gc_barrier_switch(GC_BARRIER_OBJECT_LOGGING);
     gc_store(gc, &old->items[0], new_node(1));
     uintptr_t gap = __atomic_fetch_add(&gc__the_log.next, 8, __ATOMIC_RELAXED);
     gc_store(gc, &old->items[1], new_node(2));
@@ -161,7 +169,7 @@ static void log_gap(void) {
     gc_collect(heap, 0, 0);
     is(((node *)old->items[2])->value, 4, "entries after it");
     ok(gc__the_log.next == gc__log_start, "and when it is written, the log can be emptied");
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
 static void watch(void) {
@@ -169,16 +177,16 @@ static void watch(void) {
     vector *large = new_vector(LENGTH), *young = NULL;
     GC_ROOTS(gc, large, young);
     gc_store(gc, &large->items[0], large);
-    is(gc_take_written_pages(heap, pages, 64), 0, "without write watch no page is known to be written");
-    gc_switch_barrier(GC_BARRIER_WRITE_WATCH_SVR);
-    is(gc_take_written_pages(heap, pages, 64), 0, "nor before the first store with it");
+    is(gc_heap_take_written_pages(heap, pages, 64), 0, "without write watch no page is known to be written");
+    gc_barrier_switch(GC_BARRIER_WRITE_WATCH_SVR);
+    is(gc_heap_take_written_pages(heap, pages, 64), 0, "nor before the first store with it");
     size_t first = 4096 / 8;
     for (size_t i = 0; i < 5; i++) gc_store(gc, &large->items[first + i * 512], large);
     gc_store(gc, &large->items[first], NULL);
     young = new_vector(100);
-    is(gc_take_written_pages(heap, pages, 0), 0, "no room takes none");
-    is(gc_take_written_pages(heap, pages, 3), 3, "as many pages as there is room for");
-    is(gc_take_written_pages(heap, pages + 3, 61), 2, "then the rest, once each");
+    is(gc_heap_take_written_pages(heap, pages, 0), 0, "no room takes none");
+    is(gc_heap_take_written_pages(heap, pages, 3), 3, "as many pages as there is room for");
+    is(gc_heap_take_written_pages(heap, pages + 3, 61), 2, "then the rest, once each");
     int wrong = 0;
     for (size_t i = 0; i < 5; i++) {
         int found = 0;
@@ -186,13 +194,13 @@ static void watch(void) {
         wrong += found != 1;
     }
     is(wrong, 0, "they are those of the slots");
-    is(gc_take_written_pages(heap, pages, 64), 0, "taken pages are forgotten");
+    is(gc_heap_take_written_pages(heap, pages, 64), 0, "taken pages are forgotten");
     gc_copy_refs(gc, &young->items[0], &large->items[first], 3);
-    is(gc_take_written_pages(heap, pages, 64), 1, "copies are seen, into young objects too");
+    is(gc_heap_take_written_pages(heap, pages, 64), 1, "copies are seen, into young objects too");
     void *stack_slot = NULL;
     gc_store(gc, &stack_slot, large);
-    is(gc_take_written_pages(heap, pages, 64), 0, "stores outside the heap are not");
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    is(gc_heap_take_written_pages(heap, pages, 64), 0, "stores outside the heap are not");
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
 static void two_heaps(void) {
@@ -211,11 +219,11 @@ static void two_heaps(void) {
     uintptr_t low = gc__tables.low, high = gc__tables.high;
     gc_collect(a, 2, 0);
     ok(gc__tables.low == low && gc__tables.high == high, "one heap's collection does not narrow another's bounds");
-    gc_switch_barrier(GC_BARRIER_BIT_REGION);
+    gc_barrier_switch(GC_BARRIER_BIT_REGION);
     ok(first.last.barrier == GC_BARRIER_BIT_REGION && second.last.barrier == GC_BARRIER_BIT_REGION, "both are told of a switch");
     gc_heap_destroy(a);
     before = first.switched;
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
     is(first.switched, before, "a destroyed heap is told nothing");
     gc_collect(b, 2, 0);
     ok(gc__tables.low >= gc__tables.high, "alone again, a heap narrows the bounds");
@@ -248,12 +256,12 @@ static void *live_alone(void *wrong) {
 static void two_threads(gc_barrier barrier) {
     pthread_t threads[2];
     int wrong[2] = {0, 0};
-    is(gc_switch_barrier(barrier), GC_OK, "a switch without heaps");
+    is(gc_barrier_switch(barrier), GC_OK, "a switch without heaps");
     for (int i = 0; i < 2; i++)
         if (pthread_create(&threads[i], NULL, live_alone, &wrong[i]) != 0) abort();
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     is(wrong[0] + wrong[1], 0, "%s: two heaps on two threads do not disturb each other", gc_barrier_name(barrier));
-    gc_switch_barrier(GC_BARRIER_RANK_SUM);
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
 int main(void) {

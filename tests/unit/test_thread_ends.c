@@ -16,7 +16,7 @@ static void on_warning(void *host, const char *message) {
 static void in_thread(void *(*body)(void *), void *argument) {
     pthread_t thread;
     warnings[0] = 0;
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     if (pthread_create(&thread, NULL, body, argument) != 0) abort();
     pthread_join(thread, NULL);
 }
@@ -71,7 +71,7 @@ static void *leave_scope(void *preemptive) {
     gc_thread_set_name(me, "careless");
     node *lost = gc_new(me, &node_type);
     GC_ROOTS(me, lost);
-    if (preemptive) gc_set_mode(me, GC_PREEMPTIVE);
+    if (preemptive) gc_thread_set_mode(me, GC_MODE_PREEMPTIVE);
     if (me) pthread_exit(NULL);
     return lost;
 }

@@ -13,7 +13,7 @@
 static void *in_thread(void *(*body)(void *), void *argument) {
     pthread_t thread;
     void *result;
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     if (pthread_create(&thread, NULL, body, argument) != 0) abort();
     pthread_join(thread, &result);
     return result;
@@ -27,34 +27,34 @@ static void sleep_us(long us) {
 static void attaching(void) {
     is(gc_thread_current(heap) == gc, true, "the calling thread's attachment");
     ok(!gc_thread_attach(heap), "a second one to the same heap is refused");
-    is(gc_last_result(), GC_ERROR_THREADS, "by its result");
+    is(gc_last_result(), GC_ERROR_ATTACHED, "by its result");
     has(gc_last_message(), "gc_thread_current", "and a message that says what to do");
     gc_heap *other = gc_heap_create(NULL);
     gc_thread *in_other = gc_thread_attach(other);
     ok(in_other && gc_thread_current(other) == in_other && gc_thread_current(heap) == gc, "but not to another heap");
     gc_heap_destroy(other);
     ok(gc_thread_current(heap) == gc, "whose end leaves the first");
-    is(gc_get_mode(gc), GC_COOPERATIVE, "attached threads are cooperative");
+    is(gc_thread_mode(gc), GC_MODE_COOPERATIVE, "attached threads are cooperative");
 }
 
 static void modes(void) {
-    is(gc_set_mode(gc, GC_COOPERATIVE), GC_COOPERATIVE, "no change");
+    is(gc_thread_set_mode(gc, GC_MODE_COOPERATIVE), GC_MODE_COOPERATIVE, "no change");
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
-        is(gc_get_mode(gc), GC_PREEMPTIVE, "a bracket");
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        is(gc_thread_mode(gc), GC_MODE_PREEMPTIVE, "a bracket");
         {
-            GC_IN_MODE(gc, GC_COOPERATIVE);
-            is(gc_get_mode(gc), GC_COOPERATIVE, "a callback in it");
+            GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
+            is(gc_thread_mode(gc), GC_MODE_COOPERATIVE, "a callback in it");
             {
-                GC_IN_MODE(gc, GC_PREEMPTIVE);
-                GC_IN_MODE(gc, GC_PREEMPTIVE);
-                is(gc_get_mode(gc), GC_PREEMPTIVE, "brackets in that");
+                GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+                GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+                is(gc_thread_mode(gc), GC_MODE_PREEMPTIVE, "brackets in that");
             }
-            is(gc_get_mode(gc), GC_COOPERATIVE, "back in the callback");
+            is(gc_thread_mode(gc), GC_MODE_COOPERATIVE, "back in the callback");
         }
-        is(gc_get_mode(gc), GC_PREEMPTIVE, "back in the bracket");
+        is(gc_thread_mode(gc), GC_MODE_PREEMPTIVE, "back in the bracket");
     }
-    is(gc_get_mode(gc), GC_COOPERATIVE, "back");
+    is(gc_thread_mode(gc), GC_MODE_COOPERATIVE, "back");
 }
 
 /* A bracket within one of the same mode must leave what the outer one saved: what its caller's registers held may be, by then,
@@ -65,12 +65,12 @@ static __attribute__((noinline)) void nested_bracket(void) {
 #else
     __asm__ volatile("mov x19, #-1\n\tmov x20, #-1\n\tmov x21, #-1" : : : "x19", "x20", "x21", "memory");
 #endif
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
 }
 
 static void saved_registers(void) {
     uintptr_t before[GC__SAVED_REGISTERS];
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     memcpy(before, gc->registers, sizeof before);
     nested_bracket();
     is(memcmp(before, gc->registers, sizeof before), 0, "a nested bracket leaves the registers that were saved");
@@ -99,7 +99,7 @@ static void *sleeping(void *argument) {
         n->value = 4711;
         s->before = (uintptr_t)n;
         {
-            GC_IN_MODE(me, GC_PREEMPTIVE);
+            GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
             char byte;
             __atomic_store_n(&s->stage, 1, __ATOMIC_SEQ_CST);
             if (read(s->pipe[0], &byte, 1) != 1) abort();
@@ -117,13 +117,13 @@ static void native_calls(void) {
     if (pipe(s.pipe) != 0) abort();
     pthread_create(&thread, NULL, sleeping, &s);
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE); /* it may collect */
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE); /* it may collect */
         reach(&s.stage, 1);
     }
     compact();
     for (int i = 0; i < 200000; i++) new_node(0);
     if (write(s.pipe[1], "", 1) != 1) abort();
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
     close(s.pipe[0]), close(s.pipe[1]);
     is(s.value, 4711, "a thread in read() is not waited for, and its roots live");
@@ -146,7 +146,7 @@ static void joining(void) {
         pthread_t threads[THREADS];
         pthread_barrier_t start;
         pthread_barrier_init(&start, NULL, THREADS);
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, asking, &start);
         for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     }
@@ -181,7 +181,7 @@ static void late(void) {
     while (!__atomic_load_n(&ready, __ATOMIC_SEQ_CST)) continue;
     full();
     has(warning, "`stubborn`", "a thread that does not stop is named while a collection waits for it");
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
 }
 
@@ -247,7 +247,7 @@ static void jumps(void) {
 static void *outliving(void *stage) {
     gc_thread *me = gc_thread_attach(heap);
     {
-        GC_IN_MODE(me, GC_PREEMPTIVE);
+        GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
         __atomic_store_n((int *)stage, 1, __ATOMIC_SEQ_CST);
         while (__atomic_load_n((int *)stage, __ATOMIC_SEQ_CST) != 2) sched_yield();
     }
@@ -301,7 +301,7 @@ static void outlived(void) {
 /* What a thread must not do in preemptive mode. */
 static void in_preemptive_mode(void *what) {
     begin(NULL);
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     if (what)
         gc_new_array(gc, &vector_type, GC_LARGE_BYTES);
     else
@@ -538,7 +538,7 @@ static void *conservative_sleeper(void *argument) {
     node *n = gc_new(me, &node_type);
     n->value = 4712;
     {
-        GC_IN_MODE(me, GC_PREEMPTIVE);
+        GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
         __atomic_store_n(&s->stage, 1, __ATOMIC_SEQ_CST);
         reach(&s->stage, 2);
     }
@@ -552,14 +552,14 @@ static void conservative_threads(void) {
     sleeper s = {0};
     pthread_create(&thread, NULL, conservative_sleeper, &s);
     {
-        GC_IN_MODE(gc, GC_PREEMPTIVE);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         reach(&s.stage, 1);
     }
     compact();
     for (int i = 0; i < 10000; i++) new_node(0xBAD);
     compact();
     __atomic_store_n(&s.stage, 2, __ATOMIC_SEQ_CST);
-    GC_IN_MODE(gc, GC_PREEMPTIVE);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
     is(s.value, 4712, "the native stack and registers of a thread in native code are scanned");
 }
@@ -570,8 +570,8 @@ static volatile sig_atomic_t signals[ACTIVITIES], activity = OTHERWISE, in_handl
 static void on_signal(int number) {
     (void)number;
     signals[activity]++;
-    gc_mode mode = gc_get_mode(gc); /* the one call that is allowed */
-    in_handler_wrong += mode != GC_COOPERATIVE && activity != SWITCHING;
+    gc_mode mode = gc_thread_mode(gc); /* the one call that is allowed */
+    in_handler_wrong += mode != GC_MODE_COOPERATIVE && activity != SWITCHING;
 }
 
 static void interrupted(void) {
@@ -592,7 +592,7 @@ static void interrupted(void) {
         for (int k = 0; k < 20; k++) gc_store(gc, &keep->items[i % 1000], n);
         activity = SWITCHING;
         for (int k = 0; k < 4; k++) {
-            GC_IN_MODE(gc, GC_PREEMPTIVE);
+            GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         }
         activity = OTHERWISE;
         const node *old = keep->items[i * 7 % 1000];
@@ -611,17 +611,19 @@ static vector *signal_vector;
 static void *signal_slots[1];
 static void do_allocate(void) { signal_vector = new_vector(GC_REGION_BYTES / 64 + 1); }
 static void do_collect(void) { gc_collect(heap, 0, 0); }
-static void do_mode(void) { gc_set_mode(gc, gc_get_mode(gc) == GC_COOPERATIVE ? GC_PREEMPTIVE : GC_COOPERATIVE); }
+static void do_mode(void) {
+    gc_thread_set_mode(gc, gc_thread_mode(gc) == GC_MODE_COOPERATIVE ? GC_MODE_PREEMPTIVE : GC_MODE_COOPERATIVE);
+}
 static void do_handle(void) { gc_handle_destroy(heap, gc_handle_create(heap, GC_HANDLE_STRONG, NULL)); }
-static void do_roots(void) { gc_add_roots(heap, signal_slots, 1, 0), gc_remove_roots(heap, signal_slots); }
+static void do_roots(void) { gc_roots_add(heap, signal_slots, 1, 0), gc_roots_remove(heap, signal_slots); }
 static void do_stats(void) { stats(); }
-static void do_verify(void) { gc_verify(heap); }
-static void do_find(void) { gc_object_at(heap, signal_vector); }
+static void do_verify(void) { gc_heap_verify(heap); }
+static void do_find(void) { gc_heap_object_at(heap, signal_vector); }
 static void do_attach(void) { gc_thread_attach(heap); }
 static void do_detach(void) { gc_thread_detach(gc); }
 static void do_create(void) { gc_heap_create(NULL); }
 static void do_destroy(void) { gc_heap_destroy(heap); }
-static void do_external(void) { gc_add_external_bytes(gc, signal_vector, 8); }
+static void do_external(void) { gc_external_add(gc, signal_vector, 8); }
 static void do_switch(void) { gc_stack_switch(gc, NULL); }
 static void do_store(void) { gc_store(gc, &signal_vector->items[0], NULL); }
 
@@ -629,11 +631,12 @@ static const struct forbidden {
     void (*call)(void);
     const char *name;
     int debug; /* the level that reports it */
-} forbidden[] = {{do_allocate, "allocation", 1}, {do_collect, "gc_collect", 1}, {do_mode, "gc_set_mode", 1},
-                 {do_handle, "gc_handle_create", 1}, {do_roots, "gc_add_roots", 1}, {do_stats, "gc_get_stats", 1},
-                 {do_verify, "gc_verify", 1}, {do_find, "gc_object_at", 1}, {do_attach, "gc_thread_attach", 1},
-                 {do_detach, "gc_thread_detach", 1}, {do_create, "gc_heap_create", 1}, {do_destroy, "gc_heap_destroy", 1},
-                 {do_external, "gc_add_external_bytes", 1}, {do_switch, "gc_stack_switch", 1}, {do_store, "gc_store", 2}};
+} forbidden[] = {
+    {do_allocate, "allocation", 1},      {do_collect, "gc_collect", 1},     {do_mode, "gc_thread_set_mode", 1},
+    {do_handle, "gc_handle_create", 1},  {do_roots, "gc_roots_add", 1},     {do_stats, "gc_heap_stats", 1},
+    {do_verify, "gc_heap_verify", 1},    {do_find, "gc_heap_object_at", 1}, {do_attach, "gc_thread_attach", 1},
+    {do_detach, "gc_thread_detach", 1},  {do_create, "gc_heap_create", 1},  {do_destroy, "gc_heap_destroy", 1},
+    {do_external, "gc_external_add", 1}, {do_switch, "gc_stack_switch", 1}, {do_store, "gc_store", 2}};
 enum { FORBIDDEN = sizeof forbidden / sizeof *forbidden, INTERRUPTED = 6 };
 
 static long step_at;
@@ -652,7 +655,7 @@ static long count_steps(void (*interrupted)(void)) {
     single_step_begin();
     interrupted();
     long steps = single_step_end();
-    if (gc_get_mode(gc) != GC_COOPERATIVE) do_mode();
+    if (gc_thread_mode(gc) != GC_MODE_COOPERATIVE) do_mode();
     return steps;
 }
 
@@ -661,10 +664,10 @@ static void in_the_middle(void *argument) {
     size_t which = (size_t)(uintptr_t)argument;
     void (*interrupted)(void) = forbidden[which / FORBIDDEN].call;
     begin(&(gc_options){.collection_start = step_from_here});
-    gc_add_roots(heap, &signal_vector, 1, 0);
+    gc_roots_add(heap, &signal_vector, 1, 0);
     do_allocate();
     for (int i = 0; i < 2; i++) interrupted(); /* has every function bound that a call binds only once */
-    if (gc_get_mode(gc) != GC_COOPERATIVE) do_mode();
+    if (gc_thread_mode(gc) != GC_MODE_COOPERATIVE) do_mode();
     step_at = interrupted == do_collect ? 200 : count_steps(interrupted) * 2 / 3;
     step_call = forbidden[which % FORBIDDEN].call;
     single_step_each = at_step;
@@ -758,7 +761,7 @@ static void across_heaps(void *unused) {
     gc_thread *in_other = gc_thread_attach(other);
     node *theirs = gc_new(in_other, &node_type), *ours = new_node(1);
     gc_store(gc, &ours->left, theirs);
-    gc_verify(heap);
+    gc_heap_verify(heap);
 }
 
 int main(void) {

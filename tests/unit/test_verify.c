@@ -80,7 +80,7 @@ static void missed_barrier_by_request(void *unused) {
     holder *h = old_holder();
     GC_ROOTS(gc, h);
     h->first = gc_new(gc, &referent_type); /* the mistake */
-    gc_verify(heap);
+    gc_heap_verify(heap);
 }
 
 /* A root that nobody declared, used after an allocation: the README's example without its GC_ROOTS. */
@@ -116,7 +116,7 @@ static void missed_root_long_ago(void *unused) {
     bool again = false;
     for (int i = 0; i < 100000; i++) {
         gc_new(gc, &referent_type);
-        bool in_use = gc_is_heap_pointer(heap, item);
+        bool in_use = gc_heap_contains(heap, item);
         if (again && !in_use) break;
         again = i && in_use;
     }
@@ -150,7 +150,7 @@ static void interior_root(void *unused) {
     begin(&verified);
     bytes *b = new_bytes(1000);
     unsigned char *inside = &b->items[500];
-    GC_ROOTS(gc, inside); /* the mistake: not GC_ROOT_INTERIOR */
+    GC_ROOTS(gc, inside); /* the mistake: not GC_SLOT_INTERIOR */
     gc_collect(heap, 0, 0);
 }
 
@@ -247,7 +247,7 @@ static void finalizer_frees_slots(void *unused) {
         hold = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_list(&finalized_list_type, items, 512));
     }
     gc_collect(heap, 2, 0);
-    if (gc_run_finalizers(gc, 10) != 1 || !gc_handle_get(hold)) _exit(1);
+    if (gc_finalizers_run(gc, 10) != 1 || !gc_handle_get(hold)) _exit(1);
     gc_collect(heap, 2, 0);
 }
 
@@ -258,7 +258,7 @@ static void slots_freed(const gc_options *options) {
     if (options->verify || options->checkmark)
         gc_collect(heap, 2, 0);
     else
-        gc_verify(heap);
+        gc_heap_verify(heap);
 }
 
 static void slots_freed_in_trace(void *unused) {
@@ -392,7 +392,7 @@ int main(void) {
     REPORTED("a missed barrier", missed_barrier, "holder", "second", "referent", "barrier");
     REPORTED("a missed barrier in an array", missed_barrier_in_array, "vector", "777", "node", "barrier");
     REPORTED("a missed barrier from 2 to 1", missed_barrier_to_generation_1, "holder", "first", "referent", "barrier");
-    REPORTED("a missed barrier by gc_verify", missed_barrier_by_request, "holder", "first", "referent");
+    REPORTED("a missed barrier by gc_heap_verify", missed_barrier_by_request, "holder", "first", "referent");
     REPORTED("a missed root", missed_root, "missed root", "GC_ROOTS");
     REPORTED("a missed root long ago", missed_root_long_ago, "missed root", "where no object was", "a register holds 0x");
     ok(!strstr(report, "used a `"), "a missed root long ago: no type is named");
@@ -408,7 +408,7 @@ int main(void) {
     REPORTED("slots beyond the end", slots_beyond_the_end, "trace function of `list`", "3 slots");
     REPORTED("a finalizer frees what is traced", finalizer_frees_slots, "trace function of `list`", "faults", "finalizer");
     REPORTED("freed slots, in the trace", slots_freed_in_trace, "trace function of `list`", "faults");
-    REPORTED("freed slots, by gc_verify", slots_freed_by_request, "trace function of `list`", "faults");
+    REPORTED("freed slots, by gc_heap_verify", slots_freed_by_request, "trace function of `list`", "faults");
     is(tap_child(slots_of_the_host, NULL, report, sizeof report), 0, "slots of the host's, without generations");
     is(strcmp(report, ""), 0, "are updated: %s", report);
 

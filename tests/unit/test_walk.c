@@ -1,4 +1,4 @@
-/* Looking at the heap: walk, interior pointers, questions about addresses, gc_verify's count. */
+/* Looking at the heap: walk, interior pointers, questions about addresses, gc_heap_verify's count. */
 #include "../fixture.h"
 
 static size_t seen, seen_bytes, wrong;
@@ -7,9 +7,9 @@ static size_t nodes_by_value[20000];
 static bool look(void *context, void *object, size_t bytes, int generation) {
     size_t *limit = context;
     seen++, seen_bytes += bytes;
-    wrong += bytes != gc_object_bytes(object) || generation != gc_generation_of(object) || bytes % 8 || bytes < 16;
-    wrong += gc_object_at(heap, object) != object || gc_object_at(heap, (char *)object + bytes - 1) != object;
-    wrong += gc_object_at(heap, (char *)object + bytes / 2) != object || !gc_is_heap_pointer(heap, object);
+    wrong += bytes != gc_object_bytes(object) || generation != gc_object_generation(object) || bytes % 8 || bytes < 16;
+    wrong += gc_heap_object_at(heap, object) != object || gc_heap_object_at(heap, (char *)object + bytes - 1) != object;
+    wrong += gc_heap_object_at(heap, (char *)object + bytes / 2) != object || !gc_heap_contains(heap, object);
     if (((gc_object *)object)->type == &node_type) nodes_by_value[((node *)object)->value]++;
     return !limit || --*limit > 0;
 }
@@ -17,7 +17,7 @@ static bool look(void *context, void *object, size_t bytes, int generation) {
 static void walk(size_t *limit) {
     seen = seen_bytes = wrong = 0;
     memset(nodes_by_value, 0, sizeof nodes_by_value);
-    gc_walk(heap, look, limit);
+    gc_heap_walk(heap, look, limit);
 }
 
 static void walks(void) {
@@ -56,7 +56,7 @@ static void walks(void) {
         is(seen, living, "after a full collection exactly the living are seen, round %d", round);
         is(seen_bytes, living_bytes, "with their sizes, round %d", round);
         is(wrong, 0, "generations and interior pointers, round %d", round);
-        is(gc_verify(heap), living, "gc_verify counts the same, round %d", round);
+        is(gc_heap_verify(heap), living, "gc_heap_verify counts the same, round %d", round);
     }
     size_t limit = 10;
     walk(&limit);
@@ -73,16 +73,18 @@ static void addresses(void) {
     const void *not_on_heap[] = {NULL, &outside, &local, (void *)1, (void *)~(uintptr_t)0, (void *)((uintptr_t)1 << 47),
                                  (void *)(((uintptr_t)1 << 47) - 1), heap, gc};
     for (size_t i = 0; i < sizeof not_on_heap / sizeof *not_on_heap; i++) {
-        ok(!gc_is_heap_pointer(heap, not_on_heap[i]), "%p is not on the heap", not_on_heap[i]);
-        ok(!gc_object_at(heap, not_on_heap[i]), "%p is in no object", not_on_heap[i]);
-        if ((uintptr_t)not_on_heap[i] >> 47 == 0) is(gc_generation_of(not_on_heap[i]), GC_GENERATIONS, "%p has no generation", not_on_heap[i]);
+        ok(!gc_heap_contains(heap, not_on_heap[i]), "%p is not on the heap", not_on_heap[i]);
+        ok(!gc_heap_object_at(heap, not_on_heap[i]), "%p is in no object", not_on_heap[i]);
+        if ((uintptr_t)not_on_heap[i] >> 47 == 0)
+            is(gc_object_generation(not_on_heap[i]), GC_GENERATIONS, "%p has no generation", not_on_heap[i]);
     }
     for (int i = 0; i < 4; i++) {
         size_t bad = 0;
-        for (size_t k = 0; k < sizeof *n; k++) bad += gc_object_at(heap, (char *)n + k) != n;
-        for (size_t k = 0; k < 2 * GC_REGION_BYTES; k += 4099) bad += gc_object_at(heap, &large->items[k]) != large;
-        is(bad, 0, "every byte of an object leads to it, generation %d", gc_generation_of(n));
-        ok(gc_object_at(heap, (char *)large + gc_object_bytes(large)) != large, "the byte behind does not");
+        for (size_t k = 0; k < sizeof *n; k++) bad += gc_heap_object_at(heap, (char *)n + k) != n;
+        for (size_t k = 0; k < 2 * GC_REGION_BYTES; k += 4099)
+            bad += gc_heap_object_at(heap, &large->items[k]) != large;
+        is(bad, 0, "every byte of an object leads to it, generation %d", gc_object_generation(n));
+        ok(gc_heap_object_at(heap, (char *)large + gc_object_bytes(large)) != large, "the byte behind does not");
         gc_collect(heap, i % 3, i == 3 ? GC_COLLECT_COMPACTING : 0);
     }
     is(strcmp(gc_object_type_name(n), "node"), 0, "gc_object_type_name");
@@ -91,7 +93,7 @@ static void addresses(void) {
 int main(void) {
     run(walks, (gc_options){0});
     run(walks, (gc_options){.non_moving = true});
-    run(walks, (gc_options){.nursery_bytes = GC_REGION_BYTES, .test_small_mark_stack = true});
+    run(walks, (gc_options){.nursery_bytes = GC_REGION_BYTES, .test_scarce_memory = true});
     run(addresses, (gc_options){0});
     return done();
 }

@@ -21,7 +21,7 @@ static const gc_type row_type = GC_TYPE_ARRAY_VALUES(row, items);
 static inline cons *as_cons(uintptr_t value) { return (cons *)GC_VALUE_TO_REF(value); }
 
 static inline uintptr_t new_cons(uintptr_t car, uintptr_t cdr) {
-    GC_ROOT_VALUES(gc, car, cdr);
+    GC_ROOTS_VALUES(gc, car, cdr);
     cons *c = gc_new(gc, &cons_type);
     gc_store_value(gc, &c->car, car);
     gc_store_value(gc, &c->cdr, cdr);
@@ -32,7 +32,7 @@ static inline uintptr_t new_cons(uintptr_t car, uintptr_t cdr) {
 static void lists(void) {
     enum { COUNT = 100000 };
     uintptr_t list = box_number(0), other = 0;
-    GC_ROOT_VALUES(gc, list, other);
+    GC_ROOTS_VALUES(gc, list, other);
     for (uint64_t i = 0; i < COUNT; i++) {
         list = new_cons(box_number(i), list);
         node *n = new_node(i);
@@ -53,7 +53,7 @@ static void lists(void) {
 
 static void tags(void) {
     uintptr_t values[4] = {0};
-    GC_ROOT_ARRAY(gc, values, 4, GC_ROOT_VALUE);
+    GC_ROOTS_ARRAY(gc, values, 4, GC_SLOT_VALUE);
     for (int i = 0; i < 4; i++) {
         node *n = new_node(50 + (uint64_t)i);
         values[i] = box_tagged(n, i);
@@ -133,6 +133,6 @@ static int values(void) {
     run(lists, (gc_options){.non_moving = true});
     run(tags, (gc_options){0});
     run(arrays, (gc_options){0});
-    run(arrays, (gc_options){.test_small_mark_stack = true});
+    run(arrays, (gc_options){.test_scarce_memory = true});
     return done();
 }
