@@ -76,7 +76,8 @@ quick_longest := $(filter %/test_collect %/test_threads %/test_barrier_forms %/t
 quick_tests := $(quick_longest) tests/random/random.t $(filter-out $(quick_longest),$(quick_programs)) \
     $(addprefix tests/compile/,compile.t headers.t style.t)
 
-# What a script needs to have been built.
+# What a script needs to have been built; phony, since else .SECONDARY leaves unbuilt what is older than the script.
+.PHONY: $(scripts)
 tests/scripts/examples.t: $(examples)
 tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include packaging/install.mk
