@@ -54,7 +54,7 @@ $(eval $(call variant,plain,$(CC),-Isrc -O2))
 $(eval $(call variant,debug,$(CC),-Isrc -O1 -DGC_DEBUG=3))
 $(eval $(call variant,small,$(CC),-Isrc -O2 -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0))
 $(eval $(call variant,gcc-sanitize,gcc,-Isrc -O1 -DGC_DEBUG=2 $(sanitize)))
-$(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_BARRIER_PORTABLE -DGC_REGION_SHIFT=18 $(sanitize)))
+$(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize)))
 
 # What can be known soon: with checks, and with small regions, since most tests do less then. Of those with a configuration of
 # their own, which take longest to compile, only the one of handles, which no other covers.

@@ -2,7 +2,7 @@
 # Finalizers and safe handles: their tests under ThreadSanitizer, and a program of all macros in C and C++.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-tsan='-fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER_PORTABLE'
+tsan='-fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS'
 # shellcheck disable=SC2086 # options
 clang $tsan '-DGC_ARENA_BYTES=((size_t)1<<34)' -c tests/unit/gc.c -o "$dir/tsan.o"
 ok $? "the implementation compiles with ThreadSanitizer"

@@ -38,6 +38,14 @@ none() { is "$2" '' "$1"; }
             grep -vE '#include|project.s docs/')"
     none "no comment points at history" "$(grep -niE 'issue ?#?[0-9]|TODO|FIXME|XXX|no longer|used to be|previously' $parts)"
 
+    # The preprocessor says nothing of a macro that nobody asks for: what a build meant to test would go untested.
+    known=$(mktemp)
+    grep -ohE '\bGC_[A-Z0-9_]+' $parts | sort -u > "$known"
+    none "every macro that a build defines is one that gc.h knows" \
+        "$(grep -rnoE --include=Makefile --include='*.mk' --include='*.t' --include='*.sh' -- '-DGC_[A-Z0-9_]+' Makefile tests bench examples tools |
+            awk -F-D 'NR == FNR { known[$1]; next } !($2 in known)' "$known" -)"
+    rm -f "$known"
+
     # The rooms of src/: a part refers only to its own room and to those below, and includes what it uses.
     none "the order of the house" "$(perl tools/order.pl 2>&1)"
 }

@@ -7,7 +7,7 @@ printf '#include "tests/compile/user.h"\nint main(void) { return call_user() == 
 cp "$dir/gc.c" "$dir/gc.cc" && cp "$dir/user.c" "$dir/user.cc"
 cp "$dir/user.c" "$dir/other.c" && sed -i 's/main/other_main/' "$dir/other.c"
 
-for configuration in '-O2' '-O0 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1' '-O2 -DGC_BARRIER_PORTABLE -DGC_CARD_BITS=1'; do
+for configuration in '-O2' '-O0 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1' '-O2 -DGC_PORTABLE_BARRIERS -DGC_CARD_BITS=1'; do
     for compiler in gcc clang; do
         # shellcheck disable=SC2086 # options
         $compiler -std=c11 -fPIC -I. $configuration -c "$dir/gc.c" -o "$dir/gc.o"

@@ -24,7 +24,7 @@ threads tsan-watch moving $((seconds / 2)) 5
 
 tsan=$(mktemp)
 trap 'rm -f "$log" "$tsan"' EXIT
-clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER_PORTABLE '-DGC_ARENA_BYTES=((size_t)1<<34)' \
+clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS '-DGC_ARENA_BYTES=((size_t)1<<34)' \
     -pthread tests/unit/gc.c tests/unit/test_heaps.c -o "$tsan" && timeout 120 "$tsan" > "$log" 2>&1
 ok $? "heaps of several threads under ThreadSanitizer"
 grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
