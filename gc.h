@@ -22,22 +22,23 @@
 
    Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
    with their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and
-   walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and
-   mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+   walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread
+   and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
-   Names: the noun first for what concerns a thing, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter gc_NOUN_set_PROPERTY. The
-   mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs, gc_collect, gc_visit, gc_safepoint,
-   gc_keep_alive. What only one thread does for itself takes its gc_thread: allocation, stores, modes, frames, its finalizers;
-   all else takes a gc_heap. A constant's prefix names one set: GC_SLOT_* are flags of slots, GC_ROOTS* the macros of roots.
+   Names: a function on a thing begins with that noun, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter
+   gc_NOUN_set_PROPERTY. The mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs,
+   gc_collect, gc_visit, gc_safepoint, gc_keep_alive. What a thread does for itself alone takes its gc_thread:
+   allocation, stores, modes, frames, its finalizers; what concerns the whole heap takes a gc_heap. A constant's prefix
+   names one set: GC_SLOT_* are flags of slots, GC_ROOTS* the macros of roots.
 
-   Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
-   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
-   reference into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails
-   returns NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a
-   sentence if GC_DEBUG >= 1. 5. Each thread attaches itself, and polls gc_safepoint in loops that do not allocate; calls
-   that block are bracketed by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE). Nothing of gc.h but gc_thread_mode may be called in a
-   signal handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers
-   reported by name. */
+   Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the
+   compiler holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. From the
+   first such call after an object was allocated, every store of a reference into it goes through gc_store or its kin.
+   3. A call that fails returns NULL, false or a gc_result, and gc_last_message() says which limit was met and what to
+   do. 4. With GC_DEBUG >= 1, misuse aborts the program with a sentence. 5. Each thread attaches itself, and polls
+   gc_safepoint in loops that do not allocate; calls that block are bracketed by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE).
+   A signal handler may call nothing of gc.h but gc_thread_mode. Run with GC_STRESS=allocation and GC_VERIFY=1 in the
+   environment to have forgotten roots and barriers reported by name. */
 #pragma once
 
 /* Compile-time facts. Every translation unit of a program must be compiled with the same ones. */
@@ -46,14 +47,14 @@
 #define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
 #endif
 
-/* Who sees what gc.h defines. Every translation unit must be compiled with the same choice:
+/* Linkage: where the definitions of gc.h are visible. Every translation unit must be compiled with the same choice:
 
-   By default the units of one program, or of one shared library, share a gc.h, and nobody else sees it: several libraries
-   of a process may have one each, of different versions and configurations.
-   GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
-   GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
-   setting. Of several such exporters in a process the first one loaded serves all, so there must be but one.
-   GC_API as any other linkage, in C++ with extern "C": exports, too, unless GC_EXPORTED is 0. */
+   By default the units of one program, or of one shared library, share a gc.h that is invisible elsewhere: several
+   libraries of a process may have one each, of different versions and configurations. GC_API static: the unit with
+   GC_IMPLEMENTATION has it to itself. One program may link several such units. GC_EXPORTED 1: a program or shared
+   library exports its gc.h to the plugins that include the header with the same setting. If a process has several such
+   exporters, the first one loaded serves all, so there must be only one. GC_API as any other linkage, in C++ with
+   extern "C": exports, too, unless GC_EXPORTED is 0. */
 
 #include "gc_barrier_x86_64.h"
 
@@ -65,7 +66,7 @@
 #define GC__STATIC_ASSERT _Static_assert
 #endif
 
-/* The first word of GC_API makes the name of a macro, which yields the 1 if that word is `static`. */
+/* GC__LINKAGE_ and the first word of GC_API make the name of a macro, which exists, and yields 1, if that word is `static`. */
 #define GC__LINKAGE_static 0, 1,
 #define GC__SECOND_OF(a, b, ...) b
 #define GC__SECOND(...) GC__SECOND_OF(__VA_ARGS__, 0, 0)
@@ -83,7 +84,8 @@
 #define GC_EXPORTED 0
 #endif
 
-/* The assembly's symbols cannot be static. Weak ones may be in several units that are linked together: all are alike. */
+/* The assembly's symbols cannot be static. They are weak, so several units that are linked together may have them: all
+   are alike. */
 #if GC_EXPORTED
 #define GC__VISIBLE __attribute__((visibility("default")))
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
@@ -92,7 +94,7 @@
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
 #endif
 
-/* GC__SHARED: linkage of what inline functions use. GC__INNER: of what only the implementation does.
+/* GC__SHARED: linkage of what inline functions use. GC__INNER: linkage of what only the implementation uses.
    GC__DATA(definition): defines data that was declared as GC__SHARED; a static declaration has defined it already. */
 #if GC__API_IS_STATIC
 #undef GC_API
@@ -125,15 +127,15 @@
 #endif
 #ifndef GC_SHADOW_HEAP
 #define GC_SHADOW_HEAP \
-    0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_heap_verify */
+    0 /* 1: each collection and gc_heap_verify report stores without barrier, which a copy of old slots shows */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
-   GC_VALUE_IS_REF(word): whether the word refers to an object; any word may be asked, and 0 may be said to be either.
-   GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
+   GC_VALUE_IS_REF(word): whether the word refers to an object. It must accept any word, and may answer either way for
+   0. GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
    referred to the object before it moved. A word is a uintptr_t. */
 #ifdef GC_VALUE_IS_REF
 #define GC_HAS_VALUES 1
@@ -171,8 +173,8 @@
 GC_API void gc__misuse(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
 
-/* What inline code depends on is in a symbol's name, to which every unit refers and which the implementation defines: units
-   of different configurations do not link, and the linker's message says which they are. */
+/* The name of one symbol lists all that inline code depends on. Every unit refers to that symbol and the implementation
+   defines it, so units of different configurations do not link, and the linker's message shows both. */
 #define GC__CONFIGURATION2(r, c, b, u, w, s, v, m) \
     gc_configuration_region_shift_##r##_card_shift_##c##_bits_##b##_bundle_##u##_barrier_##w##_shadow_##s##_values_##v##_model_##m
 #define GC__CONFIGURATION1(...) GC__CONFIGURATION2(__VA_ARGS__)
@@ -218,17 +220,17 @@ typedef enum gc_result {
 #undef GC__RESULT_NAME
 } gc_result;
 
-/* NULL: what ends or releases a thing accepts it and does nothing. Elsewhere a function that needs an argument fails with
-   GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and asserts it if GC_DEBUG >= 1. Inline fast paths do not check.
-   Exceptions: gc_thread_attach (the failure of gc_heap_create stays the last one), and the functions of safe handles, which
-   never assert, for a guest program's NULL is not the host's fault. */
+/* NULL arguments: a function that ends or releases a thing accepts NULL and does nothing. Any other function that needs
+   the argument fails with GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and aborts if GC_DEBUG >= 1. Inline
+   fast paths do not check. Exceptions: after gc_thread_attach of NULL the failure of gc_heap_create stays the last one;
+   and the functions of safe handles never abort, for a guest program's NULL is not the host's fault. */
 
 /* The text of a result; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_result_text(gc_result result);
 
 /* The result of the last failed call on this native thread, and a sentence that names the limit that was met and the
-   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. [any thread; never
-   collects; cannot fail] */
+   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. [any thread;
+   never collects; cannot fail] */
 GC_API gc_result gc_last_result(void);
 GC_API const char *gc_last_message(void);
 /* Objects and their types.
@@ -238,9 +240,10 @@ GC_API const char *gc_last_message(void);
    In C++ too the header is the first member, and so is the base of a hierarchy, whose fields are named through it:
        struct circle { shape base; circle *next; };    // struct shape { gc_object header; shape *owner; };
        static const gc_type circle_type = GC_TYPE(circle, base.owner, next);
-   A type that inherits either works too, with gcc and clang, but offsetof, by which the macros find fields, is then
-   an extension, of which they warn: put `#pragma GCC diagnostic ignored "-Winvalid-offsetof"` before the types. One with
-   virtual functions does not compile: the pointer to them would be where the header must be. Constructors do not run. */
+   A type that inherits the header or a base works too, but the macros find fields by offsetof, which is then an
+   extension that gcc and clang warn of: put `#pragma GCC diagnostic ignored "-Winvalid-offsetof"` before the types. A
+   type with virtual functions does not compile: the pointer to them would be where the header must be. Constructors do
+   not run. */
 
 
 typedef struct gc_heap gc_heap;
@@ -248,8 +251,8 @@ typedef struct gc_thread gc_thread;
 typedef struct gc_type gc_type;
 typedef struct gc_finalizer gc_finalizer;
 
-/* Receives the slots that a trace function or a root callback reports: pass it on to gc_visit. A host makes visitors of its own
-   for gc_object_visit. */
+/* Receives the slots that a trace function or a root callback reports: pass it on to gc_visit. For gc_object_visit a
+   host makes visitors of its own. */
 typedef struct gc_visitor gc_visitor;
 struct gc_visitor {
     void (*visit)(gc_visitor *visitor, void *slot, size_t count, unsigned flags);
@@ -264,8 +267,8 @@ typedef struct gc_array {
     size_t length;
 } gc_array;
 
-/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may be
-   the first member of a record of the host's own, which an object then leads to at no cost:
+/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may
+   be the first member of a record of the host's own, which an object then leads to at no cost:
        struct class { gc_type gc; const char *display_name; };
        static const struct class cell_class = {GC_TYPE(cell, next), "cell"};    // gc_new(gc, &cell_class.gc)
        const struct class *class = (const struct class *)((gc_object *)object)->type;
@@ -279,11 +282,12 @@ struct gc_type {
     uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
     uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
-    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap is
-       non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor read
-       other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
+    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap
+       is non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate,
+       nor read other heap objects. It is called from the object's allocation on, and also after its finalizer has
+       run. */
     void (*trace)(void *object, gc_visitor *visitor);
-    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (gc_finalizer); may be NULL */
+    const gc_finalizer *finalizer; /* runs when an object of the type has been found dead; may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };
@@ -296,15 +300,15 @@ GC_API const char *gc_type_check(const gc_type *type);
        static const gc_type cell_type = GC_TYPE(cell, next);
    A field that is not 8-byte aligned or lies beyond 512 bytes does not compile. */
 #define GC_TYPE(T, ...) GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, 0, GC__NAMES(T, __VA_ARGS__))
-/* The same for fields that are tagged values. */
+/* GC_TYPE for fields that are tagged values. */
 #define GC_TYPE_VALUES(T, ...) GC__TYPE(T, 0, GC_FIELDS(T, __VA_ARGS__), 0, GC__NAMES(T, __VA_ARGS__))
 /* A type of fixed size without references. */
 #define GC_TYPE_LEAF(T) GC__TYPE(T, 0, 0, 0, GC__NO_NAMES)
-/* The same two, with a finalizer (a static const gc_finalizer). */
+/* GC_TYPE and GC_TYPE_LEAF with a finalizer (a static const gc_finalizer). */
 #define GC_TYPE_FINALIZED(T, finalizer, ...) \
     GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, &(finalizer), GC__NAMES(T, __VA_ARGS__))
 #define GC_TYPE_LEAF_FINALIZED(T, finalizer) GC__TYPE(T, 0, 0, &(finalizer), GC__NO_NAMES)
-/* A type of fixed size by clauses in any order, of which elements come in GC_TYPE_ARRAY_WITH only:
+/* A type of fixed size by clauses in any order; those of elements are for GC_TYPE_ARRAY_WITH only:
        GC_TYPE_WITH(pair, refs(first, second), values(tag), trace(pair_trace), finalizer(pair_end))
    refs(FIELD, ...)            fields that are references (at most 16 names in all)
    values(FIELD, ...)          fields that are tagged values
@@ -313,7 +317,7 @@ GC_API const char *gc_type_check(const gc_type *type);
    element_values(FIELD, ...)  the same that are tagged values
    trace(FUNCTION)             visits the slots that no other clause names
    finalizer(NAME)             a static const gc_finalizer
-   Clauses are words of these macros: a macro of the host's of such a name must be undefined. */
+   The preprocessor reads these names, so the host must undefine any macro of its own that has such a name. */
 #define GC_TYPE_WITH(T, ...) GC__TYPE_WITH(T, GC__BYTES(T), 0, struct gc__no_elements, __VA_ARGS__)
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
@@ -371,8 +375,9 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__E16(m, T, a, ...) m(T, a) GC__E15(m, T, __VA_ARGS__)
 
 /* Clauses. A clause `kind(arguments)` is a row of columns, each in parentheses: the terms of the masks refs, values,
-   element_refs and element_values; trace function; finalizer; names; their offsets; and what the clause weighs: 1 for each
-   name, of which there may be 16, and a digit of 16 for what may stand once. An initializer is made column by column. */
+   element_refs and element_values; trace function; finalizer; names; their offsets; and the clause's weight: 1 for each
+   name, of which there may be 16, or 1 in a hexadecimal digit of its own for a kind that may occur once. An initializer
+   is made column by column. */
 #define GC__TYPE_WITH(T, bytes, element_bytes, E, ...)                                                    \
     {                                                                                                     \
 #T, bytes *GC__WEIGHED(GC__CLAUSES(GC__WEIGHT, T, E, __VA_ARGS__) 0), element_bytes,              \
@@ -415,7 +420,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__CLAUSE(column, T, E, clause) GC__ROUTE(column, T, E, GC__CLAUSE_##clause)
 #define GC__ROUTE(column, T, E, ...) GC__ROUTE2(column, T, E, __VA_ARGS__)
 #define GC__ROUTE2(column, T, E, kind, ...) GC__COLUMN(column, GC__ROW_##kind(T, E, __VA_ARGS__), GC__NO_ROW)
-/* Behind a row, for clauses that have none. */
+/* Follows each row: an unknown clause, which has no row, takes its columns from here. */
 #define GC__NO_ROW                                                                                                \
     (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), \
         (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause)
@@ -431,7 +436,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__OFFSETS(a, b, c, d, e, f, g, h, ...) GC__UNWRAP h
 #define GC__WEIGHT(a, b, c, d, e, f, g, h, i, ...) GC__UNWRAP i
 
-/* Not GC__EACH, which a clause uses for its fields: a macro is not expanded within itself. */
+/* Not GC__EACH: a clause uses that for its fields, and a macro is not expanded within itself. */
 #define GC__CLAUSES(column, T, E, ...)                                                                            \
     GC__PICK(__VA_ARGS__, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C6, \
              GC__C5, GC__C4, GC__C3, GC__C2, GC__C1, 0)                                                           \
@@ -615,21 +620,21 @@ GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file);
 enum {
     GC_SLOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
     GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
-    GC_SLOT_CONSERVATIVE = 4, /* the word may not be a reference at all: implies both of the above, never written */
+    GC_SLOT_CONSERVATIVE = 4, /* the word may be no reference at all: implies both of the above; never written */
     GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
-    GC__SLOT_CONTIGUOUS = 16  /* of a frame: slots is the first of `count` variables */
+    GC__SLOT_CONTIGUOUS = 16  /* for a frame: `slots` is the address of the first of `count` variables */
 };
 
-/* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
-   which flags may only be 0 or GC_SLOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
-   the slots. [trace functions, scan_roots; never collects; cannot fail] */
+/* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
+   trace function passes only 0 or GC_SLOT_VALUE as flags, and slots within its object (gc_type.trace). The collector
+   may rewrite the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
 
-/* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's. A
-   count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not 8-byte
-   aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+/* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's.
+   A count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not
+   8-byte aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags);
 /* Ends what gc_roots_add of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
    GC_ERROR_MISUSE] */
@@ -1078,7 +1083,7 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
 /* Collecting on request, and looking at the heap. */
 
 
-/* How to collect. The CLR's bits. At present every collection blocks and is complete on return, so that NON_BLOCKING and
+/* How to collect; the CLR's bits. At present every collection blocks and is complete on return, so NON_BLOCKING and
    BLOCKING make no difference. */
 enum {
     GC_COLLECT_DEFAULT = 0,
@@ -1088,14 +1093,14 @@ enum {
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
 };
 
-/* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no thread
-   attached), not from a hook or callback. GC_ERROR_MEMORY: the system gives no memory for the list of roots, and nothing has
-   changed. Source: GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY] */
+/* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no
+   thread attached), not from a hook or callback. Fails with GC_ERROR_MEMORY if there is no memory for the list of
+   roots; then nothing has changed. Source: GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY] */
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 
-/* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
-   take the heap wait for a collection of another thread: where several threads are attached, gc_heap_object_at, gc_heap_walk,
-   gc_heap_verify and gc_heap_stats are safe points. */
+/* The functions below change nothing. Call them in cooperative mode or while the world is stopped. They never collect
+   themselves, but gc_heap_object_at, gc_heap_walk, gc_heap_verify and gc_heap_stats stop the other threads, and may
+   wait for a collection by one of these: where several threads are attached they are safe points. */
 
 /* Whether the address, which may be any, points into memory that may hold objects of this heap. [cooperative; never
    collects; cannot fail] */
@@ -1114,19 +1119,19 @@ GC_API const char *gc_object_type_name(const void *object);
 GC_API const gc_type *gc_object_type(const void *object);
 #endif
 /* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or, for a tagged value
-   (GC_VALUE_IS_REF), GC_SLOT_VALUE: for tools of the host's that draw graphs or count what keeps what. The visitor is the
-   host's, maybe the first member of a larger record. [cooperative; never collects; cannot fail] */
+   (GC_VALUE_IS_REF), GC_SLOT_VALUE: for tools of the host's that draw graphs or find what keeps an object alive. The
+   visitor is the host's, maybe the first member of a larger record. [cooperative; never collects; cannot fail] */
 GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
-/* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when
-   it has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the
-   answer holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. [any
-   thread; never collects; cannot fail] */
+/* The number of collections so far that moved an object. A table keyed by the addresses of live objects is stale when
+   this number has changed since the table was made. One load, no safe point. In cooperative mode the answer holds until
+   the next call that may collect; in preemptive mode it may be out of date at once, as may any address. [any thread;
+   never collects; cannot fail] */
 GC_API uint64_t gc_heap_moves(const gc_heap *heap);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
-   allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. [cooperative;
-   may wait; cannot fail] */
+   allocated since, dead ones among them included. Stops when `visit` returns false. `visit` must not allocate or
+   collect. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                          void *context);
 

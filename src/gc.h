@@ -21,22 +21,23 @@
 
    Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
    with their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and
-   walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread and
-   mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+   walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread
+   and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
-   Names: the noun first for what concerns a thing, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter gc_NOUN_set_PROPERTY. The
-   mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs, gc_collect, gc_visit, gc_safepoint,
-   gc_keep_alive. What only one thread does for itself takes its gc_thread: allocation, stores, modes, frames, its finalizers;
-   all else takes a gc_heap. A constant's prefix names one set: GC_SLOT_* are flags of slots, GC_ROOTS* the macros of roots.
+   Names: a function on a thing begins with that noun, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter
+   gc_NOUN_set_PROPERTY. The mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs,
+   gc_collect, gc_visit, gc_safepoint, gc_keep_alive. What a thread does for itself alone takes its gc_thread:
+   allocation, stores, modes, frames, its finalizers; what concerns the whole heap takes a gc_heap. A constant's prefix
+   names one set: GC_SLOT_* are flags of slots, GC_ROOTS* the macros of roots.
 
-   Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the compiler
-   holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. Every store of a
-   reference into an object that has seen such a call since it was allocated goes through gc_store or its kin. 3. What fails
-   returns NULL or a gc_result, and gc_last_message() says which limit was met and what to do. 4. Misuse aborts with a
-   sentence if GC_DEBUG >= 1. 5. Each thread attaches itself, and polls gc_safepoint in loops that do not allocate; calls
-   that block are bracketed by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE). Nothing of gc.h but gc_thread_mode may be called in a
-   signal handler. Run with GC_STRESS=allocation and GC_VERIFY=1 in the environment to have forgotten roots and barriers
-   reported by name. */
+   Rules: 1. Every variable that holds a reference across a call that may collect is a root. That includes what the
+   compiler holds: never allocate inside the arguments of gc_store, nor to the right of `object->field =`. 2. From the
+   first such call after an object was allocated, every store of a reference into it goes through gc_store or its kin.
+   3. A call that fails returns NULL, false or a gc_result, and gc_last_message() says which limit was met and what to
+   do. 4. With GC_DEBUG >= 1, misuse aborts the program with a sentence. 5. Each thread attaches itself, and polls
+   gc_safepoint in loops that do not allocate; calls that block are bracketed by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE).
+   A signal handler may call nothing of gc.h but gc_thread_mode. Run with GC_STRESS=allocation and GC_VERIFY=1 in the
+   environment to have forgotten roots and barriers reported by name. */
 #pragma once
 
 #include "api/config.h"
@@ -58,7 +59,7 @@
 #include "base/map.h"           /* maps from objects to words */
 #include "heap/region.h"        /* regions, rank and verdict tables */
 #include "heap/side.h"          /* memory for the tables beside the arena */
-#include "heap/barrier_state.h" /* what barriers read, and telling compiled code of it */
+#include "heap/barrier_state.h" /* what barriers read, and informing compiled code of changes */
 #include "heap/rank.h"          /* ranks and verdicts of regions */
 #include "heap/bits.h"          /* mark bits */
 #include "heap/cards.h"         /* the card table */
@@ -95,7 +96,7 @@
 #include "diag/check.h"     /* structures check themselves */
 #include "diag/verify.h"    /* walks everything, checks every reference */
 #include "diag/checkmark.h" /* a second mark, to check the trace */
-#include "diag/shadow.h"    /* stores without the barrier */
+#include "diag/shadow.h"    /* finds stores without the barrier */
 #include "diag/stress.h"    /* what to say at a fault */
 #include "diag/stats.h"     /* statistics */
 #include "diag/walk.h"      /* walks and questions */

@@ -1,10 +1,10 @@
 /* gc_handles.h - handles, finalizers, SafeHandle. Part of gc.h, which includes it.
 
-   Handles: references held outside the heap: weak, strong, pinned, dependent, ref-counted; gc_keep_alive. Finalizers: what
-   runs when an object has died. Safe handles: objects that own handles of the operating system. */
+   Handles are references held outside the heap: weak, strong, pinned, dependent, ref-counted. Finalizers run when an
+   object has died. Safe handles are objects that own handles of the operating system. gc_keep_alive is here, too. */
 #include "gc.h"
 
-/* Not #pragma once: gc.h includes this file in its midst, also where this file has included gc.h. */
+/* Not #pragma once: gc.h includes this file in its middle, even where this file has included gc.h. */
 #ifndef GC_HANDLES_H
 #define GC_HANDLES_H
 

@@ -4,7 +4,7 @@
 #include "result.h"
 #include "types.h"
 
-/* How to collect. The CLR's bits. At present every collection blocks and is complete on return, so that NON_BLOCKING and
+/* How to collect; the CLR's bits. At present every collection blocks and is complete on return, so NON_BLOCKING and
    BLOCKING make no difference. */
 enum {
     GC_COLLECT_DEFAULT = 0,
@@ -14,14 +14,14 @@ enum {
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
 };
 
-/* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no thread
-   attached), not from a hook or callback. GC_ERROR_MEMORY: the system gives no memory for the list of roots, and nothing has
-   changed. Source: GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY] */
+/* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no
+   thread attached), not from a hook or callback. Fails with GC_ERROR_MEMORY if there is no memory for the list of
+   roots; then nothing has changed. Source: GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY] */
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 
-/* These look without changing anything; cooperative mode or stopped world. They never collect themselves, but those that
-   take the heap wait for a collection of another thread: where several threads are attached, gc_heap_object_at, gc_heap_walk,
-   gc_heap_verify and gc_heap_stats are safe points. */
+/* The functions below change nothing. Call them in cooperative mode or while the world is stopped. They never collect
+   themselves, but gc_heap_object_at, gc_heap_walk, gc_heap_verify and gc_heap_stats stop the other threads, and may
+   wait for a collection by one of these: where several threads are attached they are safe points. */
 
 /* Whether the address, which may be any, points into memory that may hold objects of this heap. [cooperative; never
    collects; cannot fail] */
@@ -40,19 +40,19 @@ GC_API const char *gc_object_type_name(const void *object);
 GC_API const gc_type *gc_object_type(const void *object);
 #endif
 /* Calls visitor->visit for the object's slots, in runs of one or more, with flags 0 or, for a tagged value
-   (GC_VALUE_IS_REF), GC_SLOT_VALUE: for tools of the host's that draw graphs or count what keeps what. The visitor is the
-   host's, maybe the first member of a larger record. [cooperative; never collects; cannot fail] */
+   (GC_VALUE_IS_REF), GC_SLOT_VALUE: for tools of the host's that draw graphs or find what keeps an object alive. The
+   visitor is the host's, maybe the first member of a larger record. [cooperative; never collects; cannot fail] */
 GC_API void gc_object_visit(void *object, gc_visitor *visitor);
 
-/* The number of collections so far that moved an object: a table keyed by the addresses of objects that live is stale when
-   it has changed since the table was made. One load; any thread, never collects, no safe point. In cooperative mode the
-   answer holds until the next call that may collect; in preemptive mode it may be old at once, as may any address. [any
-   thread; never collects; cannot fail] */
+/* The number of collections so far that moved an object. A table keyed by the addresses of live objects is stale when
+   this number has changed since the table was made. One load, no safe point. In cooperative mode the answer holds until
+   the next call that may collect; in preemptive mode it may be out of date at once, as may any address. [any thread;
+   never collects; cannot fail] */
 GC_API uint64_t gc_heap_moves(const gc_heap *heap);
 
 /* Calls `visit` for each object of the heap, in no particular order: those that survived the last collection and those
-   allocated since, dead ones among them included. Stops if it returns false. It must not allocate or collect. [cooperative;
-   may wait; cannot fail] */
+   allocated since, dead ones among them included. Stops when `visit` returns false. `visit` must not allocate or
+   collect. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                          void *context);
 

@@ -26,15 +26,15 @@
 #endif
 #ifndef GC_SHADOW_HEAP
 #define GC_SHADOW_HEAP \
-    0 /* 1: a copy of old slots shows stores without barrier, at each collection and to gc_heap_verify */
+    0 /* 1: each collection and gc_heap_verify report stores without barrier, which a copy of old slots shows */
 #endif
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
-   GC_VALUE_IS_REF(word): whether the word refers to an object; any word may be asked, and 0 may be said to be either.
-   GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
+   GC_VALUE_IS_REF(word): whether the word refers to an object. It must accept any word, and may answer either way for
+   0. GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
    referred to the object before it moved. A word is a uintptr_t. */
 #ifdef GC_VALUE_IS_REF
 #define GC_HAS_VALUES 1
@@ -72,8 +72,8 @@
 GC_API void gc__misuse(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
 
-/* What inline code depends on is in a symbol's name, to which every unit refers and which the implementation defines: units
-   of different configurations do not link, and the linker's message says which they are. */
+/* The name of one symbol lists all that inline code depends on. Every unit refers to that symbol and the implementation
+   defines it, so units of different configurations do not link, and the linker's message shows both. */
 #define GC__CONFIGURATION2(r, c, b, u, w, s, v, m) \
     gc_configuration_region_shift_##r##_card_shift_##c##_bits_##b##_bundle_##u##_barrier_##w##_shadow_##s##_values_##v##_model_##m
 #define GC__CONFIGURATION1(...) GC__CONFIGURATION2(__VA_ARGS__)

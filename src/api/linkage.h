@@ -1,11 +1,11 @@
-/* Who sees what gc.h defines. Every translation unit must be compiled with the same choice:
+/* Linkage: where the definitions of gc.h are visible. Every translation unit must be compiled with the same choice:
 
-   By default the units of one program, or of one shared library, share a gc.h, and nobody else sees it: several libraries
-   of a process may have one each, of different versions and configurations.
-   GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
-   GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
-   setting. Of several such exporters in a process the first one loaded serves all, so there must be but one.
-   GC_API as any other linkage, in C++ with extern "C": exports, too, unless GC_EXPORTED is 0. */
+   By default the units of one program, or of one shared library, share a gc.h that is invisible elsewhere: several
+   libraries of a process may have one each, of different versions and configurations. GC_API static: the unit with
+   GC_IMPLEMENTATION has it to itself. One program may link several such units. GC_EXPORTED 1: a program or shared
+   library exports its gc.h to the plugins that include the header with the same setting. If a process has several such
+   exporters, the first one loaded serves all, so there must be only one. GC_API as any other linkage, in C++ with
+   extern "C": exports, too, unless GC_EXPORTED is 0. */
 #pragma once
 
 #include "../gc_barrier_x86_64.h"
@@ -18,7 +18,7 @@
 #define GC__STATIC_ASSERT _Static_assert
 #endif
 
-/* The first word of GC_API makes the name of a macro, which yields the 1 if that word is `static`. */
+/* GC__LINKAGE_ and the first word of GC_API make the name of a macro, which exists, and yields 1, if that word is `static`. */
 #define GC__LINKAGE_static 0, 1,
 #define GC__SECOND_OF(a, b, ...) b
 #define GC__SECOND(...) GC__SECOND_OF(__VA_ARGS__, 0, 0)
@@ -36,7 +36,8 @@
 #define GC_EXPORTED 0
 #endif
 
-/* The assembly's symbols cannot be static. Weak ones may be in several units that are linked together: all are alike. */
+/* The assembly's symbols cannot be static. They are weak, so several units that are linked together may have them: all
+   are alike. */
 #if GC_EXPORTED
 #define GC__VISIBLE __attribute__((visibility("default")))
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
@@ -45,7 +46,7 @@
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
 #endif
 
-/* GC__SHARED: linkage of what inline functions use. GC__INNER: of what only the implementation does.
+/* GC__SHARED: linkage of what inline functions use. GC__INNER: linkage of what only the implementation uses.
    GC__DATA(definition): defines data that was declared as GC__SHARED; a static declaration has defined it already. */
 #if GC__API_IS_STATIC
 #undef GC_API

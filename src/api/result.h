@@ -24,16 +24,16 @@ typedef enum gc_result {
 #undef GC__RESULT_NAME
 } gc_result;
 
-/* NULL: what ends or releases a thing accepts it and does nothing. Elsewhere a function that needs an argument fails with
-   GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and asserts it if GC_DEBUG >= 1. Inline fast paths do not check.
-   Exceptions: gc_thread_attach (the failure of gc_heap_create stays the last one), and the functions of safe handles, which
-   never assert, for a guest program's NULL is not the host's fault. */
+/* NULL arguments: a function that ends or releases a thing accepts NULL and does nothing. Any other function that needs
+   the argument fails with GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and aborts if GC_DEBUG >= 1. Inline
+   fast paths do not check. Exceptions: after gc_thread_attach of NULL the failure of gc_heap_create stays the last one;
+   and the functions of safe handles never abort, for a guest program's NULL is not the host's fault. */
 
 /* The text of a result; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_result_text(gc_result result);
 
 /* The result of the last failed call on this native thread, and a sentence that names the limit that was met and the
-   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. [any thread; never
-   collects; cannot fail] */
+   remedy. Valid until the next failure on the same thread. Calls that succeed leave both as they are. [any thread;
+   never collects; cannot fail] */
 GC_API gc_result gc_last_result(void);
 GC_API const char *gc_last_message(void);

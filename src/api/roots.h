@@ -8,21 +8,21 @@
 enum {
     GC_SLOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
     GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
-    GC_SLOT_CONSERVATIVE = 4, /* the word may not be a reference at all: implies both of the above, never written */
+    GC_SLOT_CONSERVATIVE = 4, /* the word may be no reference at all: implies both of the above; never written */
     GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
-    GC__SLOT_CONTIGUOUS = 16  /* of a frame: slots is the first of `count` variables */
+    GC__SLOT_CONTIGUOUS = 16  /* for a frame: `slots` is the address of the first of `count` variables */
 };
 
-/* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions, from
-   which flags may only be 0 or GC_SLOT_VALUE, and the slots lie in the object (gc_type.trace). The collector may rewrite
-   the slots. [trace functions, scan_roots; never collects; cannot fail] */
+/* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
+   trace function passes only 0 or GC_SLOT_VALUE as flags, and slots within its object (gc_type.trace). The collector
+   may rewrite the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
 
-/* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's. A
-   count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not 8-byte
-   aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+/* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's.
+   A count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not
+   8-byte aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags);
 /* Ends what gc_roots_add of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
    GC_ERROR_MISUSE] */

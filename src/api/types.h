@@ -5,9 +5,10 @@
    In C++ too the header is the first member, and so is the base of a hierarchy, whose fields are named through it:
        struct circle { shape base; circle *next; };    // struct shape { gc_object header; shape *owner; };
        static const gc_type circle_type = GC_TYPE(circle, base.owner, next);
-   A type that inherits either works too, with gcc and clang, but offsetof, by which the macros find fields, is then
-   an extension, of which they warn: put `#pragma GCC diagnostic ignored "-Winvalid-offsetof"` before the types. One with
-   virtual functions does not compile: the pointer to them would be where the header must be. Constructors do not run. */
+   A type that inherits the header or a base works too, but the macros find fields by offsetof, which is then an
+   extension that gcc and clang warn of: put `#pragma GCC diagnostic ignored "-Winvalid-offsetof"` before the types. A
+   type with virtual functions does not compile: the pointer to them would be where the header must be. Constructors do
+   not run. */
 #pragma once
 
 #include "config.h"
@@ -17,8 +18,8 @@ typedef struct gc_thread gc_thread;
 typedef struct gc_type gc_type;
 typedef struct gc_finalizer gc_finalizer;
 
-/* Receives the slots that a trace function or a root callback reports: pass it on to gc_visit. A host makes visitors of its own
-   for gc_object_visit. */
+/* Receives the slots that a trace function or a root callback reports: pass it on to gc_visit. For gc_object_visit a
+   host makes visitors of its own. */
 typedef struct gc_visitor gc_visitor;
 struct gc_visitor {
     void (*visit)(gc_visitor *visitor, void *slot, size_t count, unsigned flags);
@@ -33,8 +34,8 @@ typedef struct gc_array {
     size_t length;
 } gc_array;
 
-/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may be
-   the first member of a record of the host's own, which an object then leads to at no cost:
+/* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may
+   be the first member of a record of the host's own, which an object then leads to at no cost:
        struct class { gc_type gc; const char *display_name; };
        static const struct class cell_class = {GC_TYPE(cell, next), "cell"};    // gc_new(gc, &cell_class.gc)
        const struct class *class = (const struct class *)((gc_object *)object)->type;
@@ -48,11 +49,12 @@ struct gc_type {
     uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
     uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
-    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap is
-       non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor read
-       other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
+    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap
+       is non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate,
+       nor read other heap objects. It is called from the object's allocation on, and also after its finalizer has
+       run. */
     void (*trace)(void *object, gc_visitor *visitor);
-    const gc_finalizer *finalizer; /* runs when an object of the type was found dead (gc_finalizer); may be NULL */
+    const gc_finalizer *finalizer; /* runs when an object of the type has been found dead; may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
     uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
 };
@@ -65,15 +67,15 @@ GC_API const char *gc_type_check(const gc_type *type);
        static const gc_type cell_type = GC_TYPE(cell, next);
    A field that is not 8-byte aligned or lies beyond 512 bytes does not compile. */
 #define GC_TYPE(T, ...) GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, 0, GC__NAMES(T, __VA_ARGS__))
-/* The same for fields that are tagged values. */
+/* GC_TYPE for fields that are tagged values. */
 #define GC_TYPE_VALUES(T, ...) GC__TYPE(T, 0, GC_FIELDS(T, __VA_ARGS__), 0, GC__NAMES(T, __VA_ARGS__))
 /* A type of fixed size without references. */
 #define GC_TYPE_LEAF(T) GC__TYPE(T, 0, 0, 0, GC__NO_NAMES)
-/* The same two, with a finalizer (a static const gc_finalizer). */
+/* GC_TYPE and GC_TYPE_LEAF with a finalizer (a static const gc_finalizer). */
 #define GC_TYPE_FINALIZED(T, finalizer, ...) \
     GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, &(finalizer), GC__NAMES(T, __VA_ARGS__))
 #define GC_TYPE_LEAF_FINALIZED(T, finalizer) GC__TYPE(T, 0, 0, &(finalizer), GC__NO_NAMES)
-/* A type of fixed size by clauses in any order, of which elements come in GC_TYPE_ARRAY_WITH only:
+/* A type of fixed size by clauses in any order; those of elements are for GC_TYPE_ARRAY_WITH only:
        GC_TYPE_WITH(pair, refs(first, second), values(tag), trace(pair_trace), finalizer(pair_end))
    refs(FIELD, ...)            fields that are references (at most 16 names in all)
    values(FIELD, ...)          fields that are tagged values
@@ -82,7 +84,7 @@ GC_API const char *gc_type_check(const gc_type *type);
    element_values(FIELD, ...)  the same that are tagged values
    trace(FUNCTION)             visits the slots that no other clause names
    finalizer(NAME)             a static const gc_finalizer
-   Clauses are words of these macros: a macro of the host's of such a name must be undefined. */
+   The preprocessor reads these names, so the host must undefine any macro of its own that has such a name. */
 #define GC_TYPE_WITH(T, ...) GC__TYPE_WITH(T, GC__BYTES(T), 0, struct gc__no_elements, __VA_ARGS__)
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
@@ -140,8 +142,9 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__E16(m, T, a, ...) m(T, a) GC__E15(m, T, __VA_ARGS__)
 
 /* Clauses. A clause `kind(arguments)` is a row of columns, each in parentheses: the terms of the masks refs, values,
-   element_refs and element_values; trace function; finalizer; names; their offsets; and what the clause weighs: 1 for each
-   name, of which there may be 16, and a digit of 16 for what may stand once. An initializer is made column by column. */
+   element_refs and element_values; trace function; finalizer; names; their offsets; and the clause's weight: 1 for each
+   name, of which there may be 16, or 1 in a hexadecimal digit of its own for a kind that may occur once. An initializer
+   is made column by column. */
 #define GC__TYPE_WITH(T, bytes, element_bytes, E, ...)                                                    \
     {                                                                                                     \
 #T, bytes *GC__WEIGHED(GC__CLAUSES(GC__WEIGHT, T, E, __VA_ARGS__) 0), element_bytes,              \
@@ -184,7 +187,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__CLAUSE(column, T, E, clause) GC__ROUTE(column, T, E, GC__CLAUSE_##clause)
 #define GC__ROUTE(column, T, E, ...) GC__ROUTE2(column, T, E, __VA_ARGS__)
 #define GC__ROUTE2(column, T, E, kind, ...) GC__COLUMN(column, GC__ROW_##kind(T, E, __VA_ARGS__), GC__NO_ROW)
-/* Behind a row, for clauses that have none. */
+/* Follows each row: an unknown clause, which has no row, takes its columns from here. */
 #define GC__NO_ROW                                                                                                \
     (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), \
         (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause)
@@ -200,7 +203,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__OFFSETS(a, b, c, d, e, f, g, h, ...) GC__UNWRAP h
 #define GC__WEIGHT(a, b, c, d, e, f, g, h, i, ...) GC__UNWRAP i
 
-/* Not GC__EACH, which a clause uses for its fields: a macro is not expanded within itself. */
+/* Not GC__EACH: a clause uses that for its fields, and a macro is not expanded within itself. */
 #define GC__CLAUSES(column, T, E, ...)                                                                            \
     GC__PICK(__VA_ARGS__, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C0, GC__C6, \
              GC__C5, GC__C4, GC__C3, GC__C2, GC__C1, 0)                                                           \
