@@ -52,10 +52,8 @@
 #undef GC_API
 #define GC_API static __attribute__((unused))
 #define GC__SHARED GC_API
-#define GC__INNER GC_API
 #define GC__DATA(definition) GC__STATIC_ASSERT(1, "defined where it is declared")
 #else
 #define GC__SHARED GC__EXTERN GC__VISIBLE
-#define GC__INNER GC__EXTERN __attribute__((visibility("hidden")))
 #define GC__DATA(definition) definition
 #endif
