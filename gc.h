@@ -94,7 +94,7 @@
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
 #endif
 
-/* GC__SHARED: linkage of what inline functions use. GC__INNER: linkage of what only the implementation uses.
+/* GC__SHARED: linkage of what inline functions use.
    GC__DATA(definition): defines data that was declared as GC__SHARED; a static declaration has defined it already. */
 #if GC__API_IS_STATIC
 #undef GC_API
