@@ -50,11 +50,11 @@
 /* Linkage: where the definitions of gc.h are visible. Every translation unit must be compiled with the same choice:
 
    By default the units of one program, or of one shared library, share a gc.h that is invisible elsewhere: several
-   libraries of a process may have one each, of different versions and configurations. GC_API static: the unit with
-   GC_IMPLEMENTATION has it to itself. One program may link several such units. GC_EXPORTED 1: a program or shared
-   library exports its gc.h to the plugins that include the header with the same setting. If a process has several such
-   exporters, the first one loaded serves all, so there must be only one. GC_API as any other linkage, in C++ with
-   extern "C": exports, too, unless GC_EXPORTED is 0. */
+   libraries of a process may have one each, of different versions and configurations.
+   GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
+   GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
+   setting. If a process has several such exporters, the first one loaded serves all, so there must be only one.
+   GC_API as any other linkage, in C++ with extern "C": exports, too, unless GC_EXPORTED is 0. */
 
 #include "gc_barrier_x86_64.h"
 
@@ -66,7 +66,7 @@
 #define GC__STATIC_ASSERT _Static_assert
 #endif
 
-/* GC__LINKAGE_ and the first word of GC_API make the name of a macro, which exists, and yields 1, if that word is `static`. */
+/* The first word of GC_API completes the name of a macro, which is defined, and yields 1, only for the word `static`. */
 #define GC__LINKAGE_static 0, 1,
 #define GC__SECOND_OF(a, b, ...) b
 #define GC__SECOND(...) GC__SECOND_OF(__VA_ARGS__, 0, 0)
@@ -132,8 +132,8 @@
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
-   GC_VALUE_IS_REF(word): whether the word refers to an object. It must accept any word, and may answer either way for
-   0. GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
+   GC_VALUE_IS_REF(word): whether the word refers to an object. Any word must be accepted; either answer is right for 0.
+   GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
    referred to the object before it moved. A word is a uintptr_t. */
 #ifdef GC_VALUE_IS_REF
 #define GC_HAS_VALUES 1
@@ -281,9 +281,8 @@ struct gc_type {
     uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
     /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap
-       is non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate,
-       nor read other heap objects. It is called from the object's allocation on, and also after its finalizer has
-       run. */
+       is non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor
+       read other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
     void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type has been found dead; may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
@@ -868,9 +867,9 @@ static inline void gc__frame_leave(gc_frame *frame) {
    never collects; cannot fail] */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }
-/* Stores of references: every store into a heap object after its first safe point goes through one of these.
-   A new object's own initializing stores need none until the next call that may collect. Owners that are not on the
-   heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects.
+/* Stores of references: every store into a heap object after its first safe point goes through one of these functions.
+   Stores that initialize a new object need none of them until the next call that may collect. Slots outside the heap (on
+   the stack, static, malloc'ed) may be stored to either way. None of these functions collects.
 
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
    at_run_time they call it out of line, and gc_barrier_switch chooses. */
@@ -897,7 +896,7 @@ static inline void gc_barrier_copy_checked_at_run_time(const gc_barrier_tables *
     gc__barrier_calls.copy_checked(tables, destination, source, count);
 }
 
-/* The heap's barrier, in its form for slots anywhere: those that ask for the slot's age first need no check. */
+/* The heap's barrier, in its form for slots anywhere: barriers that ask for the slot's age first need no check. */
 enum {
 #define GC__BARRIER_FACTS(name, NAME, watch, filter, mark) \
     gc__barrier_is_##name = GC_BARRIER_##NAME, gc__anywhere_##name = GC__ANYWHERE(watch, GC__FILTER_##filter),
@@ -944,31 +943,32 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     gc__store_shadow(slot, 1);
 }
 
-/* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. Between the
-   two no safe point; flags: 0 or GC_SLOT_VALUE, the same to both. They may nest, for different ranges. GC_DEBUG >= 1
-   asserts all of this. [cooperative; never collects; cannot fail] */
+/* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. No safe
+   point may come between the two calls. flags: 0 or GC_SLOT_VALUE, the same in both. Pairs may nest, for different ranges.
+   GC_DEBUG >= 1 asserts all of this. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
    The destination lies in one object, or outside the heap. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* The same for tagged values, which are looked at in a second pass, and only those in clean cards of an old object.
+/* gc_copy_refs for tagged values. A second pass looks at them, but only at those in clean cards of an old object.
    [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 
-/* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the
-   CLR's do by IGCToCLR::StompWriteBarrier. The tables are the process's, so every heap's host is told of each change. */
+/* Hosts that compile barriers of their own (gc_barrier_emit) learn by gc_options.barrier_changed of changes to what
+   barriers read, as the CLR does by IGCToCLR::StompWriteBarrier. All heaps share the tables, so every host is told of each
+   change. */
 typedef enum gc_stomp {
     GC_STOMP_INITIALIZE, /* the heap was created: emit code, from these tables */
     GC_STOMP_EPHEMERAL,  /* low and high changed: patch */
     GC_STOMP_RESIZE,     /* highest grew; the tables already cover what is new: patch */
-    GC_STOMP_SWITCH      /* another barrier: emit anew. The tables that it reads are in place */
+    GC_STOMP_SWITCH      /* another barrier: emit anew; the tables that it reads are in place */
 } gc_stomp;
 
 typedef struct gc_barrier_change {
     gc_stomp operation;
     gc_barrier barrier; /* the one in force */
-    bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
+    bool is_suspended;  /* mutators are stopped; while they are not, bounds only widen, and patching is safe too */
     const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
@@ -977,18 +977,18 @@ GC_API gc_barrier gc_barrier_current(void);
 /* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
    Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time or
    if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space for
-   the tables that it needs; then nothing has changed. Source: SwitchToWriteWatchBarrier. [any thread, while none runs
-   mutator code; never collects; GC_ERROR_OPTION, GC_ERROR_RESERVE] */
+   its tables; then nothing has changed. Source: SwitchToWriteWatchBarrier. [any thread, while no other runs mutator code;
+   never collects; GC_ERROR_OPTION, GC_ERROR_RESERVE] */
 GC_API gc_result gc_barrier_switch(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
-   under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
-   page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not move.
+   under any other barrier. Only stores by barriers are seen, neither what initializes new objects nor what a collection
+   moves; a page whose objects have moved away is forgotten. So take pages before each collection, or use non_moving.
    Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
 GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most);
-/* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
-   exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
-   The owning thread, cooperative mode. */
+/* Allocation. All of these functions may collect, so every live reference must be in a root. When memory is exhausted they
+   call the out_of_memory hook, and then return NULL (gc_last_message says which limit was met); nothing is lost.
+   The owning thread calls them, in cooperative mode. */
 
 
 #include <string.h>
@@ -1029,7 +1029,7 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* The same with undefined contents behind the header, for a type without references: the caller fills it. [cooperative; may
+/* gc_new with undefined contents after the header, for a type without references: the caller fills it. [cooperative; may
    collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
@@ -1057,7 +1057,7 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
     return object;
 }
 
-/* The same with undefined contents behind header and length, for a type without references: the caller fills it.
+/* gc_new_array with undefined contents after header and length, for a type without references: the caller fills it.
    [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->raw.next;
@@ -1073,10 +1073,9 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
 }
 #endif
 
-/* Adds `bytes` (may be negative) to what the object holds outside the heap: it counts towards budgets and heap_bytes_max
-   until the object dies. May collect, so `object` must be in a root: it is read before. On failure (GC_ERROR_HEAP_FULL,
-   GC_ERROR_MEMORY) nothing was added. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE,
-   GC_ERROR_MISUSE] */
+/* Adds `bytes` (may be negative) to the memory that the object holds outside the heap, which counts towards budgets and
+   heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added.
+   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
 GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* Collecting on request, and looking at the heap. */
 

@@ -1,6 +1,6 @@
-/* Allocation. All of these may collect, so every live reference must be in a root; they return NULL when memory is
-   exhausted (the out_of_memory hook is called first; gc_last_message says which limit), having lost nothing.
-   The owning thread, cooperative mode. */
+/* Allocation. All of these functions may collect, so every live reference must be in a root. When memory is exhausted they
+   call the out_of_memory hook, and then return NULL (gc_last_message says which limit was met); nothing is lost.
+   The owning thread calls them, in cooperative mode. */
 #pragma once
 
 #include "thread.h"
@@ -43,7 +43,7 @@ static inline void *gc_new(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* The same with undefined contents behind the header, for a type without references: the caller fills it. [cooperative; may
+/* gc_new with undefined contents after the header, for a type without references: the caller fills it. [cooperative; may
    collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
@@ -71,7 +71,7 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
     return object;
 }
 
-/* The same with undefined contents behind header and length, for a type without references: the caller fills it.
+/* gc_new_array with undefined contents after header and length, for a type without references: the caller fills it.
    [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
 static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->raw.next;
@@ -87,8 +87,7 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
 }
 #endif
 
-/* Adds `bytes` (may be negative) to what the object holds outside the heap: it counts towards budgets and heap_bytes_max
-   until the object dies. May collect, so `object` must be in a root: it is read before. On failure (GC_ERROR_HEAP_FULL,
-   GC_ERROR_MEMORY) nothing was added. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE,
-   GC_ERROR_MISUSE] */
+/* Adds `bytes` (may be negative) to the memory that the object holds outside the heap, which counts towards budgets and
+   heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added.
+   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
 GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);

@@ -1,6 +1,6 @@
-/* Stores of references: every store into a heap object after its first safe point goes through one of these.
-   A new object's own initializing stores need none until the next call that may collect. Owners that are not on the
-   heap (stack, static and malloc'ed slots) may be stored to by either. None of these collects.
+/* Stores of references: every store into a heap object after its first safe point goes through one of these functions.
+   Stores that initialize a new object need none of them until the next call that may collect. Slots outside the heap (on
+   the stack, static, malloc'ed) may be stored to either way. None of these functions collects.
 
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
    at_run_time they call it out of line, and gc_barrier_switch chooses. */
@@ -30,7 +30,7 @@ static inline void gc_barrier_copy_checked_at_run_time(const gc_barrier_tables *
     gc__barrier_calls.copy_checked(tables, destination, source, count);
 }
 
-/* The heap's barrier, in its form for slots anywhere: those that ask for the slot's age first need no check. */
+/* The heap's barrier, in its form for slots anywhere: barriers that ask for the slot's age first need no check. */
 enum {
 #define GC__BARRIER_FACTS(name, NAME, watch, filter, mark) \
     gc__barrier_is_##name = GC_BARRIER_##NAME, gc__anywhere_##name = GC__ANYWHERE(watch, GC__FILTER_##filter),
@@ -77,31 +77,32 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     gc__store_shadow(slot, 1);
 }
 
-/* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. Between the
-   two no safe point; flags: 0 or GC_SLOT_VALUE, the same to both. They may nest, for different ranges. GC_DEBUG >= 1
-   asserts all of this. [cooperative; never collects; cannot fail] */
+/* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. No safe
+   point may come between the two calls. flags: 0 or GC_SLOT_VALUE, the same in both. Pairs may nest, for different ranges.
+   GC_DEBUG >= 1 asserts all of this. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
    The destination lies in one object, or outside the heap. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* The same for tagged values, which are looked at in a second pass, and only those in clean cards of an old object.
+/* gc_copy_refs for tagged values. A second pass looks at them, but only at those in clean cards of an old object.
    [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 
-/* Hosts that compile barriers of their own (gc_barrier_emit) follow what these read by gc_options.barrier_changed, as the
-   CLR's do by IGCToCLR::StompWriteBarrier. The tables are the process's, so every heap's host is told of each change. */
+/* Hosts that compile barriers of their own (gc_barrier_emit) learn by gc_options.barrier_changed of changes to what
+   barriers read, as the CLR does by IGCToCLR::StompWriteBarrier. All heaps share the tables, so every host is told of each
+   change. */
 typedef enum gc_stomp {
     GC_STOMP_INITIALIZE, /* the heap was created: emit code, from these tables */
     GC_STOMP_EPHEMERAL,  /* low and high changed: patch */
     GC_STOMP_RESIZE,     /* highest grew; the tables already cover what is new: patch */
-    GC_STOMP_SWITCH      /* another barrier: emit anew. The tables that it reads are in place */
+    GC_STOMP_SWITCH      /* another barrier: emit anew; the tables that it reads are in place */
 } gc_stomp;
 
 typedef struct gc_barrier_change {
     gc_stomp operation;
     gc_barrier barrier; /* the one in force */
-    bool is_suspended;  /* mutators are stopped; if they are not, patching is safe, and bounds only widen */
+    bool is_suspended;  /* mutators are stopped; while they are not, bounds only widen, and patching is safe too */
     const gc_barrier_tables *tables; /* valid until gc.h is unloaded; for gc_barrier_emit and gc_barrier_patch */
 } gc_barrier_change;
 
@@ -110,12 +111,12 @@ GC_API gc_barrier gc_barrier_current(void);
 /* Has every heap of the process use another barrier from now on. Only with GC_BARRIER at_run_time; rank_sum is the first.
    Call it while no other thread runs mutator code. Fails with GC_ERROR_OPTION if the barrier was chosen at compile time or
    if `barrier` is GC_BARRIER_NONE and a heap has generations, and with GC_ERROR_RESERVE if there is no address space for
-   the tables that it needs; then nothing has changed. Source: SwitchToWriteWatchBarrier. [any thread, while none runs
-   mutator code; never collects; GC_ERROR_OPTION, GC_ERROR_RESERVE] */
+   its tables; then nothing has changed. Source: SwitchToWriteWatchBarrier. [any thread, while no other runs mutator code;
+   never collects; GC_ERROR_OPTION, GC_ERROR_RESERVE] */
 GC_API gc_result gc_barrier_switch(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
-   under any other barrier. Only barriers are seen: not what initializes new objects, nor what a collection moves, and a
-   page whose objects have moved away is forgotten. So take pages before each collection, or from a heap that does not move.
+   under any other barrier. Only stores by barriers are seen, neither what initializes new objects nor what a collection
+   moves; a page whose objects have moved away is forgotten. So take pages before each collection, or use non_moving.
    Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
 GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most);

@@ -33,8 +33,8 @@
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
-   GC_VALUE_IS_REF(word): whether the word refers to an object. It must accept any word, and may answer either way for
-   0. GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
+   GC_VALUE_IS_REF(word): whether the word refers to an object. Any word must be accepted; either answer is right for 0.
+   GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
    referred to the object before it moved. A word is a uintptr_t. */
 #ifdef GC_VALUE_IS_REF
 #define GC_HAS_VALUES 1

@@ -1,11 +1,11 @@
 /* Linkage: where the definitions of gc.h are visible. Every translation unit must be compiled with the same choice:
 
    By default the units of one program, or of one shared library, share a gc.h that is invisible elsewhere: several
-   libraries of a process may have one each, of different versions and configurations. GC_API static: the unit with
-   GC_IMPLEMENTATION has it to itself. One program may link several such units. GC_EXPORTED 1: a program or shared
-   library exports its gc.h to the plugins that include the header with the same setting. If a process has several such
-   exporters, the first one loaded serves all, so there must be only one. GC_API as any other linkage, in C++ with
-   extern "C": exports, too, unless GC_EXPORTED is 0. */
+   libraries of a process may have one each, of different versions and configurations.
+   GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
+   GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
+   setting. If a process has several such exporters, the first one loaded serves all, so there must be only one.
+   GC_API as any other linkage, in C++ with extern "C": exports, too, unless GC_EXPORTED is 0. */
 #pragma once
 
 #include "../gc_barrier_x86_64.h"
@@ -18,7 +18,7 @@
 #define GC__STATIC_ASSERT _Static_assert
 #endif
 
-/* GC__LINKAGE_ and the first word of GC_API make the name of a macro, which exists, and yields 1, if that word is `static`. */
+/* The first word of GC_API completes the name of a macro, which is defined, and yields 1, only for the word `static`. */
 #define GC__LINKAGE_static 0, 1,
 #define GC__SECOND_OF(a, b, ...) b
 #define GC__SECOND(...) GC__SECOND_OF(__VA_ARGS__, 0, 0)

@@ -1,5 +1,5 @@
-/* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts who uses it, so that it
-   is closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's
+/* SafeHandle: an object that owns a handle of the operating system (a descriptor, say) and counts its users, so that it is
+   closed exactly once, never while a call uses it, and at the latest by a critical finalizer. Not available with a host's
    own object model (GC_MODEL_BYTES). Source: System.Runtime.InteropServices.SafeHandle.
 
    The state word: bit 0 closed, bit 1 disposed, above them the count of references, which starts at 1. */
@@ -12,8 +12,8 @@
 /* A kind of handle; made by GC_SAFE_HANDLE_KIND. */
 typedef struct gc_safe_handle_kind {
     const char *name;
-    bool (*release)(intptr_t value);    /* closes it; false: failed, which is only reported as a warning. Runs once, in
-                                           preemptive mode, on whichever thread lets go of it last */
+    bool (*release)(intptr_t value); /* closes the value; false: that failed, which is only reported as a warning. Runs
+                                           once, in preemptive mode, on the thread that is the last user */
     bool (*is_invalid)(intptr_t value); /* such values are never released */
 } gc_safe_handle_kind;
 
@@ -44,29 +44,32 @@ static inline bool gc_safe_handle_invalid_if_minus_one(intptr_t value) { return 
 static inline bool gc_safe_handle_invalid_if_zero(intptr_t value) { return value == 0; }
 static inline bool gc_safe_handle_invalid_if_zero_or_minus_one(intptr_t value) { return value == 0 || value == -1; }
 
-/* A new handle, by name_new. Not owned: releasing it closes nothing, and it has no finalizer. Returns NULL as gc_new does,
-   and then the value is still the caller's: so that nothing leaks, make the handle first, with an invalid value, and then
-   gc_safe_handle_set_value what the system returns. [cooperative; may collect; NULL, as gc_new] */
+/* A new handle; called by name_new. Releasing a handle that is not owned closes nothing, and it has no finalizer. Returns
+   NULL as gc_new does, and the value then remains the caller's: so that nothing leaks, make the handle first, with an
+   invalid value, and store what the system returns by gc_safe_handle_set_value. [cooperative; may collect; NULL, as
+   gc_new] */
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned);
 
-/* All of these: cooperative mode. NULL fails with GC_ERROR_ARGUMENT, one that is closed with GC_ERROR_DISPOSED. Those that may
-   release let a collection of another thread pass meanwhile: they are safe points, but the argument need not be a root. */
+/* All functions below need cooperative mode. NULL fails with GC_ERROR_ARGUMENT, a closed handle with GC_ERROR_DISPOSED.
+   Those that may release the value let a collection of another thread pass meanwhile: they are safe points, but the
+   argument need not be a root. */
 
-/* One more user; *success tells whether a gc_safe_handle_release is owed, and is left alone on failure. Disposed handles
-   still have users until they are closed. Source: DangerousAddRef. [cooperative; never collects; GC_ERROR_ARGUMENT,
-   GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
-GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success);
-/* One user less; the last one releases. Source: DangerousRelease. [cooperative; may wait; GC_ERROR_ARGUMENT,
-   GC_ERROR_DISPOSED] */
-GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle);
-/* Gives up the owner's reference, once: it is closed now, or by its last user; the finalizer is taken back. Doing it again,
-   and NULL, do nothing. Source: SafeHandle.Dispose. [cooperative; may wait; GC_ERROR_DISPOSED] */
-GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle);
-/* Closed from now on, without release. Source: SetHandleAsInvalid. [cooperative; never collects; GC_ERROR_ARGUMENT] */
-GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle);
-/* Gives a new handle its value: GC_ERROR_MISUSE if it has more than one user. Source: SetHandle. [cooperative; never
+/* Adds a user, and sets *success: a gc_safe_handle_release is owed. On failure *success stays as it is. A handle that was
+   disposed, but is not closed yet because it has users, accepts more. Source: DangerousAddRef. [cooperative; never
    collects; GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
+GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success);
+/* Takes a user away; the last one to go releases the value. Source: DangerousRelease. [cooperative; may wait;
+   GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED] */
+GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle);
+/* Gives up the owner's reference: the handle is closed now, or by its last user, and its finalizer is taken back. A second
+   call, and NULL, do nothing. Source: SafeHandle.Dispose. [cooperative; may wait; GC_ERROR_DISPOSED] */
+GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle);
+/* Closes the handle without releasing its value. Source: SetHandleAsInvalid. [cooperative; never collects;
+   GC_ERROR_ARGUMENT] */
+GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle);
+/* Gives a new handle its value. Fails with GC_ERROR_MISUSE if the handle has more than one user. Source: SetHandle.
+   [cooperative; never collects; GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED, GC_ERROR_MISUSE] */
 GC_API gc_result gc_safe_handle_set_value(gc_safe_handle *handle, intptr_t value);
 /* The value, without any check; it is safe to use only between add_ref and release. Source: DangerousGetHandle.
    [cooperative; never collects; cannot fail] */
@@ -78,16 +81,16 @@ static inline bool gc_safe_handle_is_invalid(const gc_safe_handle *handle) {
     return handle->kind->is_invalid(handle->value);
 }
 
-/* Native calls: the block behind one runs in preemptive mode, with `value` declared as the raw handle and the object that
-   owns it kept; it must not touch objects, which may move meanwhile. It may be left in any way but longjmp; break and continue
-   leave the block alone. errno stays what the block left. They nest, in either mode.
+/* Native calls. The block that follows the macro runs in preemptive mode; `value` is declared in it as the raw handle, and
+   the object that owns that is kept. The block must not touch objects, which may move meanwhile. It may be left in any way
+   but longjmp; break and continue leave the block only. errno stays what the block left. Native calls nest, in either mode.
        ssize_t n = -1;
        GC_NATIVE_CALL(gc, file.safe, fd) n = read(fd, buffer, bytes);
-   GC_NATIVE_CALL references a safe handle meanwhile. Where that fails the block is skipped, and gc_last_result() is
-   GC_ERROR_ARGUMENT or GC_ERROR_DISPOSED. Source: marshalling of SafeHandle in P/Invoke. */
+   GC_NATIVE_CALL is a user of the safe handle meanwhile. Where the handle refuses, the block is skipped, and
+   gc_last_result() is GC_ERROR_ARGUMENT or GC_ERROR_DISPOSED. Source: marshalling of SafeHandle in P/Invoke. */
 #define GC_NATIVE_CALL(thread, safe, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin, safe, value)
-/* For raw handles that an object of the host's own keeps open: HandleRef, {object, raw handle}. It protects from the object's
-   finalizer, but not from somebody who closes the handle. Source: HandleRef. */
+/* For a raw handle that an object of the host's own keeps open; ref is {object, raw handle}. It prevents that the object's
+   finalizer runs meanwhile, but not that another thread closes the handle. Source: HandleRef. */
 #define GC_NATIVE_CALL_REF(thread, ref, value) GC__NATIVE_CALL(__COUNTER__, thread, gc__native_begin_ref, ref, value)
 
 typedef struct gc_native_ref {
@@ -115,7 +118,7 @@ typedef struct gc__native_scope {
 
 #define GC__NATIVE_CALL(id, thread, begin, from, value) \
     GC__NATIVE_CALL_AS(GC__NAME(gc__native, id), thread, begin, from, value)
-/* The object is asked for when the mode is cooperative, once. */
+/* `from` is evaluated once, in cooperative mode. */
 #define GC__NATIVE_CALL_AS(scope, thread, begin, from, value_)                                        \
     for (gc__native_scope scope __attribute__((cleanup(gc__native_leave))) = gc__native_open(thread); \
          scope.state == GC__NATIVE_NEW && begin(&scope, (from)) && gc__native_enter(&scope);)         \
@@ -149,7 +152,7 @@ static inline bool gc__native_begin(gc__native_scope *scope, gc_safe_handle *han
     return scope->counted;
 }
 
-/* Inline, so that it is the caller's registers that are saved. */
+/* Inline, so that the caller's registers are saved. */
 static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_scope *scope) {
     scope->state = GC__NATIVE_ENTERED;
     scope->slot = &scope->object;
