@@ -117,7 +117,7 @@ quick: ## run what tells most in the least time: ten seconds after a change of o
 test-programs: $(wanted)
 
 test: ## run every test (about ten minutes on two cores); with CASE=name those whose names have it
-	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(notdir $(tests))))
+	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec '' --timer $(wanted)
 

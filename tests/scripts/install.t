@@ -14,6 +14,8 @@ is "$(cd "$dir/stage" && find . -type f -not -path '*/doc/*' | sort | xargs)" "$
     echo "./opt/gc-h/$file"
 done | xargs)" "what it installs"
 is "$(grep '^prefix' "$dir/stage/opt/gc-h/share/pkgconfig/gc-h.pc")" prefix=/opt/gc-h "DESTDIR is no part of the prefix"
+rm -rf build/prefix && make -s install PREFIX=build/prefix
+is "$(grep '^prefix' build/prefix/share/pkgconfig/gc-h.pc)" "prefix=$PWD/build/prefix" "a relative prefix is made absolute"
 make -s install PREFIX="$dir/prefix"
 ok $? "make install PREFIX="
 echo '#error another collector' > "$dir/prefix/include/gc.h"
