@@ -472,7 +472,7 @@ typedef struct gc_collection {
     int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
-    bool left_out; /* at the end: there was no memory for the list of roots; nothing has changed, nor is it counted */
+    bool left_out; /* at the end: the lists of roots found no memory, so nothing has changed and nothing is counted */
     uint64_t pause_ns;         /* 0 at the start */
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
@@ -494,7 +494,7 @@ struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold; 0: as much as there is. The least is 8 regions.
+    size_t heap_bytes_max;   /* memory the heap may hold, at least 8 regions; 0: as much as there is.
                                    An eighth of it is kept for evacuation, unless non_moving. */
     size_t nursery_bytes;    /* allocation between young collections; 0: from the L2 cache, adapting to survival */
     unsigned growth_percent; /* a full collection runs when the old generation has grown by this much; 0: 100 */
@@ -504,41 +504,43 @@ typedef struct gc_options {
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
-    /* All callbacks, and trace functions, must return: an exception or longjmp out of one that runs in a collection ends the
+    /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
        program with a message, at once or when the heap is next used. */
-    /* The callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So none may wait for
-       a lock that another thread may hold as it calls gc.h, in whichever mode. */
+    /* All callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So they must not
+       wait for a lock that another thread may hold while it calls gc.h, in whichever mode. */
 
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
-       gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: roots of
-       no thread are reported in one of these calls. Runs with the world stopped; must not allocate or collect. 0: none. */
+       gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: report
+       roots that belong to no thread in any one of these calls. Runs with the world stopped; must not allocate or collect.
+       0: none. */
     void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
     /* Implemented by a host that stops threads by itself. suspend returns when every other thread that is attached to the
-       heap and in cooperative mode (gc_thread_mode) is stopped at a safe point, as are those that call gc.h and wait there;
-       restart has them go on. 0: gc.h asks them by gc_safepoint. */
+       heap and in cooperative mode (gc_thread_mode) is stopped at a safe point (a thread that waits within gc.h is, too);
+       restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
-    /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
-       the hook may have dropped references. It must not allocate from this heap. 0: none. */
+    /* Called when an allocation of `bytes` has failed, before that returns NULL. Returns true to have it tried once more,
+       after the hook has dropped references, say. Must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
-    /* Called when what write barriers read has changed, for hosts that compile their own: see gc_barrier_change.
-       First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
-       gc_barrier_patch, or it waits forever. 0: none. */
+    /* For hosts that compile their own write barriers: called when what barriers read has changed (gc_barrier_change), and
+       first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
+       and gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
-    /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Asked during
-       collections, of handles to objects that may be condemned. It must call nothing of gc.h. 0: none does. */
+    /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Called during
+       collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
+       object. */
     bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
-    /* A collection has queued finalizers: have gc_finalizers_run called soon. Called in the collection, so it must not
-       allocate. 0: none; nor is it needed where the heap has its finalizer thread. */
+    /* Called when a collection has queued finalizers: the host should call gc_finalizers_run soon. Runs in the collection,
+       so it must not allocate. 0: none; a heap with a finalizer thread needs none. */
     void (*finalizers_ready)(void *host);
-    unsigned stop_patience_ms; /* a thread that a collection has to wait for longer is named in a warning; 0: 10,000 */
+    unsigned stop_patience_ms;   /* if a collection waits longer for a thread, a warning names the thread; 0: 10,000 */
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
-    /* A finalizer that runs for longer is reported as a warning, and gc_heap_destroy does not wait longer for it.
+    /* A finalizer that runs for longer than this is reported as a warning, and gc_heap_destroy does not wait longer for it.
        0: 10,000. */
     unsigned finalizer_patience_ms;
-    void (*warning)(void *host, const char *message); /* maybe during a collection: must not allocate; 0: to stderr */
+    void (*warning)(void *host, const char *message); /* may run in a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
 
@@ -550,17 +552,17 @@ typedef struct gc_options {
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
-   failure: gc_last_message() then names the limit and the remedy. Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as
-   above), GC_VERIFY=1 (both), GC_CHECKMARK=1. [any thread; never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE,
-   GC_ERROR_MEMORY] */
+   failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
+   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1. [any thread; never collects; NULL:
+   GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
    handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
-   asserted if GC_DEBUG >= 1. When it returns, gc.h calls no callback, trace function or finalizer of the heap's host any
-   more. Where a finalizer outlasts finalizer_patience_ms the heap's memory stays, for that one, whose allocations will fail,
-   and so must the library that has this gc.h; otherwise it may be unloaded when its heaps have been destroyed.
-   [any thread, the last of the heap; may collect; cannot fail] */
+   asserted if GC_DEBUG >= 1. After it has returned gc.h calls no callback, trace function or finalizer for this heap. If a
+   finalizer outlasts finalizer_patience_ms, the heap's memory stays for it (its allocations fail), and the library that has
+   this gc.h must stay loaded; otherwise that may be unloaded once its heaps are destroyed. [any thread, the last of the
+   heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
@@ -571,7 +573,7 @@ GC_API void *gc_heap_host(const gc_heap *heap);
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
-    uint64_t collections_moving; /* that moved an object: gc_heap_moves */
+    uint64_t collections_moving; /* those that moved an object: gc_heap_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */
@@ -588,15 +590,16 @@ typedef struct gc_stats {
     size_t external_bytes;      /* gc_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
-    size_t regions;             /* that hold objects */
+    size_t regions;             /* those that hold objects */
     size_t nursery_bytes;       /* the current budget */
     uint64_t stops;             /* of several threads, for collections and walks */
     uint64_t stop_total_ns;     /* from asking the threads until the last one had stopped */
     uint64_t stop_max_ns;       /* the longest that one thread has taken */
     char stop_slowest[32];      /* its name */
     uint64_t mark_stack_overflows;
-    /* What conservative words alone keep: objects that they found and nothing else reached, and (in bytes) what only those
-       lead to. At most that much is retained falsely: such a word may also be a reference. Of condemned generations. */
+    /* What conservative words alone keep, in condemned generations: objects that such words found and nothing else reached,
+       and (in bytes) also what only those objects lead to. An upper bound of what is kept falsely, for such a word may be a
+       reference after all. */
     size_t conservative_objects;       /* found by the last collection */
     size_t conservative_bytes;         /* kept by the last collection */
     uint64_t conservative_total_bytes; /* the sum over all collections */
@@ -642,26 +645,27 @@ GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots);
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
    may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
 
-   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes
-   of GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack
-   that others use: they stop the program with a sentence where they see it.
+   A thread may end by pthread_exit, or by a cancellation that finds it in preemptive mode. Its scopes of GC_ROOTS and
+   GC_IN_MODE must be left then, as they are in C that is compiled with -fexceptions. Otherwise collections find frames on a
+   stack that other code uses, and where they notice that they stop the program with a sentence.
 
    fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called,
-   and options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in
-   which only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running
-   are not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or
-   _exit.
+   and options.restart in both processes), and for locks of gc.h that other threads hold. The child has copies of the heaps,
+   in which only the thread that forked is attached: the roots of the others are dropped, and the finalizers that they were
+   running are not run again. So do not call fork in a signal handler, and use _Fork, vfork and clone only for children that
+   call exec or _exit.
 
    Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
-   may be in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where
-   the thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
+   may be in the middle of an allocation or a collection, or hold a lock. Let the handler set a flag, and test it where the
+   thread calls gc_safepoint. GC_DEBUG >= 1 reports calls by a handler that has interrupted a slow path, GC_DEBUG >= 2 also
+   stores. */
 
 
 typedef enum gc_mode { GC_MODE_COOPERATIVE, GC_MODE_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
 
-/* What a frame tells reports: static data that GC_ROOTS makes. */
+/* What reports say of a frame: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
     const char *names; /* "list, cell" */
     const char *function;
@@ -679,31 +683,32 @@ typedef struct gc_frame {
     void **slots; /* count addresses of variables */
 } gc_frame;
 
-/* Where a stack that does not run was left. Written by the thread that leaves it. */
+/* A stack and, while no thread runs on it, the state in which it was left. Written by the thread that leaves it. */
 typedef struct gc_stack {
-    struct gc_stack *next; /* of the heap's: its roots lock */
+    struct gc_stack *next; /* in the heap's list: roots lock */
     gc_heap *heap;
-    struct gc_thread *thread; /* that it runs on; NULL: none */
-    struct gc_thread *last;   /* that it ran on, which its frames name */
+    struct gc_thread *thread; /* runs on this stack; NULL: none does */
+    struct gc_thread *last;   /* has last run on it; its frames name that thread */
     gc_frame *frames;
-    bool conservative; /* of gc_stack_create: it has run where native stacks are scanned, so it is scanned ever after */
-    char *base;        /* the highest address; NULL: not scanned conservatively */
+    bool
+        conservative; /* a fiber's: a thread whose native stacks are scanned has run on it, so it is scanned ever after */
+    char *base;       /* the highest address; NULL: not scanned conservatively */
     char *stack_pointer; /* below it nothing is in use */
     uintptr_t registers[GC__SAVED_REGISTERS];
 } gc_stack;
 
-/* A piece of memory in which objects are allocated by moving a pointer. Inline code, and compiled code of a host's, uses the
-   first two fields only: bytes fit if they are at most limit - next, and then next moves by them. */
+/* A piece of memory in which objects are allocated by moving a pointer. Inline code, and compiled code of a host's, uses
+   the first two fields only: bytes fit if they are at most limit - next, and then next moves by them. */
 typedef struct gc_window {
     char *next;                /* next free byte */
     char *limit;               /* next <= limit */
-    char *end;                 /* to which the collector can move the limit */
-    char *start;               /* what was allocated from here on is not accounted for yet */
+    char *end;                 /* the furthest to which the limit can be moved */
+    char *start;               /* objects from here on are not accounted for yet */
     struct gc__region *region; /* NULL: none is open, and next == limit */
 } gc_window;
 
-/* A mutator, as inline code sees it: the collector keeps more of it. All fields are written by the owning thread, or by the
-   collector while that thread is stopped, unless they say otherwise. */
+/* A mutator, as inline code sees it: the collector's record has more. All fields are written by the owning thread, or by
+   the collector while that thread is stopped, unless they say otherwise. */
 struct gc_thread {
     gc_window window; /* zeroed memory */
     gc_window raw;    /* for contents that are not zeroed */
@@ -711,19 +716,19 @@ struct gc_thread {
     uint32_t poll;    /* nonzero: the next safe point calls gc__safepoint_slow; atomic, written under the heap's lock */
     uint32_t mode;    /* gc_mode; atomic, written by the owning thread */
     gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
-    gc_stack *stack;  /* that it runs on: its own, or one of gc_stack_create */
+    gc_stack *stack;  /* on which it runs: its own, or one of gc_stack_create */
     uintptr_t registers[GC__SAVED_REGISTERS]; /* in preemptive mode: what callee-saved registers held */
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
    native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all. Detach
-   it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is reported
-   as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own stack, not
-   on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still that of
-   gc_heap_create. [any thread; may wait; NULL: GC_ERROR_MEMORY, GC_ERROR_ATTACHED, GC_ERROR_MISUSE] */
+   on the same native thread, at the latest in a destructor of thread-specific data; a thread that ends attached is detached
+   with a warning. If native stacks are scanned conservatively, attach on the native thread's own stack, not on a fiber's.
+   Returns NULL on failure; if heap is NULL, gc_last_message stays that of gc_heap_create. [any thread; may wait; NULL:
+   GC_ERROR_MEMORY, GC_ERROR_ATTACHED, GC_ERROR_MISUSE] */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
-   roots no more. [its own thread; may wait; cannot fail] */
+/* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
+   variables cease to be roots. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
@@ -733,23 +738,23 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. [any thread; never
    collects; cannot fail] */
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
-/* Whether the native stacks that this thread runs on are scanned conservatively; at first as options.conservative_stack
-   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of
-   the stack that it was attached on is not known. [its own thread; never collects; cannot fail] */
+/* Sets whether the native stacks on which the calling thread runs are scanned conservatively; options.conservative_stack is
+   the initial value. A fiber's stack on which such a thread has run is scanned ever after. Ends the program if the bounds
+   of the stack on which the thread was attached are unknown. [its own thread; never collects; cannot fail] */
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
-/* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
-   that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
-   preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. [its own
-   thread; may wait; cannot fail] */
+/* Changes the calling thread's mode. Returns the former mode, which the caller sets again later: so brackets nest, even
+   those of callbacks that need cooperative mode within a preemptive call. Entering cooperative mode waits for a collection
+   that runs; entering preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC,
+   DisablePreemptiveGC. [its own thread; may wait; cannot fail] */
 static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode);
 /* The thread's mode now; a signal handler may ask, too. [any thread; never collects; cannot fail] */
 static inline gc_mode gc_thread_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
-/* The rest of the scope is in that mode. It must end before the heap does.
-   Callbacks out of preemptive mode use this rather than gc_thread_set_mode where native stacks are scanned conservatively: it
-   keeps the registers of the outer call. */
+/* Puts the rest of the scope into that mode. The scope must end before the heap does. Where native stacks are scanned
+   conservatively, callbacks from preemptive mode use this rather than gc_thread_set_mode: it keeps the registers that the
+   outer call has saved. */
 #define GC_IN_MODE(thread, mode) GC__IN_MODE(__COUNTER__, thread, mode)
 #define GC__IN_MODE(id, thread, mode)                                                        \
     gc__mode_scope GC__NAME(gc__mode, id) __attribute__((cleanup(gc__mode_leave), unused)) = \
@@ -758,7 +763,7 @@ static inline gc_mode gc_thread_mode(const gc_thread *thread) {
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode);
 static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode) {
-    /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */
+    /* First of all, while the registers still hold what the caller holds. In preemptive mode they were saved before. */
     if (mode == GC_MODE_PREEMPTIVE && gc_thread_mode(thread) != GC_MODE_PREEMPTIVE)
         gc__save_registers(thread->registers);
     return gc__thread_set_mode(thread, mode);
@@ -767,7 +772,7 @@ static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_threa
 typedef struct gc__mode_scope {
     gc_thread *thread;
     gc_mode former;
-    uintptr_t registers[GC__SAVED_REGISTERS]; /* that were saved when the former mode was entered */
+    uintptr_t registers[GC__SAVED_REGISTERS]; /* those that were saved when the former mode was entered */
 } gc__mode_scope;
 
 static inline __attribute__((always_inline)) gc__mode_scope gc__mode_enter(gc_thread *thread, gc_mode mode) {
@@ -785,17 +790,17 @@ static inline void gc__mode_leave(gc__mode_scope *scope) {
     gc__thread_set_mode(thread, scope->former);
 }
 
-/* A stack for a coroutine or fiber has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
-   scanned conservatively, so is the native stack from where it was left to `base`, its highest address; `base` may be NULL
-   where they are not. The caller owns it, and destroys it when it will not run again, from any thread, in cooperative mode.
-   Returns NULL when memory is exhausted. [any thread; never collects; NULL: GC_ERROR_MEMORY] */
+/* A stack for a coroutine or fiber. It has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads
+   are scanned conservatively, so is the native stack, from where it was left to `base`, its highest address; otherwise
+   `base` may be NULL. The caller owns the gc_stack, and destroys it when the fiber will not run again, on any thread in
+   cooperative mode. Returns NULL when memory is exhausted. [any thread; never collects; NULL: GC_ERROR_MEMORY] */
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base);
-/* Ends the stack; NULL is allowed. Frames that are left on it are roots no more. [cooperative; never collects; cannot
+/* Ends the stack; NULL is allowed. The frames that are left on it cease to be roots. [cooperative; never collects; cannot
    fail] */
 GC_API void gc_stack_destroy(gc_stack *stack);
-/* Call it just before the native switch: leaves the stack that the thread runs on, and enters `stack`, or with NULL the
-   thread's own. Between it and the native switch nothing may allocate or poll. Some ten stores; more if `stack` was left by
-   another thread of the heap. [cooperative; never collects; cannot fail] */
+/* Leaves the stack on which the thread runs, and enters `stack`, or with NULL the thread's own. Call it just before the
+   native switch: between the two nothing may allocate or poll. Some ten stores; more if `stack` was left by another thread
+   of the heap. [cooperative; never collects; cannot fail] */
 static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack);
 
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack);
@@ -842,8 +847,8 @@ static inline void gc_safepoint(gc_thread *thread) {
     "computed goto (goto *label) runs no cleanup: end the scope before it. After longjmp, gc_frames_restore must "     \
     "restore "                                                                                                         \
     "what gc_frames_mark returned before"
-/* The frame is in memory before it is in force: the compiler could write it after a load that faults, and the report of
-   such a fault lists frames. */
+/* Has the frame written to memory before it is in force. The compiler could otherwise write it after a load that faults,
+   and the report of such a fault lists frames. */
 static inline gc_frame *gc__frame_written(gc_frame *frame) {
     GC_ASSERT(frame->previous != frame, GC__FRAME_AGAIN, frame->site->names, frame->site->file, frame->site->line);
     __asm__("" : "+r"(frame) : "m"(*frame));
@@ -862,9 +867,9 @@ static inline void gc__frame_leave(gc_frame *frame) {
     frame->thread->frames = frame->previous;
 }
 
-/* Frames after a longjmp: save the mark before setjmp and restore it after. The same around a try whose exceptions pass C
-   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. [its own thread;
-   never collects; cannot fail] */
+/* Keep the list of frames right across a longjmp: take the mark before setjmp and restore it afterwards. Do the same around
+   a try whose exceptions pass C functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as
+   they unwind. [its own thread; never collects; cannot fail] */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }
 /* Stores of references: every store into a heap object after its first safe point goes through one of these functions.

@@ -59,7 +59,7 @@
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
 #ifdef __aarch64__
-#define GC_ADDRESS_BITS 48 /* of user addresses, unless the program asks for higher ones */
+#define GC_ADDRESS_BITS 48 /* the length of user addresses, unless the program asks for higher ones */
 #else
 #define GC_ADDRESS_BITS 47
 #endif
@@ -129,11 +129,11 @@ typedef struct gc_barrier_log {
 } gc_barrier_log;
 
 /* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads needs
-   to be filled: the age (with youth below it) for filters RANK, REGION and OLD, cards and bundles for all but object_logging,
-   which uses cards when its log is full.
+   to be filled: age (with youth below it) for filters RANK, SUM, REGION and OLD; cards and bundles for every mark, even for
+   LOG, which uses them when its log is full.
    A card table byte is cards[address >> GC_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
 typedef struct gc_barrier_tables {
-    uint8_t *age; /* GC_RANK_ENTRIES entries; youth is the GC_RANK_ENTRIES entries below */
+    uint8_t *age; /* GC_RANK_ENTRIES entries; youth is another GC_RANK_ENTRIES just below them */
     uint8_t *cards;
     uint8_t *bundles;          /* unused without bundles */
     uint8_t *watch;            /* write_watch_*: a byte per page of 2^GC_WATCH_SHIFT bytes */
@@ -231,7 +231,7 @@ static inline gc_barrier gc_barrier_named(const char *name) {
     return (gc_barrier)barrier;
 }
 
-/* Whether filters of this kind ask for the slot's age first, so that slots anywhere are right without a check. */
+/* Whether barriers with this watch and filter ask for the slot's age first, so that any slot is right without a check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
 
 static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
@@ -246,13 +246,13 @@ static inline uint8_t *gc__barrier_card_byte(const gc_barrier_tables *tables, ui
     return tables->cards + (slot >> GC_CARD_BYTE_SHIFT);
 }
 
-/* The bit of the card table's byte that stands for the slot. Where cards are bytes it is an eighth of the card. */
+/* The bit of the card table's byte that stands for the slot. Where cards are bytes a bit stands for an eighth of a card. */
 static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
     return (uint8_t)(1u << ((slot >> (GC_CARD_BYTE_SHIFT - 3)) & 7));
 }
 
 /* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
-   Invariant: the bundle of a dirty card is dirty; so if the card is, nothing is to be done. */
+   Invariant: the bundle of a dirty card is dirty; so nothing needs to be done for a dirty card. */
 static inline void gc__barrier_dirty_at(const gc_barrier_tables *tables, uint8_t *card, uintptr_t slot, uint8_t mask) {
     if ((gc__barrier_load(card) & mask) == mask) return;
     if (mask == GC_CARD_DIRTY)
@@ -265,7 +265,7 @@ static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t 
     gc__barrier_dirty_at(tables, gc__barrier_card_byte(tables, slot), slot, mask);
 }
 
-/* What SELECT looks at instead of a card that is not needed. */
+/* SELECT looks at this byte where no card is needed. */
 static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
 /* Dirties the card that covers slot, and its bundle, if the card is not dirty yet. [any thread; never collects;
@@ -294,7 +294,7 @@ static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const voi
     uintptr_t lowest = gc__barrier_bound(&tables->lowest);
     return (uintptr_t)slot - lowest < gc__barrier_bound(&tables->highest) - lowest;
 }
-/* The barriers in C: for other machines, and as what the assembly must do. */
+/* The barriers in C: for other processors, and as the specification of the assembly. */
 
 
 #define GC__BARRIER_INLINE static inline __attribute__((always_inline))
@@ -335,7 +335,7 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
         gc_barrier_dirty_card(tables, (void *)slot);
 }
 
-/* Dirties the card if it is needed. By arithmetic, since compilers make a branch of a choice. */
+/* Dirties the card if that is needed. The choice is arithmetic, since compilers would make a branch of a conditional. */
 GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
     uintptr_t mask = 0 - (uintptr_t)needed, card = (uintptr_t)gc__barrier_card_byte(tables, slot);
     uint8_t *chosen = (uint8_t *)((card & mask) | ((uintptr_t)&gc__barrier_dirty_byte & ~mask));
@@ -351,8 +351,8 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* What the barrier does after *slot = ref. With a constant `barrier` the compiler leaves only its own steps. `object`:
-   what object_logging logs; its address or, where that is not known, the slot's. */
+/* What the barrier does after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps. `object`
+   is what object_logging logs: the object's address or, where that is not known, the slot's. */
 GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
                                             uintptr_t slot, uintptr_t ref) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
@@ -394,7 +394,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__TEXT_(x) #x
 
 /* clang-format off */
-/* Instructions in both dialects of assembly, since nothing tells which the compiler was asked for (-masm=intel). */
+/* Instructions in both dialects of assembly, since no macro says which one the compiler uses (-masm=intel). */
 #define GC__ASM(instruction) instruction "\n\t"
 #define GC__ASM_BOTH(att, intel) "{" att "|" intel "}\n\t"
 #define GC__ASM_OP(operation, from, to) GC__ASM_BOTH(operation " " from ", " to, operation " " to ", " from)
@@ -507,8 +507,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 /* clang-format on */
 
-/* The operands are listed by name, so those that a text does not mention cost at most a register. The tables are written
-   behind the compiler's back, which the memory clobber says. */
+/* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory clobber
+   says that the tables are written. */
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                 \
     GC__ASM_LOCALS_##mark __asm__ volatile(                                                              \
         store GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter GC__ASM_MARK_##mark "1:"                     \
@@ -543,11 +543,11 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 GC_BARRIERS(GC__BARRIER_BASE)
 /* The forms in which every barrier comes: store, after, checked, assign, copy.
 
-   All: slot: 8-byte aligned, in the heap. ref: null, an object, or any user address; for rank_sum and its branch-free form
-   it must be less than 2^GC_ADDRESS_BITS. None collects. */
+   In all of them slot is 8-byte aligned, in the heap; ref is null, an object, or any user address, which must be less than
+   2^GC_ADDRESS_BITS for rank_sum and its branch-free form. None of them collects. */
 
 
-/* Copies of one word upwards or downwards, as the overlap needs it: each store with its barrier, in one pass. */
+/* Copies word by word, upwards or downwards as the overlap requires: each store with its barrier, in one pass. */
 #define GC__BARRIER_COPY(store)                                                          \
     gc_word *to = (gc_word *)destination;                                                \
     const gc_word *from = (const gc_word *)source;                                       \
@@ -601,15 +601,15 @@ GC_BARRIERS(GC__BARRIER_BASE)
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
 
-/* *slot = ref, a field of `object`, which is what is logged: once for all its fields. For tables of your own: gc.h takes
-   what is logged for a slot. [any thread; never collects; cannot fail] */
+/* *slot = ref, where slot is a field of `object`. Logs the object, once for all its fields. Only for tables of your own:
+   the collector takes a logged address for a slot's. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
     gc__barrier_after_object_logging(tables, object, slot, ref);
 }
 
-/* The same forms in portable C, with the barrier as an argument: where it is a constant, that barrier's steps only. */
+/* The same forms in portable C, with the barrier as an argument: a constant compiles to that barrier's steps only. */
 
 GC__BARRIER_INLINE void gc_barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, const void *slot,
                                            const void *ref) {
@@ -678,7 +678,7 @@ static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier bar
     };
     return &functions[barrier];
 }
-/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, which call it.
+/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it.
 
    Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come
    back 8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9
@@ -687,8 +687,8 @@ static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier bar
    24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is written.
 
    The code is position-independent: the buffer may be a writable alias of executable memory. Making memory executable is
-   the host's part. Every address in it is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it by
-   one store, under running threads too. A change to another barrier needs them stopped. */
+   the host's part. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
+   by one store, even while threads run the code. For a change to another barrier threads must be stopped. */
 
 
 /* Forms: a store, unless it is one of the others; each may be checked. */
@@ -713,7 +713,7 @@ typedef struct gc__emitter {
     const gc_barrier_tables *tables;
     uint8_t bytes[GC_EMIT_BYTES_MAX + 64];
     uint32_t at;
-    int leaves_by_jump; /* to the end of a form that goes on there, instead of returning */
+    int leaves_by_jump; /* exits jump to the end of the form, which goes on there, instead of returning */
     uint32_t exits[12], exit_count;
 } gc__emitter;
 
@@ -796,9 +796,9 @@ static inline void gc__emit_land(gc__emitter *e) {
     e->exit_count = 0;
 }
 
-/* Ends the barrier unless the condition holds. `aligned`: a load comes next, for which room is made behind the return, where
-   it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that spoils the alignment, so that
-   bit_region is the CLR's code byte for byte. */
+/* Ends the barrier unless the condition holds. `aligned`: a load comes next, for which room is made behind the return,
+   where it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that spoils the alignment, so
+   that bit_region is the CLR's code byte for byte. */
 static inline void gc__emit_unless(gc__emitter *e, int condition, int aligned) {
     uint32_t jump = e->at;
     gc__emit_byte(e, condition);
@@ -1082,9 +1082,9 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
     GC__EMIT(e, 0, "\xC3");
 }
 
-/* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
-   bytes. Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says
-   how long it must be; GC_EMIT_BYTES_MAX always is enough). Needs no x86-64 to run. [any thread; never collects; 0] */
+/* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8 bytes.
+   Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says how long
+   it must be; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
@@ -1108,7 +1108,7 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     return e.at;
 }
 
-/* Has emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
+/* Makes emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
    the code meanwhile sees old bounds with old or new tables, both of which are right. `buffer`: where the code is, or a
    writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. [any
    thread; never collects; cannot fail] */

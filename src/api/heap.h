@@ -28,7 +28,7 @@ typedef struct gc_collection {
     int generation;  /* the oldest condemned generation */
     gc_reason reason;
     bool compacting;
-    bool left_out; /* at the end: there was no memory for the list of roots; nothing has changed, nor is it counted */
+    bool left_out; /* at the end: the lists of roots found no memory, so nothing has changed and nothing is counted */
     uint64_t pause_ns;         /* 0 at the start */
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
@@ -50,7 +50,7 @@ struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold; 0: as much as there is. The least is 8 regions.
+    size_t heap_bytes_max;   /* memory the heap may hold, at least 8 regions; 0: as much as there is.
                                    An eighth of it is kept for evacuation, unless non_moving. */
     size_t nursery_bytes;    /* allocation between young collections; 0: from the L2 cache, adapting to survival */
     unsigned growth_percent; /* a full collection runs when the old generation has grown by this much; 0: 100 */
@@ -60,41 +60,43 @@ typedef struct gc_options {
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
-    /* All callbacks, and trace functions, must return: an exception or longjmp out of one that runs in a collection ends the
+    /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
        program with a message, at once or when the heap is next used. */
-    /* The callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So none may wait for
-       a lock that another thread may hold as it calls gc.h, in whichever mode. */
+    /* All callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So they must not
+       wait for a lock that another thread may hold while it calls gc.h, in whichever mode. */
 
     /* Implemented by the host. Reports every root of the host's own that is not a frame, a global slot or a handle, by
-       gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: roots of
-       no thread are reported in one of these calls. Runs with the world stopped; must not allocate or collect. 0: none. */
+       gc_visit(visitor, slot, count, flags). Called for each attached thread, or once with NULL if there is none: report
+       roots that belong to no thread in any one of these calls. Runs with the world stopped; must not allocate or collect.
+       0: none. */
     void (*scan_roots)(void *host, gc_thread *thread, gc_visitor *visitor);
     /* Implemented by a host that stops threads by itself. suspend returns when every other thread that is attached to the
-       heap and in cooperative mode (gc_thread_mode) is stopped at a safe point, as are those that call gc.h and wait there;
-       restart has them go on. 0: gc.h asks them by gc_safepoint. */
+       heap and in cooperative mode (gc_thread_mode) is stopped at a safe point (a thread that waits within gc.h is, too);
+       restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
-    /* Called when an allocation of `bytes` has failed, before it returns NULL. Returns true to have it tried once more:
-       the hook may have dropped references. It must not allocate from this heap. 0: none. */
+    /* Called when an allocation of `bytes` has failed, before that returns NULL. Returns true to have it tried once more,
+       after the hook has dropped references, say. Must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
-    /* Called when what write barriers read has changed, for hosts that compile their own: see gc_barrier_change.
-       First from within gc_heap_create. It runs under a lock of gc.h: it must call nothing of gc.h but gc_barrier_emit and
-       gc_barrier_patch, or it waits forever. 0: none. */
+    /* For hosts that compile their own write barriers: called when what barriers read has changed (gc_barrier_change), and
+       first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
+       and gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
-    /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Asked during
-       collections, of handles to objects that may be condemned. It must call nothing of gc.h. 0: none does. */
+    /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Called during
+       collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
+       object. */
     bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
-    /* A collection has queued finalizers: have gc_finalizers_run called soon. Called in the collection, so it must not
-       allocate. 0: none; nor is it needed where the heap has its finalizer thread. */
+    /* Called when a collection has queued finalizers: the host should call gc_finalizers_run soon. Runs in the collection,
+       so it must not allocate. 0: none; a heap with a finalizer thread needs none. */
     void (*finalizers_ready)(void *host);
-    unsigned stop_patience_ms; /* a thread that a collection has to wait for longer is named in a warning; 0: 10,000 */
+    unsigned stop_patience_ms;   /* if a collection waits longer for a thread, a warning names the thread; 0: 10,000 */
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
-    /* A finalizer that runs for longer is reported as a warning, and gc_heap_destroy does not wait longer for it.
+    /* A finalizer that runs for longer than this is reported as a warning, and gc_heap_destroy does not wait longer for it.
        0: 10,000. */
     unsigned finalizer_patience_ms;
-    void (*warning)(void *host, const char *message); /* maybe during a collection: must not allocate; 0: to stderr */
+    void (*warning)(void *host, const char *message); /* may run in a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
 
@@ -106,17 +108,17 @@ typedef struct gc_options {
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
-   failure: gc_last_message() then names the limit and the remedy. Environment, unless GC_ENVIRONMENT is 0: GC_STRESS (as
-   above), GC_VERIFY=1 (both), GC_CHECKMARK=1. [any thread; never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE,
-   GC_ERROR_MEMORY] */
+   failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
+   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1. [any thread; never collects; NULL:
+   GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
    handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
-   asserted if GC_DEBUG >= 1. When it returns, gc.h calls no callback, trace function or finalizer of the heap's host any
-   more. Where a finalizer outlasts finalizer_patience_ms the heap's memory stays, for that one, whose allocations will fail,
-   and so must the library that has this gc.h; otherwise it may be unloaded when its heaps have been destroyed.
-   [any thread, the last of the heap; may collect; cannot fail] */
+   asserted if GC_DEBUG >= 1. After it has returned gc.h calls no callback, trace function or finalizer for this heap. If a
+   finalizer outlasts finalizer_patience_ms, the heap's memory stays for it (its allocations fail), and the library that has
+   this gc.h must stay loaded; otherwise that may be unloaded once its heaps are destroyed. [any thread, the last of the
+   heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
@@ -127,7 +129,7 @@ GC_API void *gc_heap_host(const gc_heap *heap);
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
-    uint64_t collections_moving; /* that moved an object: gc_heap_moves */
+    uint64_t collections_moving; /* those that moved an object: gc_heap_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */
@@ -144,15 +146,16 @@ typedef struct gc_stats {
     size_t external_bytes;      /* gc_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
-    size_t regions;             /* that hold objects */
+    size_t regions;             /* those that hold objects */
     size_t nursery_bytes;       /* the current budget */
     uint64_t stops;             /* of several threads, for collections and walks */
     uint64_t stop_total_ns;     /* from asking the threads until the last one had stopped */
     uint64_t stop_max_ns;       /* the longest that one thread has taken */
     char stop_slowest[32];      /* its name */
     uint64_t mark_stack_overflows;
-    /* What conservative words alone keep: objects that they found and nothing else reached, and (in bytes) what only those
-       lead to. At most that much is retained falsely: such a word may also be a reference. Of condemned generations. */
+    /* What conservative words alone keep, in condemned generations: objects that such words found and nothing else reached,
+       and (in bytes) also what only those objects lead to. An upper bound of what is kept falsely, for such a word may be a
+       reference after all. */
     size_t conservative_objects;       /* found by the last collection */
     size_t conservative_bytes;         /* kept by the last collection */
     uint64_t conservative_total_bytes; /* the sum over all collections */

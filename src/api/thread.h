@@ -4,19 +4,20 @@
    allocation's slow path, or a change of mode. In preemptive mode it must not touch the heap, nor roots that a collection
    may update, and a collection does not wait for it. Every call that may block brackets itself with preemptive mode.
 
-   A thread that ends by pthread_exit, or by a cancellation, which must find it in preemptive mode, has to leave its scopes
-   of GC_ROOTS and GC_IN_MODE: compile C that is left so with -fexceptions. Otherwise collections find frames on a stack
-   that others use: they stop the program with a sentence where they see it.
+   A thread may end by pthread_exit, or by a cancellation that finds it in preemptive mode. Its scopes of GC_ROOTS and
+   GC_IN_MODE must be left then, as they are in C that is compiled with -fexceptions. Otherwise collections find frames on a
+   stack that other code uses, and where they notice that they stop the program with a sentence.
 
    fork() is a safe point of all heaps: it waits for their other threads as a collection does (options.suspend is called,
-   and options.restart in both processes), and for those locks of gc.h that are held. The child has copies of the heaps, in
-   which only the thread that forked is attached: the roots of the others are dropped, and finalizers that they were running
-   are not run again. So do not call it in a signal handler, and _Fork, vfork and clone for children only that call exec or
-   _exit.
+   and options.restart in both processes), and for locks of gc.h that other threads hold. The child has copies of the heaps,
+   in which only the thread that forked is attached: the roots of the others are dropped, and the finalizers that they were
+   running are not run again. So do not call fork in a signal handler, and use _Fork, vfork and clone only for children that
+   call exec or _exit.
 
    Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
-   may be in the middle of an allocation or a collection, or hold a lock. Have the handler set a flag, and look at it where
-   the thread calls gc_safepoint. GC_DEBUG >= 1 reports calls that interrupted a slow path, 2 also stores in such a handler. */
+   may be in the middle of an allocation or a collection, or hold a lock. Let the handler set a flag, and test it where the
+   thread calls gc_safepoint. GC_DEBUG >= 1 reports calls by a handler that has interrupted a slow path, GC_DEBUG >= 2 also
+   stores. */
 #pragma once
 
 #include "roots.h"
@@ -25,7 +26,7 @@ typedef enum gc_mode { GC_MODE_COOPERATIVE, GC_MODE_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
 
-/* What a frame tells reports: static data that GC_ROOTS makes. */
+/* What reports say of a frame: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
     const char *names; /* "list, cell" */
     const char *function;
@@ -43,31 +44,32 @@ typedef struct gc_frame {
     void **slots; /* count addresses of variables */
 } gc_frame;
 
-/* Where a stack that does not run was left. Written by the thread that leaves it. */
+/* A stack and, while no thread runs on it, the state in which it was left. Written by the thread that leaves it. */
 typedef struct gc_stack {
-    struct gc_stack *next; /* of the heap's: its roots lock */
+    struct gc_stack *next; /* in the heap's list: roots lock */
     gc_heap *heap;
-    struct gc_thread *thread; /* that it runs on; NULL: none */
-    struct gc_thread *last;   /* that it ran on, which its frames name */
+    struct gc_thread *thread; /* runs on this stack; NULL: none does */
+    struct gc_thread *last;   /* has last run on it; its frames name that thread */
     gc_frame *frames;
-    bool conservative; /* of gc_stack_create: it has run where native stacks are scanned, so it is scanned ever after */
-    char *base;        /* the highest address; NULL: not scanned conservatively */
+    bool
+        conservative; /* a fiber's: a thread whose native stacks are scanned has run on it, so it is scanned ever after */
+    char *base;       /* the highest address; NULL: not scanned conservatively */
     char *stack_pointer; /* below it nothing is in use */
     uintptr_t registers[GC__SAVED_REGISTERS];
 } gc_stack;
 
-/* A piece of memory in which objects are allocated by moving a pointer. Inline code, and compiled code of a host's, uses the
-   first two fields only: bytes fit if they are at most limit - next, and then next moves by them. */
+/* A piece of memory in which objects are allocated by moving a pointer. Inline code, and compiled code of a host's, uses
+   the first two fields only: bytes fit if they are at most limit - next, and then next moves by them. */
 typedef struct gc_window {
     char *next;                /* next free byte */
     char *limit;               /* next <= limit */
-    char *end;                 /* to which the collector can move the limit */
-    char *start;               /* what was allocated from here on is not accounted for yet */
+    char *end;                 /* the furthest to which the limit can be moved */
+    char *start;               /* objects from here on are not accounted for yet */
     struct gc__region *region; /* NULL: none is open, and next == limit */
 } gc_window;
 
-/* A mutator, as inline code sees it: the collector keeps more of it. All fields are written by the owning thread, or by the
-   collector while that thread is stopped, unless they say otherwise. */
+/* A mutator, as inline code sees it: the collector's record has more. All fields are written by the owning thread, or by
+   the collector while that thread is stopped, unless they say otherwise. */
 struct gc_thread {
     gc_window window; /* zeroed memory */
     gc_window raw;    /* for contents that are not zeroed */
@@ -75,19 +77,19 @@ struct gc_thread {
     uint32_t poll;    /* nonzero: the next safe point calls gc__safepoint_slow; atomic, written under the heap's lock */
     uint32_t mode;    /* gc_mode; atomic, written by the owning thread */
     gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
-    gc_stack *stack;  /* that it runs on: its own, or one of gc_stack_create */
+    gc_stack *stack;  /* on which it runs: its own, or one of gc_stack_create */
     uintptr_t registers[GC__SAVED_REGISTERS]; /* in preemptive mode: what callee-saved registers held */
 };
 
 /* Makes the calling native thread a mutator of heap, in cooperative mode, after waiting for a collection that runs. A
    native thread may be attached to several heaps, once to each; a call that may wait for one is a safe point of all. Detach
-   it from the same native thread, at the latest in a destructor of thread-specific data; one that ends without is reported
-   as a warning and detached. Where native stacks are scanned conservatively, attach on the native thread's own stack, not
-   on a fiber's. Returns NULL on failure (gc_last_message), also for a heap that is NULL: then the message is still that of
-   gc_heap_create. [any thread; may wait; NULL: GC_ERROR_MEMORY, GC_ERROR_ATTACHED, GC_ERROR_MISUSE] */
+   on the same native thread, at the latest in a destructor of thread-specific data; a thread that ends attached is detached
+   with a warning. If native stacks are scanned conservatively, attach on the native thread's own stack, not on a fiber's.
+   Returns NULL on failure; if heap is NULL, gc_last_message stays that of gc_heap_create. [any thread; may wait; NULL:
+   GC_ERROR_MEMORY, GC_ERROR_ATTACHED, GC_ERROR_MISUSE] */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
-/* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first: asserted if GC_DEBUG >= 1; otherwise they are
-   roots no more. [its own thread; may wait; cannot fail] */
+/* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
+   variables cease to be roots. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
@@ -97,23 +99,23 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. [any thread; never
    collects; cannot fail] */
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name);
-/* Whether the native stacks that this thread runs on are scanned conservatively; at first as options.conservative_stack
-   says. A fiber's stack that has run on such a thread is scanned ever after. The calling thread's; fatal where the end of
-   the stack that it was attached on is not known. [its own thread; never collects; cannot fail] */
+/* Sets whether the native stacks on which the calling thread runs are scanned conservatively; options.conservative_stack is
+   the initial value. A fiber's stack on which such a thread has run is scanned ever after. Ends the program if the bounds
+   of the stack on which the thread was attached are unknown. [its own thread; never collects; cannot fail] */
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
-/* Changes the calling thread's mode; returns the former one, to which the caller returns: so brackets nest, also callbacks
-   that need cooperative mode within a preemptive one. Entering cooperative mode waits for a collection that runs; entering
-   preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC, DisablePreemptiveGC. [its own
-   thread; may wait; cannot fail] */
+/* Changes the calling thread's mode. Returns the former mode, which the caller sets again later: so brackets nest, even
+   those of callbacks that need cooperative mode within a preemptive call. Entering cooperative mode waits for a collection
+   that runs; entering preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC,
+   DisablePreemptiveGC. [its own thread; may wait; cannot fail] */
 static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode);
 /* The thread's mode now; a signal handler may ask, too. [any thread; never collects; cannot fail] */
 static inline gc_mode gc_thread_mode(const gc_thread *thread) {
     return (gc_mode)__atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST);
 }
-/* The rest of the scope is in that mode. It must end before the heap does.
-   Callbacks out of preemptive mode use this rather than gc_thread_set_mode where native stacks are scanned conservatively: it
-   keeps the registers of the outer call. */
+/* Puts the rest of the scope into that mode. The scope must end before the heap does. Where native stacks are scanned
+   conservatively, callbacks from preemptive mode use this rather than gc_thread_set_mode: it keeps the registers that the
+   outer call has saved. */
 #define GC_IN_MODE(thread, mode) GC__IN_MODE(__COUNTER__, thread, mode)
 #define GC__IN_MODE(id, thread, mode)                                                        \
     gc__mode_scope GC__NAME(gc__mode, id) __attribute__((cleanup(gc__mode_leave), unused)) = \
@@ -122,7 +124,7 @@ static inline gc_mode gc_thread_mode(const gc_thread *thread) {
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode);
 static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode) {
-    /* Before anything else, so that they hold what the caller holds; within preemptive mode they hold it already. */
+    /* First of all, while the registers still hold what the caller holds. In preemptive mode they were saved before. */
     if (mode == GC_MODE_PREEMPTIVE && gc_thread_mode(thread) != GC_MODE_PREEMPTIVE)
         gc__save_registers(thread->registers);
     return gc__thread_set_mode(thread, mode);
@@ -131,7 +133,7 @@ static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_threa
 typedef struct gc__mode_scope {
     gc_thread *thread;
     gc_mode former;
-    uintptr_t registers[GC__SAVED_REGISTERS]; /* that were saved when the former mode was entered */
+    uintptr_t registers[GC__SAVED_REGISTERS]; /* those that were saved when the former mode was entered */
 } gc__mode_scope;
 
 static inline __attribute__((always_inline)) gc__mode_scope gc__mode_enter(gc_thread *thread, gc_mode mode) {
@@ -149,17 +151,17 @@ static inline void gc__mode_leave(gc__mode_scope *scope) {
     gc__thread_set_mode(thread, scope->former);
 }
 
-/* A stack for a coroutine or fiber has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads are
-   scanned conservatively, so is the native stack from where it was left to `base`, its highest address; `base` may be NULL
-   where they are not. The caller owns it, and destroys it when it will not run again, from any thread, in cooperative mode.
-   Returns NULL when memory is exhausted. [any thread; never collects; NULL: GC_ERROR_MEMORY] */
+/* A stack for a coroutine or fiber. It has frames (GC_ROOTS) of its own, which stay roots while it does not run. If threads
+   are scanned conservatively, so is the native stack, from where it was left to `base`, its highest address; otherwise
+   `base` may be NULL. The caller owns the gc_stack, and destroys it when the fiber will not run again, on any thread in
+   cooperative mode. Returns NULL when memory is exhausted. [any thread; never collects; NULL: GC_ERROR_MEMORY] */
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base);
-/* Ends the stack; NULL is allowed. Frames that are left on it are roots no more. [cooperative; never collects; cannot
+/* Ends the stack; NULL is allowed. The frames that are left on it cease to be roots. [cooperative; never collects; cannot
    fail] */
 GC_API void gc_stack_destroy(gc_stack *stack);
-/* Call it just before the native switch: leaves the stack that the thread runs on, and enters `stack`, or with NULL the
-   thread's own. Between it and the native switch nothing may allocate or poll. Some ten stores; more if `stack` was left by
-   another thread of the heap. [cooperative; never collects; cannot fail] */
+/* Leaves the stack on which the thread runs, and enters `stack`, or with NULL the thread's own. Call it just before the
+   native switch: between the two nothing may allocate or poll. Some ten stores; more if `stack` was left by another thread
+   of the heap. [cooperative; never collects; cannot fail] */
 static inline void gc_stack_switch(gc_thread *thread, gc_stack *stack);
 
 GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack);
@@ -206,8 +208,8 @@ static inline void gc_safepoint(gc_thread *thread) {
     "computed goto (goto *label) runs no cleanup: end the scope before it. After longjmp, gc_frames_restore must "     \
     "restore "                                                                                                         \
     "what gc_frames_mark returned before"
-/* The frame is in memory before it is in force: the compiler could write it after a load that faults, and the report of
-   such a fault lists frames. */
+/* Has the frame written to memory before it is in force. The compiler could otherwise write it after a load that faults,
+   and the report of such a fault lists frames. */
 static inline gc_frame *gc__frame_written(gc_frame *frame) {
     GC_ASSERT(frame->previous != frame, GC__FRAME_AGAIN, frame->site->names, frame->site->file, frame->site->line);
     __asm__("" : "+r"(frame) : "m"(*frame));
@@ -226,8 +228,8 @@ static inline void gc__frame_leave(gc_frame *frame) {
     frame->thread->frames = frame->previous;
 }
 
-/* Frames after a longjmp: save the mark before setjmp and restore it after. The same around a try whose exceptions pass C
-   functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as they unwind. [its own thread;
-   never collects; cannot fail] */
+/* Keep the list of frames right across a longjmp: take the mark before setjmp and restore it afterwards. Do the same around
+   a try whose exceptions pass C functions that were compiled without -fexceptions; C++ exceptions leave all other scopes as
+   they unwind. [its own thread; never collects; cannot fail] */
 static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread->frames; }
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }

@@ -10,7 +10,7 @@
 #define GC__TEXT_(x) #x
 
 /* clang-format off */
-/* Instructions in both dialects of assembly, since nothing tells which the compiler was asked for (-masm=intel). */
+/* Instructions in both dialects of assembly, since no macro says which one the compiler uses (-masm=intel). */
 #define GC__ASM(instruction) instruction "\n\t"
 #define GC__ASM_BOTH(att, intel) "{" att "|" intel "}\n\t"
 #define GC__ASM_OP(operation, from, to) GC__ASM_BOTH(operation " " from ", " to, operation " " to ", " from)
@@ -123,8 +123,8 @@
 #define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 /* clang-format on */
 
-/* The operands are listed by name, so those that a text does not mention cost at most a register. The tables are written
-   behind the compiler's back, which the memory clobber says. */
+/* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory clobber
+   says that the tables are written. */
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                 \
     GC__ASM_LOCALS_##mark __asm__ volatile(                                                              \
         store GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter GC__ASM_MARK_##mark "1:"                     \

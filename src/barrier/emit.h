@@ -1,4 +1,4 @@
-/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, which call it.
+/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it.
 
    Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come
    back 8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9
@@ -7,8 +7,8 @@
    24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is written.
 
    The code is position-independent: the buffer may be a writable alias of executable memory. Making memory executable is
-   the host's part. Every address in it is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it by
-   one store, under running threads too. A change to another barrier needs them stopped. */
+   the host's part. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
+   by one store, even while threads run the code. For a change to another barrier threads must be stopped. */
 #pragma once
 
 #include "forms.h"
@@ -35,7 +35,7 @@ typedef struct gc__emitter {
     const gc_barrier_tables *tables;
     uint8_t bytes[GC_EMIT_BYTES_MAX + 64];
     uint32_t at;
-    int leaves_by_jump; /* to the end of a form that goes on there, instead of returning */
+    int leaves_by_jump; /* exits jump to the end of the form, which goes on there, instead of returning */
     uint32_t exits[12], exit_count;
 } gc__emitter;
 
@@ -118,9 +118,9 @@ static inline void gc__emit_land(gc__emitter *e) {
     e->exit_count = 0;
 }
 
-/* Ends the barrier unless the condition holds. `aligned`: a load comes next, for which room is made behind the return, where
-   it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that spoils the alignment, so that
-   bit_region is the CLR's code byte for byte. */
+/* Ends the barrier unless the condition holds. `aligned`: a load comes next, for which room is made behind the return,
+   where it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that spoils the alignment, so
+   that bit_region is the CLR's code byte for byte. */
 static inline void gc__emit_unless(gc__emitter *e, int condition, int aligned) {
     uint32_t jump = e->at;
     gc__emit_byte(e, condition);
@@ -404,9 +404,9 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
     GC__EMIT(e, 0, "\xC3");
 }
 
-/* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8
-   bytes. Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says
-   how long it must be; GC_EMIT_BYTES_MAX always is enough). Needs no x86-64 to run. [any thread; never collects; 0] */
+/* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8 bytes.
+   Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says how long
+   it must be; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
@@ -430,7 +430,7 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     return e.at;
 }
 
-/* Has emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
+/* Makes emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
    the code meanwhile sees old bounds with old or new tables, both of which are right. `buffer`: where the code is, or a
    writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. [any
    thread; never collects; cannot fail] */

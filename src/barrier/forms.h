@@ -1,12 +1,12 @@
 /* The forms in which every barrier comes: store, after, checked, assign, copy.
 
-   All: slot: 8-byte aligned, in the heap. ref: null, an object, or any user address; for rank_sum and its branch-free form
-   it must be less than 2^GC_ADDRESS_BITS. None collects. */
+   In all of them slot is 8-byte aligned, in the heap; ref is null, an object, or any user address, which must be less than
+   2^GC_ADDRESS_BITS for rank_sum and its branch-free form. None of them collects. */
 #pragma once
 
 #include "assembly.h"
 
-/* Copies of one word upwards or downwards, as the overlap needs it: each store with its barrier, in one pass. */
+/* Copies word by word, upwards or downwards as the overlap requires: each store with its barrier, in one pass. */
 #define GC__BARRIER_COPY(store)                                                          \
     gc_word *to = (gc_word *)destination;                                                \
     const gc_word *from = (const gc_word *)source;                                       \
@@ -60,15 +60,15 @@
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
 
-/* *slot = ref, a field of `object`, which is what is logged: once for all its fields. For tables of your own: gc.h takes
-   what is logged for a slot. [any thread; never collects; cannot fail] */
+/* *slot = ref, where slot is a field of `object`. Logs the object, once for all its fields. Only for tables of your own:
+   the collector takes a logged address for a slot's. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
     gc__barrier_after_object_logging(tables, object, slot, ref);
 }
 
-/* The same forms in portable C, with the barrier as an argument: where it is a constant, that barrier's steps only. */
+/* The same forms in portable C, with the barrier as an argument: a constant compiles to that barrier's steps only. */
 
 GC__BARRIER_INLINE void gc_barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, const void *slot,
                                            const void *ref) {

@@ -28,7 +28,7 @@
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
 #ifdef __aarch64__
-#define GC_ADDRESS_BITS 48 /* of user addresses, unless the program asks for higher ones */
+#define GC_ADDRESS_BITS 48 /* the length of user addresses, unless the program asks for higher ones */
 #else
 #define GC_ADDRESS_BITS 47
 #endif

@@ -1,4 +1,4 @@
-/* The barriers in C: for other machines, and as what the assembly must do. */
+/* The barriers in C: for other processors, and as the specification of the assembly. */
 #pragma once
 
 #include "tables.h"
@@ -41,7 +41,7 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
         gc_barrier_dirty_card(tables, (void *)slot);
 }
 
-/* Dirties the card if it is needed. By arithmetic, since compilers make a branch of a choice. */
+/* Dirties the card if that is needed. The choice is arithmetic, since compilers would make a branch of a conditional. */
 GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
     uintptr_t mask = 0 - (uintptr_t)needed, card = (uintptr_t)gc__barrier_card_byte(tables, slot);
     uint8_t *chosen = (uint8_t *)((card & mask) | ((uintptr_t)&gc__barrier_dirty_byte & ~mask));
@@ -57,8 +57,8 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* What the barrier does after *slot = ref. With a constant `barrier` the compiler leaves only its own steps. `object`:
-   what object_logging logs; its address or, where that is not known, the slot's. */
+/* What the barrier does after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps. `object`
+   is what object_logging logs: the object's address or, where that is not known, the slot's. */
 GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
                                             uintptr_t slot, uintptr_t ref) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);

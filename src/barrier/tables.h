@@ -13,11 +13,11 @@ typedef struct gc_barrier_log {
 } gc_barrier_log;
 
 /* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads needs
-   to be filled: the age (with youth below it) for filters RANK, REGION and OLD, cards and bundles for all but object_logging,
-   which uses cards when its log is full.
+   to be filled: age (with youth below it) for filters RANK, SUM, REGION and OLD; cards and bundles for every mark, even for
+   LOG, which uses them when its log is full.
    A card table byte is cards[address >> GC_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
 typedef struct gc_barrier_tables {
-    uint8_t *age; /* GC_RANK_ENTRIES entries; youth is the GC_RANK_ENTRIES entries below */
+    uint8_t *age; /* GC_RANK_ENTRIES entries; youth is another GC_RANK_ENTRIES just below them */
     uint8_t *cards;
     uint8_t *bundles;          /* unused without bundles */
     uint8_t *watch;            /* write_watch_*: a byte per page of 2^GC_WATCH_SHIFT bytes */
@@ -115,7 +115,7 @@ static inline gc_barrier gc_barrier_named(const char *name) {
     return (gc_barrier)barrier;
 }
 
-/* Whether filters of this kind ask for the slot's age first, so that slots anywhere are right without a check. */
+/* Whether barriers with this watch and filter ask for the slot's age first, so that any slot is right without a check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
 
 static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
@@ -130,13 +130,13 @@ static inline uint8_t *gc__barrier_card_byte(const gc_barrier_tables *tables, ui
     return tables->cards + (slot >> GC_CARD_BYTE_SHIFT);
 }
 
-/* The bit of the card table's byte that stands for the slot. Where cards are bytes it is an eighth of the card. */
+/* The bit of the card table's byte that stands for the slot. Where cards are bytes a bit stands for an eighth of a card. */
 static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
     return (uint8_t)(1u << ((slot >> (GC_CARD_BYTE_SHIFT - 3)) & 7));
 }
 
 /* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
-   Invariant: the bundle of a dirty card is dirty; so if the card is, nothing is to be done. */
+   Invariant: the bundle of a dirty card is dirty; so nothing needs to be done for a dirty card. */
 static inline void gc__barrier_dirty_at(const gc_barrier_tables *tables, uint8_t *card, uintptr_t slot, uint8_t mask) {
     if ((gc__barrier_load(card) & mask) == mask) return;
     if (mask == GC_CARD_DIRTY)
@@ -149,7 +149,7 @@ static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t 
     gc__barrier_dirty_at(tables, gc__barrier_card_byte(tables, slot), slot, mask);
 }
 
-/* What SELECT looks at instead of a card that is not needed. */
+/* SELECT looks at this byte where no card is needed. */
 static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
 /* Dirties the card that covers slot, and its bundle, if the card is not dirty yet. [any thread; never collects;
