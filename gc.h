@@ -1142,7 +1142,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
 GC_API size_t gc_heap_verify(gc_heap *heap);
 
 #ifdef GC_IMPLEMENTATION
-/* All that the collector needs of the operating system and the CPU. One file per system and one per processor implement it. */
+/* All that the collector needs of the operating system and the CPU. A file per system and one per processor implement it. */
 
 
 #ifndef __linux__
@@ -1154,28 +1154,30 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 #endif
 
 #define GC__FN static __attribute__((unused))
-/* Works on the frame of its caller, or is a part of the trace's loop. */
+/* For functions that work on the frame of their caller, or are a part of the trace's loop. */
 #define GC__INLINED static inline __attribute__((unused, always_inline))
-/* What hot code hardly ever does, and would be larger with. */
+/* For functions that hot code hardly ever calls, and would grow by. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
-/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory for
-   them; and memory is given back by part, or with its address space. gc__os_map does the first two at once.
-   Where the process has locked its memory (mlockall), committing provides all of it at once, and none is given back before
-   its address space is.
+/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory
+   for them; and memory is given back in parts, or with its address space. gc__os_map reserves and commits at once.
+   If the process has locked its memory (mlockall), committing provides all of the memory at once, and none is given back
+   before its address space is.
    Preconditions: addresses are those of pages; sizes are multiples of the page size, but for gc__os_map and gc__os_unmap,
    which round up; no size is 0. Calls that return nothing are advice, or cannot fail. None of them changes errno if it
    succeeds or returns nothing. */
 
-/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. Readable: it reads as
-   zero; otherwise every access faults. Core dumps leave it out. NULL: the system refuses, see gc__os_refusal. */
+/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. If `readable`, it
+   reads as zero; otherwise every access faults. Core dumps leave it out. NULL: the system refuses (gc__os_refusal says
+   why). */
 GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable);
-/* Commits reserved memory: it can be read and written, is zero at first, and core dumps have it. What was committed before
-   stays as it was. False: the system refuses, and a part may have been committed. */
+/* Commits reserved memory: it can be read and written, is zero at first, and is in core dumps. Memory that was committed
+   before stays as it was. False: the system refuses, and a part may have been committed. */
 GC__FN bool gc__os_commit(void *address, size_t bytes);
-/* Gives the memory back of what is committed and stays so; it reads as zero. False: it is as it was (it may be locked). */
+/* Gives the memory of a committed range back. The range stays committed and reads as zero. False: it is as it was (it may
+   be locked). */
 GC__FN bool gc__os_discard(void *address, size_t bytes);
 /* Makes committed memory inaccessible, with its contents, or accessible again. False: the system refuses. */
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
@@ -1183,9 +1185,9 @@ GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes);
 /* Reserves and commits zeroed memory at once. NULL: the system refuses. */
 GC__FN void *gc__os_map(size_t bytes);
-/* Grows a gc__os_map, moving it if need be. NULL: the system refuses, and the old one is as it was. */
+/* Grows memory of gc__os_map, moving it if need be. NULL: the system refuses, and the old memory is as it was. */
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
-/* Gives address space back, with whatever is committed in it. */
+/* Gives address space back, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
 /* Which limit the last reservation met, and so what to do: "raise `ulimit -v`". */
 GC__FN const char *gc__os_refusal(void);
@@ -1198,14 +1200,14 @@ GC__FN void gc__os_populate(void *address, size_t bytes);
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
-GC__FN unsigned gc__os_processors(void); /* that the process may use */
+GC__FN unsigned gc__os_processors(void); /* those that the process may use */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
-/* The end, above the highest address, of the calling thread's stack. NULL: the system does not tell, or the thread runs on
-   another stack, as a fiber does; then *elsewhere is set. */
+/* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on
+   another stack, as a fiber does; in that case *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
 
-/* A lock. What is said of the heap's lock says in which order locks are taken, and which are held across calls into the host. */
+/* A lock. The comment on the heap's lock says in which order locks are taken, and which are held during callbacks. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
@@ -1213,49 +1215,50 @@ GC__FN bool gc__lock_try(gc__lock *lock);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
 
-/* Waits until *word differs from `value`, or for so long; and wakes who waits after it was changed. Spurious returns are
-   allowed. */
+/* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,
+   called after a change of the word, wakes the threads that wait. */
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
 GC__FN void gc__os_wake(const uint32_t *word);
 
-/* A thread of the collector's own. False: the system gives none. */
+/* A thread of the collector's own. gc__os_thread_start returns false if the system gives none. */
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
-/* Instead of joining it: it may never end. */
+/* Gives a thread up that may never end, instead of joining it. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
-/* Has `f` called at the end of the calling thread, and if it returns true once more after other destructors. False: the
-   system has no room for it. */
+/* Has `f` called at the end of the calling thread, and once more, after other destructors, if it returns true. False: the
+   system has no room for that. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
-/* Has `before` called when the process forks, on the thread that does, and then `in_parent` and `in_child`. False: the system
-   has no room for it. */
+/* Has `before` called when the process forks, on the thread that forks, and then `in_parent` and `in_child`. False: the
+   system has no room for that. */
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 
 /* Undoes gc__os_at_thread_end and gc__os_on_fault. */
 GC__FN void gc__os_leave(void);
-/* Of a function that is called when the library with this gc.h is unloaded, and when the program ends; then after the
-   host's own destructors. */
+/* The attribute of a function that is called when the library with this gc.h is unloaded, and at the end of the program,
+   after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
-/* The calling function's frame stays until here: a call at its end might be a jump, with which the frame is gone. */
+/* Keeps the calling function's frame until here: without it a call at the function's end might be a jump, and the frame
+   gone by then. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
-/* Has `f` called when the program touches inaccessible memory; it returns false if the address is none of its business,
-   and then the fault takes its former course. `words` are the registers at the fault. */
+/* gc__os_on_fault has a handler called when the program touches inaccessible memory. If the handler returns false, the
+   address is none of its business, and the fault takes its former course. `words` are the registers at the fault. */
 typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer);
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
-/* A hash of the native call stack. With other C libraries than glibc it reaches, as what is printed does, as far as functions
-   have frame pointers (-fno-omit-frame-pointer). */
+/* A hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only as far as
+   functions have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
 
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
@@ -1284,7 +1287,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
-/* Not every C library comes with the kernel's headers, and not every kernel has what they name. */
+/* Not every C library comes with the kernel's headers, and not every kernel has what those define. */
 #define GC__FUTEX_WAIT_PRIVATE 128
 #define GC__FUTEX_WAKE_PRIVATE 129
 #define GC__MADV_POPULATE_WRITE 23
@@ -1307,7 +1310,7 @@ GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
     return taken;
 }
 
-/* Memory is made readable only after it was mapped, for the system fills what is mapped readable if it is to be locked. */
+/* Memory is made readable after it was mapped: if memory is locked, the system provides all that is mapped readable. */
 GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
     gc__os_check(NULL, bytes | alignment);
     char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
@@ -1386,7 +1389,7 @@ GC__FN size_t gc__os_l2_bytes(void) {
     return (size_t)1 << 20;
 }
 
-/* The set has room for 1024 processors; on a larger machine the system refuses to fill it. */
+/* The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
 GC__FN unsigned gc__os_processors(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
@@ -1471,7 +1474,7 @@ GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
 }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
-static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* of these */
+static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* guards the variables below */
 static pthread_key_t gc__os_end_key;
 static bool gc__os_end_ok;
 static bool (*gc__os_end)(void); /* atomic */
@@ -1519,7 +1522,7 @@ GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
         gc__os_fault_former.sa_handler(number);
-    else /* Returning runs the instruction again, and the default action follows. */
+    else /* the instruction runs again on return, and the former action follows */
         sigaction(number, &gc__os_fault_former, NULL);
 }
 
@@ -1546,14 +1549,14 @@ GC__FN void gc__os_leave(void) {
     gc__os_fault = NULL;
 }
 
-#define GC__STACK_FRAMES 32 /* of a native stack that are looked at, the innermost */
+#define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
 
 #ifdef __GLIBC__
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
 GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
 #else
-/* Without the C library's help: the chain of frame pointers, which ends at a function that has none. Any number may be in
-   that register there. */
+/* Without the C library's help: follows the chain of frame pointers, which ends at a function that has none. There the
+   register may hold any number. */
 GC__FN int gc__os_stack_frames(void **frames) {
     const gc_word *frame = (const gc_word *)__builtin_frame_address(0);
     int count = 0;
@@ -1595,8 +1598,8 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 #if defined(__x86_64__)
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
-/* In both dialects of assembly, for -masm=intel. Weak, see GC__ASSEMBLY_LINKAGE; nor does a caller then rely on which registers
-   its body leaves alone. */
+/* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies
+   on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE __attribute__((naked, weak)) void gc__save_registers(uintptr_t *registers
                                                                             __attribute__((unused))) {
     __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
@@ -1646,11 +1649,11 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
     (void)address, (void)bytes, (void)is_free;
 }
 #endif
-/* Finding, with GC_DEBUG, a signal handler that calls gc.h although it has interrupted gc.h on the same thread: what it
-   interrupted may be in the middle of any change, and may hold any lock. */
+/* With GC_DEBUG, finds a signal handler that calls gc.h although it has interrupted gc.h on the same thread: the
+   interrupted function may be in the middle of any change, and may hold any lock. */
 
 
-/* The function of gc.h that the calling thread is in; NULL: none, or a callback of the host that may call some. */
+/* The function of gc.h in which the calling thread is; NULL: in none, or in a callback of the host that may call gc.h. */
 static __thread const char *volatile gc__inside;
 
 GC_API void gc__check_outside(const char *name) {
@@ -1673,11 +1676,11 @@ GC__FN void gc__scope_leave(const char **outer) {
 }
 
 #define GC__SCOPE(name) const char *gc__outer __attribute__((cleanup(gc__scope_leave), unused)) = gc__scope_enter(name)
-/* The rest of the scope is within the named function, which was not called from within gc.h. */
+/* The rest of the scope belongs to the named function, which must not have been called from within gc.h. */
 #define GC__API_SCOPE(name)                     \
     if (GC_DEBUG >= 1) gc__check_outside(name); \
     GC__SCOPE(name)
-/* The rest of the scope is the host's: a callback. */
+/* The rest of the scope is a callback, which may call gc.h. */
 #define GC__HOST_SCOPE GC__SCOPE(NULL)
 /* Failures, warnings and fatal faults, each as a sentence. */
 
@@ -1750,7 +1753,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     abort();
 }
 
-/* Whether an argument is NULL that must not be: then the call fails. */
+/* Returns whether an argument is NULL that must not be; if so, it has recorded the failure of the call. */
 GC__FN bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
     gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
@@ -1813,8 +1816,9 @@ GC__FN void gc__words_free(gc__words *list) {
     if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
     memset(list, 0, sizeof *list);
 }
-/* Maps from an object's address to a word, by open addressing. Whoever keeps one follows the objects as they move: a collection
-   takes the entries of condemned generations out (gc__map_take) and puts those back that survive, for which there is room. */
+/* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move: during
+   a collection it takes the entries of condemned generations out (gc__map_take) and puts the survivors back, for which
+   there is room. */
 
 
 typedef struct gc__map {
@@ -1828,7 +1832,7 @@ GC__FN void gc__map_free(gc__map *map) {
     memset(map, 0, sizeof *map);
 }
 
-/* Where the key is or would be. The map must have some capacity. */
+/* The index at which the key is or would be. The map must have some capacity. */
 GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
     size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
     for (;; at++) {
@@ -1837,13 +1841,13 @@ GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
     }
 }
 
-/* Where the key's value is; NULL if it has none. */
+/* The address of the key's value; NULL if the map has no such key. */
 GC__FN uintptr_t *gc__map_find(const gc__map *map, uintptr_t key) {
     size_t at = map->capacity ? gc__map_place(map, key) : 0;
     return map->capacity && map->keys[at] ? &map->values[at] : NULL;
 }
 
-/* The key's value, 0 if it is new. There must be room. */
+/* The address of the key's value, which is 0 if the key is new. There must be room. */
 GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
     size_t at = gc__map_place(map, key);
     if (!map->keys[at]) {
@@ -1874,7 +1878,7 @@ GC__FN void gc__map_clear(gc__map *map) {
     map->count = 0;
 }
 
-/* Empties the map. One made for far more than it last held takes longer to clear than to make again. */
+/* Empties the map. A map that was made for far more than it last held takes longer to clear than to make again. */
 GC__FN void gc__map_reset(gc__map *map) {
     if (map->capacity > 4096 && map->capacity / 64 > map->count)
         gc__map_free(map);
@@ -1899,58 +1903,58 @@ GC__FN void gc__map_take(gc__map *map, gc__words *list) {
    the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
 
 
-#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* asked for at once */
+#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
 
 enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
 
-/* What a collection does with a region. The verdict table has it at the region's address, with the generation that copies go
-   to above the two lowest bits; 0 everywhere else, and between collections. */
+/* What a collection does with a region. The verdict table has it in the two lowest bits of the region's entry, and above
+   them the generation that copies go to. Entries are 0 elsewhere, and between collections. */
 enum {
     GC__IGNORE,     /* not condemned: references into it are not followed */
-    GC__MARK,       /* objects stay; the mark bit tells the living */
-    GC__MOVE,       /* objects are copied; a forwarding word tells the living */
+    GC__MARK,       /* objects stay; a mark bit shows that one lives */
+    GC__MOVE,       /* objects are copied; a forwarding word shows that one lives */
     GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
 };
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
 
-/* Written by the heap's mutator in allocation and by its collector with the world stopped, unless it says otherwise. */
+/* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
+   say otherwise. */
 typedef struct gc__region {
-    gc_heap
-        *heap; /* atomic, but for who holds the arena's lock, which it is written under, or for the heap that has it */
+    gc_heap *heap; /* written under the arena's lock; atomic for threads that neither hold it nor use this heap */
     uintptr_t base;
     uintptr_t top;           /* objects of a linear region lie in [base, top) */
     uintptr_t dirty_end;     /* memory from here to the region's end is zero; atomic where windows are extended */
-    uintptr_t hole;          /* where the search for holes goes on */
+    uintptr_t hole;          /* the search for holes goes on here */
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */
-    size_t live_bytes;       /* of its objects, as of the last mark, plus what was copied in since */
+    size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
     uint64_t condemned;      /* number of the last collection that condemned it */
     uint32_t span;           /* a large object's number of regions */
-    uint32_t rest_index;     /* of a GC__LARGE_REST: regions back to the first */
-    uint8_t kind;            /* arena lock when it turns from or to GC__FREE */
+    uint32_t rest_index;     /* GC__LARGE_REST: the number of regions back to the object's first */
+    uint8_t kind;            /* turns from or to GC__FREE under the arena lock */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
     bool linear;
-    bool formatted;  /* linear, with fillers in its holes: what is allocated in them makes the index start anew */
+    bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool accessible; /* this and the next: arena lock */
-    bool left_out;   /* of core dumps; it is zero */
+    bool left_out;   /* core dumps leave the region out; its memory is zero */
 } gc__region;
 
 typedef struct gc__arena {
     gc__lock lock;
     uintptr_t base; /* this and the next three: written by the first heap, 0 again when gc.h is unloaded */
     size_t bytes;
-    size_t count; /* of regions */
+    size_t count; /* number of regions */
     gc__region *regions;
-    uint64_t *marks; /* bit address / 8: biased, as the card table that the barriers see */
+    uint64_t *marks; /* an object's bit is number address / 8: biased, like the card table that barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used;  /* regions below this have been in use: written under the lock, atomic */
-    size_t heaps; /* that are, or are being created: lock */
+    size_t used;  /* regions below this number have been in use; atomic, written under the lock */
+    size_t heaps; /* number of heaps that exist or are being created: lock */
 } gc__arena;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0};
@@ -1971,14 +1975,14 @@ GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base 
 /* Objects start below this address; a large one starts at the base. Mark bits of its other regions mean nothing. */
 GC__FN uintptr_t gc__region_starts_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
 
-/* Whether the region is the heap's; those that are not may come and go meanwhile, so nothing else of them may be read. */
+/* Whether the region belongs to the heap. Others may come and go at any time, so nothing else of them may be read. */
 GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
     return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
 }
 
 GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.used, __ATOMIC_RELAXED); }
 
-/* The first region of the large object that `region` is a part of; itself for others. */
+/* The first region of the large object of which `region` is a part; for other regions, `region`. */
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
@@ -1987,8 +1991,8 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
-/* Before memory of a region up to `to` is written, of which nothing was beyond `written`. Not for the first part of a region:
-   a tiny heap may need no more, and stress leaves most regions after a few objects. */
+/* Has the system provide memory up to `to`, before it is written; nothing beyond `written` was written yet. The first part
+   of a region is left alone: a tiny heap may need no more, and stress leaves most regions after a few objects. */
 GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
     if (from < to && from % GC_REGION_BYTES) gc__os_populate((void *)from, gc__populate_end(to) - from);
@@ -1997,9 +2001,9 @@ GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
 /* Mark bits: one per 8 bytes. */
 /* The tables beside the arena, with an entry or more for each region.
 
-   Each is reserved for the whole arena, and reads as zero wherever nothing was written. It is writable, and takes memory, as
-   far as regions have been in use: what the rest of it would take counts for no limit, is not locked with the program's
-   memory, and is not in core dumps. */
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the part for regions that have
+   been in use is writable and takes memory. The rest counts for no limit, is not locked with the program's memory, and is
+   not in core dumps. */
 
 
 enum {
@@ -2007,7 +2011,7 @@ enum {
     GC__SIDE_MARKS,
     GC__SIDE_CARDS,
     GC__SIDE_BUNDLES,
-    GC__SIDE_ALWAYS, /* every arena has those before this */
+    GC__SIDE_ALWAYS, /* the tables before this are reserved together with the arena */
     GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
     GC__SIDE_AGE,
     GC__SIDE_VERDICT,
@@ -2032,16 +2036,17 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
 
 /* Written under the arena lock. */
 typedef struct gc__side {
-    char *start;          /* of a page; NULL: the table is not in use */
-    size_t lead;          /* bytes from there to the first region's */
-    size_t bytes, opened; /* from `start`: reserved, writable */
+    char *start;          /* page-aligned; NULL: the table is not in use */
+    size_t lead;          /* bytes from there to the first region's entries */
+    size_t bytes, opened; /* how many bytes from `start` on are reserved; how many are writable */
 } gc__side;
 static gc__side gc__sides[GC__SIDES];
-static size_t gc__sides_opened; /* regions for which all are writable */
+static size_t gc__sides_opened; /* number of regions for which all tables are writable */
 
 #define GC__SIDE_BYTES_SMALL ((size_t)2 << 20)
 
-/* What a table takes of `bytes`. Beyond the start, all that a small heap needs, it is opened by parts that may be huge pages. */
+/* What a table of `bytes` takes. Its start is all that a small heap needs; the rest is opened in parts that may be huge
+   pages. */
 GC__FN size_t gc__side_round(size_t bytes) {
     size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
     return (bytes + unit - 1) & ~(unit - 1);
@@ -2059,8 +2064,8 @@ GC__FN void gc__side_place(int which, char *first) {
     gc__sides[which] = side;
 }
 
-/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
-   longer than the look. The start of the table keeps small pages. */
+/* Asks for huge pages, but for the start of the table. In a large heap most marks and cards lie in pages that are in no
+   TLB, and then finding the page takes longer than reading the entry. */
 GC__FN void gc__side_huge_pages(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->bytes > GC__SIDE_BYTES_SMALL)
@@ -2085,8 +2090,8 @@ GC__FN bool gc__sides_open_exactly(size_t regions) {
     return true;
 }
 
-/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that it is seldom
-   done. False: the system refuses. */
+/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that this happens
+   seldom. False: the system refuses. */
 GC__FN bool gc__sides_open(size_t regions) {
     if (regions <= gc__sides_opened) return true;
     size_t more = regions + regions / 2 + 8;
@@ -2094,7 +2099,8 @@ GC__FN bool gc__sides_open(size_t regions) {
     return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
 }
 
-/* Reserves a table that not every arena has, and opens it as far as the others. NULL: the system refuses. */
+/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others. NULL: the system
+   refuses. */
 GC__FN char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
     char *start = (char *)gc__os_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
@@ -2111,15 +2117,15 @@ GC__FN void gc__side_zero(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->opened && !gc__os_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
 }
-/* What barriers read beside ranks and cards - bounds, write watch, log - and telling hosts when it changes.
+/* What barriers read beside ranks and cards (bounds, write watch, log), and informing hosts of its changes.
 
-   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use in
-   [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
+   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use
+   lies in [lowest, highest). Both hold whichever barrier is in force, since a host's own code may use any. */
 
 
 #define GC__LOG_ENTRIES ((size_t)1 << 16)
 
-/* One that is told of changes: a heap. */
+/* A heap, which is told of changes. */
 typedef struct gc__barrier_observer {
     struct gc__barrier_observer *next;
     void (*changed)(void *host, const gc_barrier_change *change); /* NULL: need not be told */
@@ -2127,12 +2133,12 @@ typedef struct gc__barrier_observer {
     bool needs_barrier; /* its heap has generations */
 } gc__barrier_observer;
 
-/* All of this: barrier lock. No lock but the arena's is taken while it is held, and it is held while hosts are told. */
+/* Guards all variables of this part. Only the arena's lock is taken while this one is held, and hosts are called under it. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
-static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
+static uintptr_t gc__log_start, gc__log_flushed; /* entries below gc__log_flushed are dirty cards already */
 static gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
@@ -2144,7 +2150,7 @@ GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
         if (each->changed) each->changed(each->host, &change);
 }
 
-/* Lock held. Mutators of other heaps may be reading them. */
+/* Lock held. Mutators of other heaps may be reading the bounds. */
 GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
     __atomic_store_n(&gc__tables.low, low, __ATOMIC_RELEASE);
     __atomic_store_n(&gc__tables.high, high, __ATOMIC_RELEASE);
@@ -2202,7 +2208,7 @@ GC__FN void gc__log_close(void) {
 
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
 
-/* From now on gc_store calls this barrier. Pages are clean where watching begins. */
+/* From now on gc_store calls this barrier. If it begins to watch, all pages are clean at first. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
     if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     gc__barrier_calls = *gc_barrier_functions_of(barrier);
@@ -2216,7 +2222,7 @@ GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
                     "options.non_generational, or choose another barrier by GC_BARRIER or gc_barrier_switch");
 }
 
-/* Has the observer told from now on. */
+/* From now on the observer is told of changes. */
 GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_refuses(observer);
@@ -2241,7 +2247,7 @@ GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Addresses of young objects are in [from, end), too. */
+/* From now on young objects may lie in [from, end), too. */
 GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_take(&gc__barrier_lock);
     gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
@@ -2259,8 +2265,8 @@ GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* After a collection: these are the bounds of young objects. Where there are several heaps they only widen, since the
-   others' mutators may be running. */
+/* After a collection: young objects of the heap lie in [low, high) only. With several heaps the bounds can only widen,
+   since mutators of other heaps may be running. */
 GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t low, uintptr_t high) {
     gc__lock_take(&gc__barrier_lock);
     if (gc__barrier_observers == observer && !observer->next && (low != gc__tables.low || high != gc__tables.high)) {
@@ -2270,7 +2276,7 @@ GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t l
     gc__lock_release(&gc__barrier_lock);
 }
 
-#define GC__LOG_DONE 1 /* an entry that is a dirty card; 0: a mutator of another heap is about to write it */
+#define GC__LOG_DONE 1 /* an entry whose card is dirty; 0: a mutator of another heap is about to write the entry */
 
 /* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
 GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
@@ -2280,7 +2286,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
         gc__log_flushed = gc__log_start;
 }
 
-/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. */
+/* Turns the log into dirty cards, whatever the slots hold now: they may belong to another heap, whose mutators run. */
 GC__FN void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
@@ -2295,7 +2301,7 @@ GC__FN void gc__log_flush(void) {
         __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
-    /* What found the log full has its bit set and its card dirty, but no entry. */
+    /* A slot that was stored to while the log was full has its bit set and its card dirty, but no entry. */
     if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);
     if (gap)
         gc__log_flushed = gap;
@@ -2348,7 +2354,7 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         gc__bounds_widen(region->base, end);
 }
 
-/* `copies`: the generation that the region's objects are copied to, if they are. */
+/* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
@@ -2459,11 +2465,11 @@ GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
     memset(gc__tables.cards + (from >> GC_CARD_BYTE_SHIFT), 0, (end - from) >> GC_CARD_BYTE_SHIFT);
 #endif
 }
-/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is
-   implemented here; a host's own by its GC_MODEL_ macros. */
+/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is implemented
+   here; a host implements its own by the GC_MODEL_ macros. */
 
 
-/* The first word of a dead object that was copied is the copy's address + 1; of a filler, its size * 4 + 3. */
+/* The first word of an object that was copied away is the copy's address + 1; that of a filler, its size * 4 + 3. */
 #define GC__WORD(address) (*(gc_word *)(address))
 #define GC__FORWARD_TAG ((uintptr_t)1)
 #define GC__FILLER_TAG ((uintptr_t)3)
@@ -2526,8 +2532,8 @@ GC_API const char *gc_type_check(const gc_type *type) {
         return "its elements hold references but are not 8-byte aligned";
     return NULL;
 }
-/* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions, into
-   which what is done with a slot is inlined. */
+/* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions,
+   which inline the function that handles a slot. */
 
 
 /* The object's address in a slot's word, 0 if it holds none. */
@@ -2550,13 +2556,13 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
 /* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
 static __thread uintptr_t gc__traced;
 
-/* The fault handler must find the object there for just as long as its trace function runs. */
+/* The fence keeps the store in its place: the fault handler must find the object exactly while its trace function runs. */
 GC__INLINED void gc__traced_set(uintptr_t object) {
     gc__traced = object;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function. The visitor may call another's. */
+/* Calls the object's trace function. The visitor may call that of another object. */
 GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
@@ -2568,7 +2574,7 @@ GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     gc__traced_set(outer);
 }
 
-/* What is done with a slot; a constant where it is handed on. */
+/* Handles a slot. Callers pass a constant, so that it is inlined. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
 #if !GC_HAS_MODEL
@@ -2576,7 +2582,7 @@ GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, g
     for (; mask; mask &= mask - 1) f(context, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
-/* Of `count` elements; `word` is for elements of one word. */
+/* The slots of `count` elements; `word` is called for elements of one word. */
 GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function word,
                                        gc__slot_function f, void *context) {
     if (type->element_bytes == 8) {
@@ -2598,7 +2604,7 @@ GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, u
     return mask;
 }
 
-/* The slots in [from, to) that masks show; of elements that lie partly in it, all. */
+/* The slots in [from, to) that masks show, and all slots of elements that lie partly in that range. */
 GC__INLINED void gc__slots_in(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function word,
                               gc__slot_function f, void *context) {
     const gc_type *type = gc__object_type(object);
@@ -2632,7 +2638,7 @@ GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
 GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
                   "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
-/* Reserves everything for an arena of `bytes`, or nothing. */
+/* Reserves an arena of `bytes` and its tables, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     arena->count = bytes >> GC_REGION_SHIFT;
@@ -2666,7 +2672,7 @@ GC__FN gc_result gc__arena_check(void) {
         (void *)base, GC_ADDRESS_BITS);
 }
 
-/* Where the tables are, as their readers see them. */
+/* Says where the tables are, in the form in which their readers need it. */
 GC__FN void gc__arena_publish(uint8_t *ranks) {
     gc__arena *arena = &gc__the_arena;
     char *marks = gc__sides[GC__SIDE_MARKS].start;
@@ -2689,7 +2695,7 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
 /* Reserves the largest arena that the system grants. */
 GC__FN gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
-        /* Where address space is short, as much again must be left for the host and the collector's own lists. */
+        /* If address space is short, as much again must be left for the host and the collector's own lists. */
         void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
         bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
         if (spare) gc__os_unmap(spare, bytes);
@@ -2700,7 +2706,7 @@ GC__FN gc_result gc__arena_reserve(void) {
                     GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
 }
 
-/* Of the three rank tables; what the last is opened by may reach beyond it. */
+/* The size of youth, age and verdict tables; the last part that is opened of them may reach beyond their end. */
 #define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
 
 /* Reserves the rank and verdict tables and the arena. Lock held. */
@@ -2804,8 +2810,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     return NULL;
 }
 
-/* Core dumps leave out memory that was given back, but not that of every region: where each second one is left out, each
-   is a mapping of its own, of which the process may have some 65,000. */
+/* Core dumps leave out memory that was given back, but not that of every region: if every second region were left out, each
+   would be a mapping of its own, and a process may have only some 65,000 mappings. */
 #define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
 
 /* Gives a region back to the arena, its memory to the system. */
@@ -2821,11 +2827,11 @@ GC__FN void gc__arena_release(gc__region *region) {
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
 }
-/* The heap: one instance of everything that is not shared by the process. */
+/* The heap: one instance of everything that heaps of a process do not share. */
 
 
-/* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. What the rooms above keep of a heap
-   they define themselves. */
+/* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
+   of a heap they define themselves. */
 struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
@@ -2834,8 +2840,8 @@ struct gc_heap {
     size_t free_count;
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
-    gc__region *recycled;     /* where mutators search for holes; in regions[0] */
-    size_t hole_missed_bytes; /* no hole of this size or more was found there */
+    gc__region *recycled;     /* in the list regions[0]: where mutators go on searching for holes */
+    size_t hole_missed_bytes; /* there is no hole of this size or more any more */
     size_t held_regions;      /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
     size_t limit_regions;
@@ -2843,8 +2849,8 @@ struct gc_heap {
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
-    size_t external_growth_bytes;         /* of external_bytes since the last collection, but at least 0; atomic */
-    size_t budget_bytes; /* that generation 0 and external growth may reach before a collection; atomic */
+    size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
+    size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
     bool collecting;
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
@@ -2864,7 +2870,7 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
     if (heap->held_regions > heap->held_peak) heap->held_peak = heap->held_regions;
 }
 
-/* Ends the quarantine of the region that has been in it longest. */
+/* Ends the quarantine of the region that has been there longest. */
 GC__FN void gc__quarantine_pop(gc_heap *heap) {
     gc__region *region = heap->quarantine;
     heap->quarantine = region->next;
@@ -2882,7 +2888,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->linear = region->formatted = region->overflowed = region->pinned = false;
 }
 
-/* Takes `span` regions out of the heap's free list that the arena has chosen for a run. */
+/* Takes the regions that the arena has chosen for a run out of the heap's free list. */
 GC__FN void gc__heap_unlist_free(gc_heap *heap) {
     for (gc__region **link = &heap->free; *link;) {
         if ((*link)->kind == GC__FREE) {
@@ -2912,8 +2918,8 @@ GC__FN size_t gc__regions_left(const gc_heap *heap) {
     return used < heap->limit_regions ? heap->limit_regions - used : 0;
 }
 
-/* Regions under the limit that only the collector takes, so that it always finds room to evacuate into: without it, a
-   heap that is full of small holes could not be compacted. */
+/* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
+   without them a heap that is full of small holes could not be compacted. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
 }
@@ -2955,7 +2961,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
-    if (gc__tables.watch) /* what was stored there before is not news of the objects to come */
+    if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, generation, true);
     return region;
@@ -2982,7 +2988,7 @@ GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
 /* Finding objects by address: the starts of a region's objects. */
 
 
-/* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
+/* Sets the mark bits of a linear region's objects between indexed_end and top, so that they are found by address. */
 GC__FN void gc__region_index(gc__region *region) {
     if (!region->linear) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
@@ -3068,8 +3074,8 @@ GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr
     return 0;
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. A search that fails leaves the smaller holes it passed for others;
-   none of that size or larger is searched for again before the next collection. */
+/* A hole of at least `bytes` for mutators, or NULL. A failing search leaves the smaller holes that it passed to others, and
+   holes of that size or larger are not searched for again before the next collection. */
 GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
     if (bytes >= heap->hole_missed_bytes) return NULL;
     gc__region *start = heap->recycled;
@@ -3107,12 +3113,12 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *
 /* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
    collector has one for each generation that it copies to.
 
-   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's window is
-   zeroed a piece at a time just ahead of the pointer, while that memory is in cache (but the raw one is not). A worker's limit
-   stops where memory was never written, since only what is needed should take any.
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's window
+   (unless it is the raw one) is zeroed a piece at a time just ahead of the pointer, which brings that memory into the
+   cache. A worker's limit stops where memory was never written, so that no memory is taken before it is needed.
 
-   What lies between start and next is not accounted for in the region yet, which cannot be walked before its windows are
-   flushed. */
+   The objects between start and next are not accounted for in the region yet, so a region cannot be walked before its
+   windows are flushed. */
 
 
 #define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
@@ -3130,7 +3136,7 @@ GC__FN void gc__window_set(gc_window *window, gc__region *region, uintptr_t from
     window->end = (char *)end;
 }
 
-/* Gives the rest of a thread's window back to its span: its first word is a filler now, not zero. */
+/* Gives the rest of a thread's window back to its span: the first word of the rest is a filler now, not zero. */
 GC__FN void gc__allocation_shrink(gc_window *window) {
     gc_heap *heap = window->region->heap;
     size_t rest = gc__window_room(window);
@@ -3196,7 +3202,7 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
     gc__region *region = window->region;
     uintptr_t from = (uintptr_t)window->limit, to = from + extra;
-    /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
+    /* Other threads may have windows in other holes of the region. Only the window in the last hole moves the end. */
     uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
               dirty = to < dirty_end ? to : dirty_end;
     if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
@@ -3221,7 +3227,8 @@ GC__FN size_t gc__copies_close(gc_window *window) {
     return bytes;
 }
 
-/* Moves a worker's limit so that `bytes` fit, and to where memory was written before, but not to the end at once. */
+/* Moves a worker's limit so that `bytes` fit: up to where memory has been written, or a little further, but not to the end
+   of the span at once. */
 GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     if (bytes > gc__span_room(window)) return false;
     uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;

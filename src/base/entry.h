@@ -1,10 +1,10 @@
-/* Finding, with GC_DEBUG, a signal handler that calls gc.h although it has interrupted gc.h on the same thread: what it
-   interrupted may be in the middle of any change, and may hold any lock. */
+/* With GC_DEBUG, finds a signal handler that calls gc.h although it has interrupted gc.h on the same thread: the
+   interrupted function may be in the middle of any change, and may hold any lock. */
 #pragma once
 
 #include "../platform/platform.h"
 
-/* The function of gc.h that the calling thread is in; NULL: none, or a callback of the host that may call some. */
+/* The function of gc.h in which the calling thread is; NULL: in none, or in a callback of the host that may call gc.h. */
 static __thread const char *volatile gc__inside;
 
 GC_API void gc__check_outside(const char *name) {
@@ -27,9 +27,9 @@ GC__FN void gc__scope_leave(const char **outer) {
 }
 
 #define GC__SCOPE(name) const char *gc__outer __attribute__((cleanup(gc__scope_leave), unused)) = gc__scope_enter(name)
-/* The rest of the scope is within the named function, which was not called from within gc.h. */
+/* The rest of the scope belongs to the named function, which must not have been called from within gc.h. */
 #define GC__API_SCOPE(name)                     \
     if (GC_DEBUG >= 1) gc__check_outside(name); \
     GC__SCOPE(name)
-/* The rest of the scope is the host's: a callback. */
+/* The rest of the scope is a callback, which may call gc.h. */
 #define GC__HOST_SCOPE GC__SCOPE(NULL)

@@ -1,5 +1,6 @@
-/* Maps from an object's address to a word, by open addressing. Whoever keeps one follows the objects as they move: a collection
-   takes the entries of condemned generations out (gc__map_take) and puts those back that survive, for which there is room. */
+/* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move: during
+   a collection it takes the entries of condemned generations out (gc__map_take) and puts the survivors back, for which
+   there is room. */
 #pragma once
 
 #include "words.h"
@@ -15,7 +16,7 @@ GC__FN void gc__map_free(gc__map *map) {
     memset(map, 0, sizeof *map);
 }
 
-/* Where the key is or would be. The map must have some capacity. */
+/* The index at which the key is or would be. The map must have some capacity. */
 GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
     size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
     for (;; at++) {
@@ -24,13 +25,13 @@ GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
     }
 }
 
-/* Where the key's value is; NULL if it has none. */
+/* The address of the key's value; NULL if the map has no such key. */
 GC__FN uintptr_t *gc__map_find(const gc__map *map, uintptr_t key) {
     size_t at = map->capacity ? gc__map_place(map, key) : 0;
     return map->capacity && map->keys[at] ? &map->values[at] : NULL;
 }
 
-/* The key's value, 0 if it is new. There must be room. */
+/* The address of the key's value, which is 0 if the key is new. There must be room. */
 GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
     size_t at = gc__map_place(map, key);
     if (!map->keys[at]) {
@@ -61,7 +62,7 @@ GC__FN void gc__map_clear(gc__map *map) {
     map->count = 0;
 }
 
-/* Empties the map. One made for far more than it last held takes longer to clear than to make again. */
+/* Empties the map. A map that was made for far more than it last held takes longer to clear than to make again. */
 GC__FN void gc__map_reset(gc__map *map) {
     if (map->capacity > 4096 && map->capacity / 64 > map->count)
         gc__map_free(map);

@@ -74,7 +74,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     abort();
 }
 
-/* Whether an argument is NULL that must not be: then the call fails. */
+/* Returns whether an argument is NULL that must not be; if so, it has recorded the failure of the call. */
 GC__FN bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
     gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);

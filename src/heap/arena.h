@@ -7,7 +7,7 @@
 GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
                   "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
-/* Reserves everything for an arena of `bytes`, or nothing. */
+/* Reserves an arena of `bytes` and its tables, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     arena->count = bytes >> GC_REGION_SHIFT;
@@ -41,7 +41,7 @@ GC__FN gc_result gc__arena_check(void) {
         (void *)base, GC_ADDRESS_BITS);
 }
 
-/* Where the tables are, as their readers see them. */
+/* Says where the tables are, in the form in which their readers need it. */
 GC__FN void gc__arena_publish(uint8_t *ranks) {
     gc__arena *arena = &gc__the_arena;
     char *marks = gc__sides[GC__SIDE_MARKS].start;
@@ -64,7 +64,7 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
 /* Reserves the largest arena that the system grants. */
 GC__FN gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
-        /* Where address space is short, as much again must be left for the host and the collector's own lists. */
+        /* If address space is short, as much again must be left for the host and the collector's own lists. */
         void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
         bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
         if (spare) gc__os_unmap(spare, bytes);
@@ -75,7 +75,7 @@ GC__FN gc_result gc__arena_reserve(void) {
                     GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
 }
 
-/* Of the three rank tables; what the last is opened by may reach beyond it. */
+/* The size of youth, age and verdict tables; the last part that is opened of them may reach beyond their end. */
 #define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
 
 /* Reserves the rank and verdict tables and the arena. Lock held. */
@@ -179,8 +179,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
     return NULL;
 }
 
-/* Core dumps leave out memory that was given back, but not that of every region: where each second one is left out, each
-   is a mapping of its own, of which the process may have some 65,000. */
+/* Core dumps leave out memory that was given back, but not that of every region: if every second region were left out, each
+   would be a mapping of its own, and a process may have only some 65,000 mappings. */
 #define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
 
 /* Gives a region back to the arena, its memory to the system. */

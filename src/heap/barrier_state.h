@@ -1,7 +1,7 @@
-/* What barriers read beside ranks and cards - bounds, write watch, log - and telling hosts when it changes.
+/* What barriers read beside ranks and cards (bounds, write watch, log), and informing hosts of its changes.
 
-   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use in
-   [lowest, highest). Both are kept for whichever barrier, since a host's own code may use any. */
+   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use
+   lies in [lowest, highest). Both hold whichever barrier is in force, since a host's own code may use any. */
 #pragma once
 
 #include "../base/report.h"
@@ -9,7 +9,7 @@
 
 #define GC__LOG_ENTRIES ((size_t)1 << 16)
 
-/* One that is told of changes: a heap. */
+/* A heap, which is told of changes. */
 typedef struct gc__barrier_observer {
     struct gc__barrier_observer *next;
     void (*changed)(void *host, const gc_barrier_change *change); /* NULL: need not be told */
@@ -17,12 +17,12 @@ typedef struct gc__barrier_observer {
     bool needs_barrier; /* its heap has generations */
 } gc__barrier_observer;
 
-/* All of this: barrier lock. No lock but the arena's is taken while it is held, and it is held while hosts are told. */
+/* Guards all variables of this part. Only the arena's lock is taken while this one is held, and hosts are called under it. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
-static uintptr_t gc__log_start, gc__log_flushed; /* entries below the second are dirty cards already */
+static uintptr_t gc__log_start, gc__log_flushed; /* entries below gc__log_flushed are dirty cards already */
 static gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
@@ -34,7 +34,7 @@ GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
         if (each->changed) each->changed(each->host, &change);
 }
 
-/* Lock held. Mutators of other heaps may be reading them. */
+/* Lock held. Mutators of other heaps may be reading the bounds. */
 GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
     __atomic_store_n(&gc__tables.low, low, __ATOMIC_RELEASE);
     __atomic_store_n(&gc__tables.high, high, __ATOMIC_RELEASE);
@@ -92,7 +92,7 @@ GC__FN void gc__log_close(void) {
 
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
 
-/* From now on gc_store calls this barrier. Pages are clean where watching begins. */
+/* From now on gc_store calls this barrier. If it begins to watch, all pages are clean at first. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
     if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     gc__barrier_calls = *gc_barrier_functions_of(barrier);
@@ -106,7 +106,7 @@ GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
                     "options.non_generational, or choose another barrier by GC_BARRIER or gc_barrier_switch");
 }
 
-/* Has the observer told from now on. */
+/* From now on the observer is told of changes. */
 GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_refuses(observer);
@@ -131,7 +131,7 @@ GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Addresses of young objects are in [from, end), too. */
+/* From now on young objects may lie in [from, end), too. */
 GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_take(&gc__barrier_lock);
     gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
@@ -149,8 +149,8 @@ GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* After a collection: these are the bounds of young objects. Where there are several heaps they only widen, since the
-   others' mutators may be running. */
+/* After a collection: young objects of the heap lie in [low, high) only. With several heaps the bounds can only widen,
+   since mutators of other heaps may be running. */
 GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t low, uintptr_t high) {
     gc__lock_take(&gc__barrier_lock);
     if (gc__barrier_observers == observer && !observer->next && (low != gc__tables.low || high != gc__tables.high)) {
@@ -160,7 +160,7 @@ GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t l
     gc__lock_release(&gc__barrier_lock);
 }
 
-#define GC__LOG_DONE 1 /* an entry that is a dirty card; 0: a mutator of another heap is about to write it */
+#define GC__LOG_DONE 1 /* an entry whose card is dirty; 0: a mutator of another heap is about to write the entry */
 
 /* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
 GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
@@ -170,7 +170,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
         gc__log_flushed = gc__log_start;
 }
 
-/* Turns the log into dirty cards, whatever the slots hold now: they may be another heap's, whose mutators run. */
+/* Turns the log into dirty cards, whatever the slots hold now: they may belong to another heap, whose mutators run. */
 GC__FN void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
@@ -185,7 +185,7 @@ GC__FN void gc__log_flush(void) {
         __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
-    /* What found the log full has its bit set and its card dirty, but no entry. */
+    /* A slot that was stored to while the log was full has its bit set and its card dirty, but no entry. */
     if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);
     if (gap)
         gc__log_flushed = gap;

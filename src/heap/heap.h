@@ -1,11 +1,11 @@
-/* The heap: one instance of everything that is not shared by the process. */
+/* The heap: one instance of everything that heaps of a process do not share. */
 #pragma once
 
 #include "rank.h"
 #include "arena.h"
 
-/* Written by whoever holds the heap's lock, or by its collector, unless it says otherwise. What the rooms above keep of a heap
-   they define themselves. */
+/* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
+   of a heap they define themselves. */
 struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
@@ -14,8 +14,8 @@ struct gc_heap {
     size_t free_count;
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
-    gc__region *recycled;     /* where mutators search for holes; in regions[0] */
-    size_t hole_missed_bytes; /* no hole of this size or more was found there */
+    gc__region *recycled;     /* in the list regions[0]: where mutators go on searching for holes */
+    size_t hole_missed_bytes; /* there is no hole of this size or more any more */
     size_t held_regions;      /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
     size_t limit_regions;
@@ -23,8 +23,8 @@ struct gc_heap {
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
-    size_t external_growth_bytes;         /* of external_bytes since the last collection, but at least 0; atomic */
-    size_t budget_bytes; /* that generation 0 and external growth may reach before a collection; atomic */
+    size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
+    size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
     bool collecting;
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
@@ -44,7 +44,7 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
     if (heap->held_regions > heap->held_peak) heap->held_peak = heap->held_regions;
 }
 
-/* Ends the quarantine of the region that has been in it longest. */
+/* Ends the quarantine of the region that has been there longest. */
 GC__FN void gc__quarantine_pop(gc_heap *heap) {
     gc__region *region = heap->quarantine;
     heap->quarantine = region->next;
@@ -62,7 +62,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->linear = region->formatted = region->overflowed = region->pinned = false;
 }
 
-/* Takes `span` regions out of the heap's free list that the arena has chosen for a run. */
+/* Takes the regions that the arena has chosen for a run out of the heap's free list. */
 GC__FN void gc__heap_unlist_free(gc_heap *heap) {
     for (gc__region **link = &heap->free; *link;) {
         if ((*link)->kind == GC__FREE) {
@@ -92,8 +92,8 @@ GC__FN size_t gc__regions_left(const gc_heap *heap) {
     return used < heap->limit_regions ? heap->limit_regions - used : 0;
 }
 
-/* Regions under the limit that only the collector takes, so that it always finds room to evacuate into: without it, a
-   heap that is full of small holes could not be compacted. */
+/* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
+   without them a heap that is full of small holes could not be compacted. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
 }
@@ -135,7 +135,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
-    if (gc__tables.watch) /* what was stored there before is not news of the objects to come */
+    if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, generation, true);
     return region;

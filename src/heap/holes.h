@@ -37,8 +37,8 @@ GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr
     return 0;
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. A search that fails leaves the smaller holes it passed for others;
-   none of that size or larger is searched for again before the next collection. */
+/* A hole of at least `bytes` for mutators, or NULL. A failing search leaves the smaller holes that it passed to others, and
+   holes of that size or larger are not searched for again before the next collection. */
 GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
     if (bytes >= heap->hole_missed_bytes) return NULL;
     gc__region *start = heap->recycled;

@@ -4,7 +4,7 @@
 #include "bits.h"
 #include "object.h"
 
-/* Linear regions become findable by address: sets the mark bits of the objects between indexed_end and top. */
+/* Sets the mark bits of a linear region's objects between indexed_end and top, so that they are found by address. */
 GC__FN void gc__region_index(gc__region *region) {
     if (!region->linear) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);

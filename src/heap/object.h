@@ -1,11 +1,11 @@
-/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is
-   implemented here; a host's own by its GC_MODEL_ macros. */
+/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is implemented
+   here; a host implements its own by the GC_MODEL_ macros. */
 #pragma once
 
 #include "../api/allocate.h"
 #include "../platform/platform.h"
 
-/* The first word of a dead object that was copied is the copy's address + 1; of a filler, its size * 4 + 3. */
+/* The first word of an object that was copied away is the copy's address + 1; that of a filler, its size * 4 + 3. */
 #define GC__WORD(address) (*(gc_word *)(address))
 #define GC__FORWARD_TAG ((uintptr_t)1)
 #define GC__FILLER_TAG ((uintptr_t)3)

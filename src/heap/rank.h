@@ -16,7 +16,7 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         gc__bounds_widen(region->base, end);
 }
 
-/* `copies`: the generation that the region's objects are copied to, if they are. */
+/* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;

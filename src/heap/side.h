@@ -1,8 +1,8 @@
 /* The tables beside the arena, with an entry or more for each region.
 
-   Each is reserved for the whole arena, and reads as zero wherever nothing was written. It is writable, and takes memory, as
-   far as regions have been in use: what the rest of it would take counts for no limit, is not locked with the program's
-   memory, and is not in core dumps. */
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the part for regions that have
+   been in use is writable and takes memory. The rest counts for no limit, is not locked with the program's memory, and is
+   not in core dumps. */
 #pragma once
 
 #include "region.h"
@@ -12,7 +12,7 @@ enum {
     GC__SIDE_MARKS,
     GC__SIDE_CARDS,
     GC__SIDE_BUNDLES,
-    GC__SIDE_ALWAYS, /* every arena has those before this */
+    GC__SIDE_ALWAYS, /* the tables before this are reserved together with the arena */
     GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
     GC__SIDE_AGE,
     GC__SIDE_VERDICT,
@@ -37,16 +37,17 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
 
 /* Written under the arena lock. */
 typedef struct gc__side {
-    char *start;          /* of a page; NULL: the table is not in use */
-    size_t lead;          /* bytes from there to the first region's */
-    size_t bytes, opened; /* from `start`: reserved, writable */
+    char *start;          /* page-aligned; NULL: the table is not in use */
+    size_t lead;          /* bytes from there to the first region's entries */
+    size_t bytes, opened; /* how many bytes from `start` on are reserved; how many are writable */
 } gc__side;
 static gc__side gc__sides[GC__SIDES];
-static size_t gc__sides_opened; /* regions for which all are writable */
+static size_t gc__sides_opened; /* number of regions for which all tables are writable */
 
 #define GC__SIDE_BYTES_SMALL ((size_t)2 << 20)
 
-/* What a table takes of `bytes`. Beyond the start, all that a small heap needs, it is opened by parts that may be huge pages. */
+/* What a table of `bytes` takes. Its start is all that a small heap needs; the rest is opened in parts that may be huge
+   pages. */
 GC__FN size_t gc__side_round(size_t bytes) {
     size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
     return (bytes + unit - 1) & ~(unit - 1);
@@ -64,8 +65,8 @@ GC__FN void gc__side_place(int which, char *first) {
     gc__sides[which] = side;
 }
 
-/* In a large heap each mark or dirty card is looked for in memory that no TLB knows, and then the way to its page takes
-   longer than the look. The start of the table keeps small pages. */
+/* Asks for huge pages, but for the start of the table. In a large heap most marks and cards lie in pages that are in no
+   TLB, and then finding the page takes longer than reading the entry. */
 GC__FN void gc__side_huge_pages(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->bytes > GC__SIDE_BYTES_SMALL)
@@ -90,8 +91,8 @@ GC__FN bool gc__sides_open_exactly(size_t regions) {
     return true;
 }
 
-/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that it is seldom
-   done. False: the system refuses. */
+/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that this happens
+   seldom. False: the system refuses. */
 GC__FN bool gc__sides_open(size_t regions) {
     if (regions <= gc__sides_opened) return true;
     size_t more = regions + regions / 2 + 8;
@@ -99,7 +100,8 @@ GC__FN bool gc__sides_open(size_t regions) {
     return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
 }
 
-/* Reserves a table that not every arena has, and opens it as far as the others. NULL: the system refuses. */
+/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others. NULL: the system
+   refuses. */
 GC__FN char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
     char *start = (char *)gc__os_reserve(bytes, GC__SIDE_BYTES_SMALL, true);

@@ -1,5 +1,5 @@
-/* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions, into
-   which what is done with a slot is inlined. */
+/* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions,
+   which inline the function that handles a slot. */
 #pragma once
 
 #include "object.h"
@@ -24,13 +24,13 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
 /* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
 static __thread uintptr_t gc__traced;
 
-/* The fault handler must find the object there for just as long as its trace function runs. */
+/* The fence keeps the store in its place: the fault handler must find the object exactly while its trace function runs. */
 GC__INLINED void gc__traced_set(uintptr_t object) {
     gc__traced = object;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function. The visitor may call another's. */
+/* Calls the object's trace function. The visitor may call that of another object. */
 GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
@@ -42,7 +42,7 @@ GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     gc__traced_set(outer);
 }
 
-/* What is done with a slot; a constant where it is handed on. */
+/* Handles a slot. Callers pass a constant, so that it is inlined. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
 #if !GC_HAS_MODEL
@@ -50,7 +50,7 @@ GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, g
     for (; mask; mask &= mask - 1) f(context, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
 }
 
-/* Of `count` elements; `word` is for elements of one word. */
+/* The slots of `count` elements; `word` is called for elements of one word. */
 GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function word,
                                        gc__slot_function f, void *context) {
     if (type->element_bytes == 8) {
@@ -72,7 +72,7 @@ GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, u
     return mask;
 }
 
-/* The slots in [from, to) that masks show; of elements that lie partly in it, all. */
+/* The slots in [from, to) that masks show, and all slots of elements that lie partly in that range. */
 GC__INLINED void gc__slots_in(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function word,
                               gc__slot_function f, void *context) {
     const gc_type *type = gc__object_type(object);

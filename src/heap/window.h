@@ -1,12 +1,12 @@
 /* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
    collector has one for each generation that it copies to.
 
-   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's window is
-   zeroed a piece at a time just ahead of the pointer, while that memory is in cache (but the raw one is not). A worker's limit
-   stops where memory was never written, since only what is needed should take any.
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's window
+   (unless it is the raw one) is zeroed a piece at a time just ahead of the pointer, which brings that memory into the
+   cache. A worker's limit stops where memory was never written, so that no memory is taken before it is needed.
 
-   What lies between start and next is not accounted for in the region yet, which cannot be walked before its windows are
-   flushed. */
+   The objects between start and next are not accounted for in the region yet, so a region cannot be walked before its
+   windows are flushed. */
 #pragma once
 
 #include "holes.h"
@@ -26,7 +26,7 @@ GC__FN void gc__window_set(gc_window *window, gc__region *region, uintptr_t from
     window->end = (char *)end;
 }
 
-/* Gives the rest of a thread's window back to its span: its first word is a filler now, not zero. */
+/* Gives the rest of a thread's window back to its span: the first word of the rest is a filler now, not zero. */
 GC__FN void gc__allocation_shrink(gc_window *window) {
     gc_heap *heap = window->region->heap;
     size_t rest = gc__window_room(window);
@@ -92,7 +92,7 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
     gc__region *region = window->region;
     uintptr_t from = (uintptr_t)window->limit, to = from + extra;
-    /* Other threads may have windows in other holes of the region. Only the one in its last hole moves the end. */
+    /* Other threads may have windows in other holes of the region. Only the window in the last hole moves the end. */
     uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
               dirty = to < dirty_end ? to : dirty_end;
     if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
@@ -117,7 +117,8 @@ GC__FN size_t gc__copies_close(gc_window *window) {
     return bytes;
 }
 
-/* Moves a worker's limit so that `bytes` fit, and to where memory was written before, but not to the end at once. */
+/* Moves a worker's limit so that `bytes` fit: up to where memory has been written, or a little further, but not to the end
+   of the span at once. */
 GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     if (bytes > gc__span_room(window)) return false;
     uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;

@@ -6,8 +6,8 @@
 #if defined(__x86_64__)
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
-/* In both dialects of assembly, for -masm=intel. Weak, see GC__ASSEMBLY_LINKAGE; nor does a caller then rely on which registers
-   its body leaves alone. */
+/* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies
+   on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE __attribute__((naked, weak)) void gc__save_registers(uintptr_t *registers
                                                                             __attribute__((unused))) {
     __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"

@@ -23,7 +23,7 @@
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
-/* Not every C library comes with the kernel's headers, and not every kernel has what they name. */
+/* Not every C library comes with the kernel's headers, and not every kernel has what those define. */
 #define GC__FUTEX_WAIT_PRIVATE 128
 #define GC__FUTEX_WAKE_PRIVATE 129
 #define GC__MADV_POPULATE_WRITE 23
@@ -46,7 +46,7 @@ GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
     return taken;
 }
 
-/* Memory is made readable only after it was mapped, for the system fills what is mapped readable if it is to be locked. */
+/* Memory is made readable after it was mapped: if memory is locked, the system provides all that is mapped readable. */
 GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
     gc__os_check(NULL, bytes | alignment);
     char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
@@ -125,7 +125,7 @@ GC__FN size_t gc__os_l2_bytes(void) {
     return (size_t)1 << 20;
 }
 
-/* The set has room for 1024 processors; on a larger machine the system refuses to fill it. */
+/* The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
 GC__FN unsigned gc__os_processors(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
@@ -210,7 +210,7 @@ GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
 }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
-static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* of these */
+static gc__lock gc__os_end_lock = GC__LOCK_INITIALIZER; /* guards the variables below */
 static pthread_key_t gc__os_end_key;
 static bool gc__os_end_ok;
 static bool (*gc__os_end)(void); /* atomic */
@@ -258,7 +258,7 @@ GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
         gc__os_fault_former.sa_handler(number);
-    else /* Returning runs the instruction again, and the default action follows. */
+    else /* the instruction runs again on return, and the former action follows */
         sigaction(number, &gc__os_fault_former, NULL);
 }
 
@@ -285,14 +285,14 @@ GC__FN void gc__os_leave(void) {
     gc__os_fault = NULL;
 }
 
-#define GC__STACK_FRAMES 32 /* of a native stack that are looked at, the innermost */
+#define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
 
 #ifdef __GLIBC__
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
 GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
 #else
-/* Without the C library's help: the chain of frame pointers, which ends at a function that has none. Any number may be in
-   that register there. */
+/* Without the C library's help: follows the chain of frame pointers, which ends at a function that has none. There the
+   register may hold any number. */
 GC__FN int gc__os_stack_frames(void **frames) {
     const gc_word *frame = (const gc_word *)__builtin_frame_address(0);
     int count = 0;

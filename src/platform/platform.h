@@ -1,4 +1,4 @@
-/* All that the collector needs of the operating system and the CPU. One file per system and one per processor implement it. */
+/* All that the collector needs of the operating system and the CPU. A file per system and one per processor implement it. */
 #pragma once
 
 #include "../api/collect.h"
@@ -12,28 +12,30 @@
 #endif
 
 #define GC__FN static __attribute__((unused))
-/* Works on the frame of its caller, or is a part of the trace's loop. */
+/* For functions that work on the frame of their caller, or are a part of the trace's loop. */
 #define GC__INLINED static inline __attribute__((unused, always_inline))
-/* What hot code hardly ever does, and would be larger with. */
+/* For functions that hot code hardly ever calls, and would grow by. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
-/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory for
-   them; and memory is given back by part, or with its address space. gc__os_map does the first two at once.
-   Where the process has locked its memory (mlockall), committing provides all of it at once, and none is given back before
-   its address space is.
+/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory
+   for them; and memory is given back in parts, or with its address space. gc__os_map reserves and commits at once.
+   If the process has locked its memory (mlockall), committing provides all of the memory at once, and none is given back
+   before its address space is.
    Preconditions: addresses are those of pages; sizes are multiples of the page size, but for gc__os_map and gc__os_unmap,
    which round up; no size is 0. Calls that return nothing are advice, or cannot fail. None of them changes errno if it
    succeeds or returns nothing. */
 
-/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. Readable: it reads as
-   zero; otherwise every access faults. Core dumps leave it out. NULL: the system refuses, see gc__os_refusal. */
+/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. If `readable`, it
+   reads as zero; otherwise every access faults. Core dumps leave it out. NULL: the system refuses (gc__os_refusal says
+   why). */
 GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable);
-/* Commits reserved memory: it can be read and written, is zero at first, and core dumps have it. What was committed before
-   stays as it was. False: the system refuses, and a part may have been committed. */
+/* Commits reserved memory: it can be read and written, is zero at first, and is in core dumps. Memory that was committed
+   before stays as it was. False: the system refuses, and a part may have been committed. */
 GC__FN bool gc__os_commit(void *address, size_t bytes);
-/* Gives the memory back of what is committed and stays so; it reads as zero. False: it is as it was (it may be locked). */
+/* Gives the memory of a committed range back. The range stays committed and reads as zero. False: it is as it was (it may
+   be locked). */
 GC__FN bool gc__os_discard(void *address, size_t bytes);
 /* Makes committed memory inaccessible, with its contents, or accessible again. False: the system refuses. */
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
@@ -41,9 +43,9 @@ GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes);
 /* Reserves and commits zeroed memory at once. NULL: the system refuses. */
 GC__FN void *gc__os_map(size_t bytes);
-/* Grows a gc__os_map, moving it if need be. NULL: the system refuses, and the old one is as it was. */
+/* Grows memory of gc__os_map, moving it if need be. NULL: the system refuses, and the old memory is as it was. */
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
-/* Gives address space back, with whatever is committed in it. */
+/* Gives address space back, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
 /* Which limit the last reservation met, and so what to do: "raise `ulimit -v`". */
 GC__FN const char *gc__os_refusal(void);
@@ -56,14 +58,14 @@ GC__FN void gc__os_populate(void *address, size_t bytes);
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
-GC__FN unsigned gc__os_processors(void); /* that the process may use */
+GC__FN unsigned gc__os_processors(void); /* those that the process may use */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
-/* The end, above the highest address, of the calling thread's stack. NULL: the system does not tell, or the thread runs on
-   another stack, as a fiber does; then *elsewhere is set. */
+/* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on
+   another stack, as a fiber does; in that case *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
 
-/* A lock. What is said of the heap's lock says in which order locks are taken, and which are held across calls into the host. */
+/* A lock. The comment on the heap's lock says in which order locks are taken, and which are held during callbacks. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
@@ -71,49 +73,50 @@ GC__FN bool gc__lock_try(gc__lock *lock);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
 
-/* Waits until *word differs from `value`, or for so long; and wakes who waits after it was changed. Spurious returns are
-   allowed. */
+/* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,
+   called after a change of the word, wakes the threads that wait. */
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
 GC__FN void gc__os_wake(const uint32_t *word);
 
-/* A thread of the collector's own. False: the system gives none. */
+/* A thread of the collector's own. gc__os_thread_start returns false if the system gives none. */
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
-/* Instead of joining it: it may never end. */
+/* Gives a thread up that may never end, instead of joining it. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
 
-/* Has `f` called at the end of the calling thread, and if it returns true once more after other destructors. False: the
-   system has no room for it. */
+/* Has `f` called at the end of the calling thread, and once more, after other destructors, if it returns true. False: the
+   system has no room for that. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
-/* Has `before` called when the process forks, on the thread that does, and then `in_parent` and `in_child`. False: the system
-   has no room for it. */
+/* Has `before` called when the process forks, on the thread that forks, and then `in_parent` and `in_child`. False: the
+   system has no room for that. */
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 
 /* Undoes gc__os_at_thread_end and gc__os_on_fault. */
 GC__FN void gc__os_leave(void);
-/* Of a function that is called when the library with this gc.h is unloaded, and when the program ends; then after the
-   host's own destructors. */
+/* The attribute of a function that is called when the library with this gc.h is unloaded, and at the end of the program,
+   after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
-/* The calling function's frame stays until here: a call at its end might be a jump, with which the frame is gone. */
+/* Keeps the calling function's frame until here: without it a call at the function's end might be a jump, and the frame
+   gone by then. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
-/* Has `f` called when the program touches inaccessible memory; it returns false if the address is none of its business,
-   and then the fault takes its former course. `words` are the registers at the fault. */
+/* gc__os_on_fault has a handler called when the program touches inaccessible memory. If the handler returns false, the
+   address is none of its business, and the fault takes its former course. `words` are the registers at the fault. */
 typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer);
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
-/* A hash of the native call stack. With other C libraries than glibc it reaches, as what is printed does, as far as functions
-   have frame pointers (-fno-omit-frame-pointer). */
+/* A hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only as far as
+   functions have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
 
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
