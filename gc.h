@@ -1214,6 +1214,16 @@ GC__FN void gc__lock_release(gc__lock *lock);
 GC__FN bool gc__lock_try(gc__lock *lock);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
+/* Whether the calling thread holds it; and whether nobody seems to. */
+GC__FN bool gc__lock_is_mine(const gc__lock *lock);
+GC__FN bool gc__lock_is_free(const gc__lock *lock);
+/* Around fork(): taken, unless the calling thread holds it already, and given back if it did not; in the child first made
+   anew, since the copy was taken by a thread of another process. */
+GC__FN void gc__lock_fork_take(gc__lock *lock);
+GC__FN void gc__lock_fork_adopt(gc__lock *lock);
+GC__FN void gc__lock_fork_release(gc__lock *lock);
+/* Stands for the calling thread. */
+GC__FN const void *gc__os_self(void);
 
 /* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,
    called after a change of the word, wakes the threads that wait. */
@@ -1416,8 +1426,13 @@ GC__FN char *gc__os_stack_base(bool *elsewhere) {
     return *elsewhere ? NULL : (char *)lowest + bytes;
 }
 
+static __thread char gc__os_identity; /* by its address */
+GC__FN const void *gc__os_self(void) { return &gc__os_identity; }
+
 struct gc__lock {
     pthread_mutex_t mutex;
+    const void *owner; /* atomic; NULL: nobody */
+    bool forked;       /* by its owner, who held it before */
 };
 #if GC_DEBUG >= 1 && defined(PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP)
 #define GC__MUTEX_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
@@ -1425,21 +1440,55 @@ struct gc__lock {
 #define GC__MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
 #endif
 #define GC__LOCK_INITIALIZER \
-    { GC__MUTEX_INITIALIZER }
+    { GC__MUTEX_INITIALIZER, NULL, false }
+
+GC__FN void gc__lock_own(gc__lock *lock, const void *owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
+GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+}
+GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
+
 GC__FN void gc__lock_take(gc__lock *lock) {
     int error = pthread_mutex_lock(&lock->mutex);
     (void)error;
     GC_ASSERT(!error,
               "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
               "destroyed already");
+    gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
-GC__FN bool gc__lock_try(gc__lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }
+GC__FN void gc__lock_release(gc__lock *lock) {
+    gc__lock_own(lock, NULL);
+    pthread_mutex_unlock(&lock->mutex);
+}
+GC__FN bool gc__lock_try(gc__lock *lock) {
+    bool taken = pthread_mutex_trylock(&lock->mutex) == 0;
+    if (taken) gc__lock_own(lock, gc__os_self());
+    return taken;
+}
 GC__FN void gc__lock_init(gc__lock *lock) {
     static const gc__lock fresh = GC__LOCK_INITIALIZER;
     *lock = fresh;
 }
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
+
+GC__FN void gc__lock_fork_take(gc__lock *lock) {
+    if (gc__lock_is_mine(lock))
+        lock->forked = true;
+    else
+        gc__lock_take(lock);
+}
+GC__FN void gc__lock_fork_adopt(gc__lock *lock) {
+    bool forked = lock->forked;
+    gc__lock_init(lock);
+    gc__lock_take(lock);
+    lock->forked = forked;
+}
+GC__FN void gc__lock_fork_release(gc__lock *lock) {
+    if (lock->forked)
+        lock->forked = false;
+    else
+        gc__lock_release(lock);
+}
 
 GC__FN void gc__os_wake(const uint32_t *word) {
     syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
@@ -3266,8 +3315,7 @@ GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thre
 
 /* The threads of a heap. */
 typedef struct gc__threads {
-    gc__lock lock;          /* the heap's */
-    const void *lock_owner; /* atomic; the native thread that holds the lock */
+    gc__lock lock; /* the heap's */
     unsigned lock_depth;
     gc__lock roots_lock;    /* global slots and stacks */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
@@ -3288,13 +3336,10 @@ typedef struct gc__threads {
 
 static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
 static __thread unsigned gc__my_parked;        /* of them: waiting in gc.h */
-static __thread char gc__my_identity;          /* its address stands for the calling thread */
 /* Saved by the function that took a heap's lock, or waits, before it did. */
 static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
-GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
-    return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__my_identity;
-}
+GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
 
 GC__FN bool gc__is_abandoned(const gc_heap *heap) {
     return __atomic_load_n(&heap->threads->abandoned, __ATOMIC_SEQ_CST) != 0;
@@ -3375,8 +3420,7 @@ GC__FN void gc__unpark(gc_thread *thread) {
 GC__FN void gc__lock_take_soon(gc_heap *heap) {
     unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
     for (; spins < GC__LOCK_SPINS; spins++) {
-        if (!__atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) && gc__lock_try(&heap->threads->lock))
-            return;
+        if (gc__lock_is_free(&heap->threads->lock) && gc__lock_try(&heap->threads->lock)) return;
         gc__cpu_pause();
     }
     gc__lock_take(&heap->threads->lock);
@@ -3392,16 +3436,11 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-GC__FN void gc__heap_acquire(gc_heap *heap) {
-    if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
-    __atomic_store_n(&heap->threads->lock_owner, (const void *)&gc__my_identity, __ATOMIC_RELAXED);
-}
-
 /* May be taken again by its owner. Not from a signal handler. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
         gc__save_registers(gc__my_registers);
-        gc__heap_acquire(heap);
+        if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
     }
     heap->threads->lock_depth++;
 }
@@ -3421,7 +3460,6 @@ GC__FN void gc__unpark_all(void) {
 /* Returns whether the lock is free now. */
 GC__FN bool gc__heap_let_go(gc_heap *heap) {
     if (--heap->threads->lock_depth) return false;
-    __atomic_store_n(&heap->threads->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&heap->threads->lock);
     return true;
 }
@@ -4985,9 +5023,9 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
-    uint64_t share = heap->pace->resumed_by == &gc__my_identity ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    uint64_t share = heap->pace->resumed_by == gc__os_self() ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
     heap->pace->resumed_cpu_ns = now;
-    heap->pace->resumed_by = &gc__my_identity;
+    heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(heap->pace->cache_bytes * heap->pace->allocating, GC__NURSERY_MIN),
            most = gc__nursery_most(heap);
@@ -6643,15 +6681,20 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_forget(thread);
 }
 
-/* Of a thread that ends: what was on its stacks is gone. In preemptive mode a collection may be reading them. */
-GC__FN void gc__thread_drop_roots(gc_thread *thread) {
-    bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
-    if (preemptive) gc__heap_lock(thread->heap);
+/* What was on the thread's stacks is gone. */
+GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
     thread->stack->thread = NULL; /* a fiber's, maybe */
     thread->stack = &gc__record(thread)->own_stack;
     gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
     thread->frames = gc__record(thread)->own_stack.frames = NULL;
     gc__record(thread)->conservative = false;
+}
+
+/* Of a thread that ends. In preemptive mode a collection may be reading its stacks. */
+GC__FN void gc__thread_drop_roots(gc_thread *thread) {
+    bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
+    if (preemptive) gc__heap_lock(thread->heap);
+    gc__thread_leave_stacks(thread);
     if (preemptive) gc__heap_unlock(thread->heap);
     if (!within || !preemptive) return;
     char message[384];
@@ -7091,14 +7134,21 @@ GC__FN void gc__finalizers_free(gc_heap *heap) {
 /* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
    between two steps of their threads. In the child these do not exist, and are forgotten.
 
-   A heap that the calling thread has locked already, since fork was called in a callback of a collection or walk, keeps its
-   other threads in the child: they stay stopped, and what runs may be going through their list. */
+   Where fork is called in a callback the calling thread holds some of the locks already, and holds them after. */
 
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
-/* Whether the heap is locked for fork alone. */
-GC__FN bool gc__fork_owns(const gc_heap *heap) { return heap->threads->lock_depth == 1; }
+/* Calls f for each lock but those that stop threads: leaves before what is taken before them. */
+GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
+    GC__EACH_HEAP(heap) {
+        f(&heap->handles->lock);
+        f(&heap->finalizers->lock);
+        f(&heap->threads->roots_lock);
+    }
+    f(&gc__barrier_lock);
+    f(&gc__the_arena.lock);
+}
 
 /* All that is locked here stays so until gc__fork_end. The caller's registers are saved, and what its frames hold lies above
    the stack pointer that is, so other heaps may scan this thread meanwhile although this function returns. */
@@ -7106,33 +7156,7 @@ GC__FN void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
     GC__EACH_HEAP(heap) gc__world_stop(heap);
-    GC__EACH_HEAP(heap) {
-        if (!gc__fork_owns(heap)) continue;
-        gc__lock_take(&heap->handles->lock);
-        gc__lock_take(&heap->finalizers->lock);
-        gc__lock_take(&heap->threads->roots_lock);
-    }
-    gc__lock_take(&gc__barrier_lock);
-    gc__lock_take(&gc__the_arena.lock);
-}
-
-/* The child's copies of locks were taken by a thread of another process. */
-GC__FN void gc__fork_adopt(gc__lock *lock) {
-    gc__lock_init(lock);
-    gc__lock_take(lock);
-}
-
-GC__FN void gc__fork_adopt_all(void) {
-    gc__fork_adopt(&gc__heaps_lock);
-    gc__fork_adopt(&gc__the_arena.lock);
-    gc__fork_adopt(&gc__barrier_lock);
-    GC__EACH_HEAP(heap) {
-        gc__fork_adopt(&heap->threads->lock);
-        if (!gc__fork_owns(heap)) continue;
-        gc__fork_adopt(&heap->threads->roots_lock);
-        gc__fork_adopt(&heap->handles->lock);
-        gc__fork_adopt(&heap->finalizers->lock);
-    }
+    gc__fork_each_leaf(gc__lock_fork_take);
 }
 
 /* A finalizer that another thread was running does not run on. */
@@ -7148,37 +7172,35 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
     if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
 }
 
-/* In the child: the threads that were not copied. */
+/* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection or
+   walk may have been called while that goes through their list: then they stay in it, without roots. */
 GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
     while (*link) {
         gc_thread *thread = *link;
-        if (thread == self) {
-            link = &gc__record(thread)->next;
-            continue;
+        if (thread != self) {
+            thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
+            gc__thread_leave_stacks(thread);
+            /* In the callback of a warning that it does not stop it has not. */
+            __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
-        thread->frames = gc__record(thread)->own_stack.frames =
-            NULL;                            /* on a stack that may be another thread's from now on */
-        thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
-        gc__thread_unlist(thread, link);
-        free(thread);
+        if (thread == self || heap->threads->lock_depth > 1) {
+            link = &gc__record(thread)->next;
+        } else {
+            gc__thread_unlist(thread, link);
+            free(thread);
+        }
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
-    heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
-    heap->pace->resumed_by = &gc__my_identity;
+    heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
+    heap->pace->resumed_by = gc__os_self();
 }
 
 GC__FN void gc__fork_end(bool in_child) {
-    gc__lock_release(&gc__the_arena.lock);
-    gc__lock_release(&gc__barrier_lock);
+    gc__fork_each_leaf(gc__lock_fork_release);
     GC__EACH_HEAP(heap) {
-        if (gc__fork_owns(heap)) {
-            gc__lock_release(&heap->finalizers->lock);
-            gc__lock_release(&heap->handles->lock);
-            gc__lock_release(&heap->threads->roots_lock);
-            if (in_child) gc__fork_forget_threads(heap);
-        }
+        if (in_child) gc__fork_forget_threads(heap);
         gc__world_resume_locked(heap);
         gc__heap_let_go(heap);
     }
@@ -7188,7 +7210,9 @@ GC__FN void gc__fork_end(bool in_child) {
 
 GC__FN void gc__fork_end_parent(void) { gc__fork_end(false); }
 GC__FN void gc__fork_end_child(void) {
-    gc__fork_adopt_all();
+    gc__lock_fork_adopt(&gc__heaps_lock);
+    GC__EACH_HEAP(heap) gc__lock_fork_adopt(&heap->threads->lock);
+    gc__fork_each_leaf(gc__lock_fork_adopt);
     gc__fork_end(true);
 }
 
@@ -7280,7 +7304,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
         pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
     heap->budget_bytes = pace->nursery_bytes;
     pace->resumed_cpu_ns = gc__os_cpu_ns();
-    pace->resumed_by = &gc__my_identity;
+    pace->resumed_by = gc__os_self();
     pace->full_threshold = gc__threshold_for(heap, 0);
     pace->survival[0] = 20;
     pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */

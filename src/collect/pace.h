@@ -2,7 +2,6 @@
 #pragma once
 
 #include "../heap/window.h"
-#include "../threads/mode.h"
 #include "plan.h"
 #include "external.h"
 
@@ -76,9 +75,9 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
-    uint64_t share = heap->pace->resumed_by == &gc__my_identity ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    uint64_t share = heap->pace->resumed_by == gc__os_self() ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
     heap->pace->resumed_cpu_ns = now;
-    heap->pace->resumed_by = &gc__my_identity;
+    heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(heap->pace->cache_bytes * heap->pace->allocating, GC__NURSERY_MIN),
            most = gc__nursery_most(heap);

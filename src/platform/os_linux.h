@@ -152,8 +152,13 @@ GC__FN char *gc__os_stack_base(bool *elsewhere) {
     return *elsewhere ? NULL : (char *)lowest + bytes;
 }
 
+static __thread char gc__os_identity; /* by its address */
+GC__FN const void *gc__os_self(void) { return &gc__os_identity; }
+
 struct gc__lock {
     pthread_mutex_t mutex;
+    const void *owner; /* atomic; NULL: nobody */
+    bool forked;       /* by its owner, who held it before */
 };
 #if GC_DEBUG >= 1 && defined(PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP)
 #define GC__MUTEX_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
@@ -161,21 +166,55 @@ struct gc__lock {
 #define GC__MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
 #endif
 #define GC__LOCK_INITIALIZER \
-    { GC__MUTEX_INITIALIZER }
+    { GC__MUTEX_INITIALIZER, NULL, false }
+
+GC__FN void gc__lock_own(gc__lock *lock, const void *owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
+GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+}
+GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
+
 GC__FN void gc__lock_take(gc__lock *lock) {
     int error = pthread_mutex_lock(&lock->mutex);
     (void)error;
     GC_ASSERT(!error,
               "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
               "destroyed already");
+    gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) { pthread_mutex_unlock(&lock->mutex); }
-GC__FN bool gc__lock_try(gc__lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }
+GC__FN void gc__lock_release(gc__lock *lock) {
+    gc__lock_own(lock, NULL);
+    pthread_mutex_unlock(&lock->mutex);
+}
+GC__FN bool gc__lock_try(gc__lock *lock) {
+    bool taken = pthread_mutex_trylock(&lock->mutex) == 0;
+    if (taken) gc__lock_own(lock, gc__os_self());
+    return taken;
+}
 GC__FN void gc__lock_init(gc__lock *lock) {
     static const gc__lock fresh = GC__LOCK_INITIALIZER;
     *lock = fresh;
 }
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
+
+GC__FN void gc__lock_fork_take(gc__lock *lock) {
+    if (gc__lock_is_mine(lock))
+        lock->forked = true;
+    else
+        gc__lock_take(lock);
+}
+GC__FN void gc__lock_fork_adopt(gc__lock *lock) {
+    bool forked = lock->forked;
+    gc__lock_init(lock);
+    gc__lock_take(lock);
+    lock->forked = forked;
+}
+GC__FN void gc__lock_fork_release(gc__lock *lock) {
+    if (lock->forked)
+        lock->forked = false;
+    else
+        gc__lock_release(lock);
+}
 
 GC__FN void gc__os_wake(const uint32_t *word) {
     syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

@@ -72,6 +72,16 @@ GC__FN void gc__lock_release(gc__lock *lock);
 GC__FN bool gc__lock_try(gc__lock *lock);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
+/* Whether the calling thread holds it; and whether nobody seems to. */
+GC__FN bool gc__lock_is_mine(const gc__lock *lock);
+GC__FN bool gc__lock_is_free(const gc__lock *lock);
+/* Around fork(): taken, unless the calling thread holds it already, and given back if it did not; in the child first made
+   anew, since the copy was taken by a thread of another process. */
+GC__FN void gc__lock_fork_take(gc__lock *lock);
+GC__FN void gc__lock_fork_adopt(gc__lock *lock);
+GC__FN void gc__lock_fork_release(gc__lock *lock);
+/* Stands for the calling thread. */
+GC__FN const void *gc__os_self(void);
 
 /* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,
    called after a change of the word, wakes the threads that wait. */

@@ -38,15 +38,20 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_forget(thread);
 }
 
-/* Of a thread that ends: what was on its stacks is gone. In preemptive mode a collection may be reading them. */
-GC__FN void gc__thread_drop_roots(gc_thread *thread) {
-    bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
-    if (preemptive) gc__heap_lock(thread->heap);
+/* What was on the thread's stacks is gone. */
+GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
     thread->stack->thread = NULL; /* a fiber's, maybe */
     thread->stack = &gc__record(thread)->own_stack;
     gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
     thread->frames = gc__record(thread)->own_stack.frames = NULL;
     gc__record(thread)->conservative = false;
+}
+
+/* Of a thread that ends. In preemptive mode a collection may be reading its stacks. */
+GC__FN void gc__thread_drop_roots(gc_thread *thread) {
+    bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
+    if (preemptive) gc__heap_lock(thread->heap);
+    gc__thread_leave_stacks(thread);
     if (preemptive) gc__heap_unlock(thread->heap);
     if (!within || !preemptive) return;
     char message[384];

@@ -1,16 +1,23 @@
 /* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
    between two steps of their threads. In the child these do not exist, and are forgotten.
 
-   A heap that the calling thread has locked already, since fork was called in a callback of a collection or walk, keeps its
-   other threads in the child: they stay stopped, and what runs may be going through their list. */
+   Where fork is called in a callback the calling thread holds some of the locks already, and holds them after. */
 #pragma once
 
 #include "attach.h"
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
-/* Whether the heap is locked for fork alone. */
-GC__FN bool gc__fork_owns(const gc_heap *heap) { return heap->threads->lock_depth == 1; }
+/* Calls f for each lock but those that stop threads: leaves before what is taken before them. */
+GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
+    GC__EACH_HEAP(heap) {
+        f(&heap->handles->lock);
+        f(&heap->finalizers->lock);
+        f(&heap->threads->roots_lock);
+    }
+    f(&gc__barrier_lock);
+    f(&gc__the_arena.lock);
+}
 
 /* All that is locked here stays so until gc__fork_end. The caller's registers are saved, and what its frames hold lies above
    the stack pointer that is, so other heaps may scan this thread meanwhile although this function returns. */
@@ -18,33 +25,7 @@ GC__FN void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
     GC__EACH_HEAP(heap) gc__world_stop(heap);
-    GC__EACH_HEAP(heap) {
-        if (!gc__fork_owns(heap)) continue;
-        gc__lock_take(&heap->handles->lock);
-        gc__lock_take(&heap->finalizers->lock);
-        gc__lock_take(&heap->threads->roots_lock);
-    }
-    gc__lock_take(&gc__barrier_lock);
-    gc__lock_take(&gc__the_arena.lock);
-}
-
-/* The child's copies of locks were taken by a thread of another process. */
-GC__FN void gc__fork_adopt(gc__lock *lock) {
-    gc__lock_init(lock);
-    gc__lock_take(lock);
-}
-
-GC__FN void gc__fork_adopt_all(void) {
-    gc__fork_adopt(&gc__heaps_lock);
-    gc__fork_adopt(&gc__the_arena.lock);
-    gc__fork_adopt(&gc__barrier_lock);
-    GC__EACH_HEAP(heap) {
-        gc__fork_adopt(&heap->threads->lock);
-        if (!gc__fork_owns(heap)) continue;
-        gc__fork_adopt(&heap->threads->roots_lock);
-        gc__fork_adopt(&heap->handles->lock);
-        gc__fork_adopt(&heap->finalizers->lock);
-    }
+    gc__fork_each_leaf(gc__lock_fork_take);
 }
 
 /* A finalizer that another thread was running does not run on. */
@@ -60,37 +41,35 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
     if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
 }
 
-/* In the child: the threads that were not copied. */
+/* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection or
+   walk may have been called while that goes through their list: then they stay in it, without roots. */
 GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
     while (*link) {
         gc_thread *thread = *link;
-        if (thread == self) {
-            link = &gc__record(thread)->next;
-            continue;
+        if (thread != self) {
+            thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
+            gc__thread_leave_stacks(thread);
+            /* In the callback of a warning that it does not stop it has not. */
+            __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
-        thread->frames = gc__record(thread)->own_stack.frames =
-            NULL;                            /* on a stack that may be another thread's from now on */
-        thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
-        gc__thread_unlist(thread, link);
-        free(thread);
+        if (thread == self || heap->threads->lock_depth > 1) {
+            link = &gc__record(thread)->next;
+        } else {
+            gc__thread_unlist(thread, link);
+            free(thread);
+        }
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
-    heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
-    heap->pace->resumed_by = &gc__my_identity;
+    heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
+    heap->pace->resumed_by = gc__os_self();
 }
 
 GC__FN void gc__fork_end(bool in_child) {
-    gc__lock_release(&gc__the_arena.lock);
-    gc__lock_release(&gc__barrier_lock);
+    gc__fork_each_leaf(gc__lock_fork_release);
     GC__EACH_HEAP(heap) {
-        if (gc__fork_owns(heap)) {
-            gc__lock_release(&heap->finalizers->lock);
-            gc__lock_release(&heap->handles->lock);
-            gc__lock_release(&heap->threads->roots_lock);
-            if (in_child) gc__fork_forget_threads(heap);
-        }
+        if (in_child) gc__fork_forget_threads(heap);
         gc__world_resume_locked(heap);
         gc__heap_let_go(heap);
     }
@@ -100,7 +79,9 @@ GC__FN void gc__fork_end(bool in_child) {
 
 GC__FN void gc__fork_end_parent(void) { gc__fork_end(false); }
 GC__FN void gc__fork_end_child(void) {
-    gc__fork_adopt_all();
+    gc__lock_fork_adopt(&gc__heaps_lock);
+    GC__EACH_HEAP(heap) gc__lock_fork_adopt(&heap->threads->lock);
+    gc__fork_each_leaf(gc__lock_fork_adopt);
     gc__fork_end(true);
 }
 

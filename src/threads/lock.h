@@ -32,8 +32,7 @@
 GC__FN void gc__lock_take_soon(gc_heap *heap) {
     unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
     for (; spins < GC__LOCK_SPINS; spins++) {
-        if (!__atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) && gc__lock_try(&heap->threads->lock))
-            return;
+        if (gc__lock_is_free(&heap->threads->lock) && gc__lock_try(&heap->threads->lock)) return;
         gc__cpu_pause();
     }
     gc__lock_take(&heap->threads->lock);
@@ -49,16 +48,11 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-GC__FN void gc__heap_acquire(gc_heap *heap) {
-    if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
-    __atomic_store_n(&heap->threads->lock_owner, (const void *)&gc__my_identity, __ATOMIC_RELAXED);
-}
-
 /* May be taken again by its owner. Not from a signal handler. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
         gc__save_registers(gc__my_registers);
-        gc__heap_acquire(heap);
+        if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
     }
     heap->threads->lock_depth++;
 }
@@ -78,7 +72,6 @@ GC__FN void gc__unpark_all(void) {
 /* Returns whether the lock is free now. */
 GC__FN bool gc__heap_let_go(gc_heap *heap) {
     if (--heap->threads->lock_depth) return false;
-    __atomic_store_n(&heap->threads->lock_owner, (const void *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&heap->threads->lock);
     return true;
 }

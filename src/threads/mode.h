@@ -28,8 +28,7 @@ GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thre
 
 /* The threads of a heap. */
 typedef struct gc__threads {
-    gc__lock lock;          /* the heap's */
-    const void *lock_owner; /* atomic; the native thread that holds the lock */
+    gc__lock lock; /* the heap's */
     unsigned lock_depth;
     gc__lock roots_lock;    /* global slots and stacks */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
@@ -50,13 +49,10 @@ typedef struct gc__threads {
 
 static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
 static __thread unsigned gc__my_parked;        /* of them: waiting in gc.h */
-static __thread char gc__my_identity;          /* its address stands for the calling thread */
 /* Saved by the function that took a heap's lock, or waits, before it did. */
 static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
-GC__FN bool gc__heap_is_locked(const gc_heap *heap) {
-    return __atomic_load_n(&heap->threads->lock_owner, __ATOMIC_RELAXED) == &gc__my_identity;
-}
+GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
 
 GC__FN bool gc__is_abandoned(const gc_heap *heap) {
     return __atomic_load_n(&heap->threads->abandoned, __ATOMIC_SEQ_CST) != 0;

@@ -111,7 +111,8 @@ static void of_many_threads(void) {
         node *n = new_node(i);
         gc_store(gc, &kept->items[i], n);
     }
-    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++) handles[kind] = gc_handle_create(heap, (gc_handle_kind)kind, kept);
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
+        handles[kind] = gc_handle_create(heap, (gc_handle_kind)kind, kept);
     gc_thread_set_mode(in_second, GC_MODE_PREEMPTIVE);
     stop = ready = 0;
     for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, busy, (void *)i);
@@ -173,42 +174,141 @@ static void with_finalizer_thread(void) {
         pid_t child = fork();
         if (child == 0) _exit(finalize_in_child(start));
         waitpid(child, &status, 0);
-        is(status, 0, start ? "in the child a finalizer thread can be started" : "without it the child runs finalizers itself");
+        is(status, 0,
+           start ? "in the child a finalizer thread can be started" : "without it the child runs finalizers itself");
     }
     __atomic_store_n(&holding, 0, __ATOMIC_SEQ_CST);
     is(gc_finalizers_wait(gc, UINT64_MAX), true, "the parent's finalizer thread goes on");
     is(finalized, 10, "and runs each finalizer once");
 }
 
-/* In a callback of a collection, when other threads are stopped. */
-static int hook_status;
-static void on_start(void *host, const gc_collection *collection) {
-    (void)host;
-    if (collection->generation != 2 || hook_status != -1 || gc_thread_current(heap) != gc) return;
+/* In callbacks, when other threads are stopped, and some locks taken: before a collection looks at handles, and when it does; in
+   a walk. */
+enum { NOWHERE, IN_START, IN_SCAN, IN_HELD, IN_WALK, PLACES, IN_WARNING };
+static const char *const places[] = {"", "collection_start", "scan_roots", "handle_is_held", "a walk of handles"};
+static int place;       /* where to fork; NOWHERE once that has been done */
+static int hook_status; /* of the child; in the child -1 */
+
+static void fork_in(int where) {
+    if (place != where || gc_thread_current(heap) != gc) return;
+    place = NOWHERE;
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0) alarm(PATIENCE_S), hook_status = -2;
-    else waitpid(child, &hook_status, 0);
+    if (child == 0)
+        alarm(PATIENCE_S), hook_status = -1;
+    else
+        waitpid(child, &hook_status, 0);
+}
+static void on_start(void *host, const gc_collection *collection) {
+    (void)host;
+    if (collection->generation == 2) fork_in(IN_START);
+}
+static void on_scan(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host, (void)thread, (void)visitor;
+    fork_in(IN_SCAN);
+}
+static bool on_held(void *host, gc_handle handle, void *object, void *word) {
+    (void)host, (void)handle, (void)object, (void)word;
+    fork_in(IN_HELD);
+    return true;
+}
+static bool on_handle(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
+    (void)context, (void)handle, (void)kind, (void)object, (void)extra;
+    fork_in(IN_WALK);
+    return true;
 }
 
-static void in_a_hook(void) {
-    pthread_t threads[2];
-    second = gc_heap_create(NULL);
-    stop = ready = 0;
-    hook_status = 0;
-    for (uintptr_t i = 0; i < 2; i++) pthread_create(&threads[i], NULL, busy, (void *)i);
-    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < 2) gc_safepoint(gc);
-    hook_status = -1;
-    while (hook_status == -1) full(); /* that of another thread may be joined */
-    if (hook_status == -2) {
-        full();
-        _exit(0);
+static void *handling(void *unused) {
+    while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+        gc_handle some[64];
+        for (int i = 0; i < 64; i++) some[i] = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
+        for (int i = 0; i < 64; i++) gc_handle_destroy(heap, some[i]);
     }
-    is(hook_status, 0, "a child of a collection's hook ends the collection, and runs others");
+    return unused;
+}
+
+/* Uses the stack of a thread that the child has not. */
+static void *overwriting(void *unused) {
+    volatile char bytes[16384];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = 0x41;
+    return unused;
+}
+
+static int after_hook(gc_handle held) {
+    pthread_t thread;
+    for (int i = 0; i < 4; i++) {
+        if (pthread_create(&thread, NULL, overwriting, NULL) != 0) return 1;
+        pthread_join(thread, NULL);
+        full();
+    }
+    if (!gc_handle_get(held)) return 2;
+    gc_handle_destroy(heap, gc_handle_create(heap, GC_HANDLE_STRONG, new_node(1)));
+    gc_handle_destroy(heap, held);
+    gc_finalizer_register(gc, new_node(1), &finalizer);
+    full();
+    if (!gc_finalizers_wait(gc, UINT64_MAX)) return 3;
+    gc_heap_destroy(second);
+    gc_heap_destroy(heap);
+    return 0;
+}
+
+static void in_hooks(void) {
+    pthread_t threads[4];
+    second = gc_heap_create(NULL);
+    gc_handle held = gc_handle_create(heap, GC_HANDLE_REF_COUNTED, new_node(1));
+    gc_finalizer_thread_start(heap);
+    stop = ready = 0;
+    for (uintptr_t i = 0; i < 4; i++) pthread_create(&threads[i], NULL, i < 2 ? busy : handling, (void *)i);
+    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < 2) gc_safepoint(gc);
+    for (int where = IN_START; where < PLACES; where++) {
+        if (GC_DEBUG && (where == IN_SCAN || where == IN_HELD)) continue; /* callbacks that must not */
+        hook_status = 0;
+        for (int i = 0; i < CHILDREN && hook_status == 0; i++) {
+            for (place = where; place != NOWHERE;) {
+                full(); /* that of another thread may be joined */
+                if (where == IN_WALK) gc_handle_walk(heap, on_handle, NULL);
+            }
+            if (hook_status == -1) _exit(after_hook(held));
+        }
+        is(hook_status, 0, "a child of %s ends the collection, runs others, and ends the heap", places[where]);
+    }
     __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
     GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     gc_heap_destroy(second);
+}
+
+/* In the warning that a thread does not stop, which the child does not have. */
+static void *stubborn(void *unused) {
+    gc_thread *me = gc_thread_attach(heap);
+    node *mine = gc_new(me, &node_type);
+    {
+        GC_ROOTS(me, mine);
+        __atomic_store_n(&ready, 1, __ATOMIC_SEQ_CST);
+        while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) sched_yield();
+    }
+    gc_thread_detach(me);
+    return unused;
+}
+static void on_warning(void *host, const char *message) {
+    (void)host, (void)message;
+    fork_in(IN_WARNING);
+    if (hook_status != -1) __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+}
+
+static void in_a_warning(void) {
+    pthread_t thread;
+    second = NULL;
+    stop = ready = hook_status = 0;
+    place = IN_WARNING;
+    gc_handle held = gc_handle_create(heap, GC_HANDLE_STRONG, new_node(1));
+    pthread_create(&thread, NULL, stubborn, NULL);
+    while (!__atomic_load_n(&ready, __ATOMIC_SEQ_CST)) gc_safepoint(gc);
+    full();
+    if (hook_status == -1) _exit(after_hook(held));
+    ok(place == NOWHERE && hook_status == 0, "a child of the warning that a thread does not stop goes on without it");
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    pthread_join(thread, NULL);
 }
 
 /* A host that stops threads by itself is asked once, and told in both processes. */
@@ -222,14 +322,16 @@ static void of_a_host_that_stops(void) {
     pid_t child = fork();
     if (child == 0) _exit(suspended - before != 1 || restarted != suspended);
     waitpid(child, &status, 0);
-    ok(status == 0 && suspended == before + 1 && restarted == suspended, "a host that stops its threads does so for fork");
+    ok(status == 0 && suspended == before + 1 && restarted == suspended,
+       "a host that stops its threads does so for fork");
 }
 
 int main(void) {
     run(of_many_threads, (gc_options){.nursery_bytes = 256 << 10});
     run(of_many_threads, (gc_options){.conservative_stack = true, .nursery_bytes = 256 << 10});
     run(with_finalizer_thread, (gc_options){0});
-    run(in_a_hook, (gc_options){.collection_start = on_start});
+    run(in_hooks, (gc_options){.collection_start = on_start, .scan_roots = on_scan, .handle_is_held = on_held});
+    run(in_a_warning, (gc_options){.warning = on_warning, .stop_patience_ms = 10});
     run(of_a_host_that_stops, (gc_options){.suspend = on_suspend, .restart = on_restart});
     return done();
 }
