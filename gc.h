@@ -4694,21 +4694,33 @@ GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
     return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
 }
 
+/* Has copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percentage. */
+GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
+    if (heap->options.stress || heap->options.non_moving) return 0;
+    size_t bytes = gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
+    const gc__region *region = heap->cycle->evacuate_into;
+    if (region) live[gc__predicted_percent(heap, region)] -= gc__most_bytes(heap, region);
+    return bytes;
+}
+
 /* Lowers what is evacuated to copies that fit under the limit, the sparsest regions first; of those at the last
    percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
-   would come free. Copies of the youngest have a region of their own, whose end nothing else can use. */
+   would come free. Copies of the youngest have a region of their own, whose end nothing else can use. Only where regions
+   lack for all that should be moved, one stays for its free end. */
 GC__FN void gc__fit_evacuation(gc_heap *heap) {
-    size_t live[101] = {0}, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
-    if (!heap->options.stress && !heap->options.non_moving)
-        room += gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
+    size_t live[101] = {0}, wanted = 0, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            if (region->kind != GC__SMALL || region == heap->cycle->evacuate_into) continue;
+            if (region->kind != GC__SMALL) continue;
             size_t bytes = gc__most_bytes(heap, region);
-            live[gc__predicted_percent(heap, region)] += bytes;
+            int percent = (int)gc__predicted_percent(heap, region);
+            live[percent] += bytes;
+            if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) wanted += bytes;
             if (g == 0 && !heap->options.non_generational) young += bytes;
         }
-    room -= gc__min(room, (0 - young) & (GC_REGION_BYTES - 1));
+    size_t unused = (0 - young) & (GC_REGION_BYTES - 1);
+    if (wanted + unused > room) room += gc__plan_free_end(heap, live);
+    room -= gc__min(room, unused);
     int percent = 0;
     for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
     heap->cycle->evacuate_partly = percent;

@@ -364,6 +364,43 @@ static void moves_count(void) {
     if (!moving) is(gc_heap_moves(heap), 0, "gc_heap_moves stays 0 where nothing may move");
 }
 
+/* All objects, where they lie. */
+typedef struct extent {
+    uintptr_t low, high;
+    size_t bytes;
+} extent;
+
+static bool extend(void *context, void *object, size_t bytes, int generation) {
+    extent *all = context;
+    uintptr_t at = (uintptr_t)object;
+    (void)generation;
+    if (at < all->low) all->low = at;
+    if (at + bytes > all->high) all->high = at + bytes;
+    all->bytes += bytes;
+    return true;
+}
+
+/* GC_COLLECT_COMPACTING leaves no holes, also where heap_bytes_max has the collector count on room. */
+static void compacts(void) {
+    enum { COUNT = 300 };
+    vector *keep = new_vector(COUNT);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < COUNT; i++) {
+        node *n = new_node(i);
+        gc_store(gc, &keep->items[i], n);
+    }
+    full(), full();
+    for (size_t i = 1; i < COUNT; i += 2) gc_store(gc, &keep->items[i], NULL);
+    for (int round = 0; round < 2; round++) {
+        const void *before = keep;
+        extent all = {UINTPTR_MAX, 0, 0};
+        compact();
+        gc_heap_walk(heap, extend, &all);
+        ok(keep != before, "a compacting collection moves, round %d", round);
+        is(all.high - all.low, all.bytes, "and leaves no holes");
+    }
+}
+
 int main(void) {
     gc_options moving = {0}, fixed = {.non_moving = true}, one = {.non_generational = true},
                narrow = {.test_scarce_memory = true};
@@ -376,6 +413,9 @@ int main(void) {
     run(churn, narrow);
     run(churn, (gc_options){.nursery_bytes = GC_REGION_BYTES, .keep_memory = true});
     run(modes, moving);
+    run(compacts, moving);
+    run(compacts, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
+    run(compacts, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES, .non_generational = true});
     run(non_moving, fixed);
     run(moves_count, moving);
     run(moves_count, (gc_options){.non_moving = true, .host = heap_never_moves});
