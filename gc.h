@@ -1142,7 +1142,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
 GC_API size_t gc_heap_verify(gc_heap *heap);
 
 #ifdef GC_IMPLEMENTATION
-/* All that the collector needs of the operating system and the CPU. A file per system and one per processor implement it. */
+/* All that the collector needs of the system and the processor. For each of them, one file implements it. */
 
 
 #ifndef __linux__
@@ -2182,7 +2182,7 @@ typedef struct gc__barrier_observer {
     bool needs_barrier; /* its heap has generations */
 } gc__barrier_observer;
 
-/* Guards all variables of this part. Only the arena's lock is taken while this one is held, and hosts are called under it. */
+/* Guards all variables of this part. Only the arena's lock is taken under it; hosts are called under it, too. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =
@@ -3288,26 +3288,27 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     window->limit = (char *)(to < end ? to : end);
     return true;
 }
-/* Attached threads, and their modes: becoming preemptive, and being found so by who stops the others.
+/* Attached threads, and their modes: how a thread becomes preemptive, and how a thread that stops the others sees that.
 
-   A thread that waits in gc.h is parked: in preemptive mode meanwhile, in all heaps that it is attached to. So nobody who
-   waits for a thread to stop waits in vain. */
+   A thread that waits in gc.h is parked: meanwhile it is in preemptive mode in all heaps to which it is attached. So no
+   collection waits for a thread that waits itself. */
 
 
-/* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
+/* What gc.h keeps of an attached thread. The rules for writing the fields of gc_thread hold here, too, unless a field says
+   otherwise. */
 typedef struct gc__thread_record {
     gc_thread thread;           /* first: a thread's address is its record's */
-    gc_thread *next;            /* of the heap: its lock */
-    gc_thread *next_attachment; /* of the native thread, which alone uses it */
-    bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
-    bool conservative;   /* the native stack is a root, too */
-    const char *name;    /* for statistics and reports */
-    char *stack_pointer; /* not cooperative: the stack below is none of the heap's business */
-    char *stack_base;    /* the highest address of the native stack in use, for conservative scanning */
+    gc_thread *next;            /* in the heap's list: its lock */
+    gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
+    bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
+    bool conservative;          /* the native stack is a root, too */
+    const char *name;           /* for statistics and reports */
+    char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
+    char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;
     uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
-    struct gc__handle_cache *handle_caches;     /* of free handles, by kind; used in cooperative mode */
+    struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
 } gc__thread_record;
 
@@ -3326,17 +3327,17 @@ typedef struct gc__threads {
     unsigned processors; /* asked for once */
     gc_thread *first;
     uint32_t
-        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so the host is called no more */
-    uint32_t asking;       /* atomic; threads in out_of_memory, which is called without the lock */
-    gc_heap *next_heap;    /* of the process: the lock of the list of heaps */
-    gc_stack *stacks;      /* of gc_stack_create: roots lock */
+        abandoned;   /* atomic, written under the lock: destroyed while a finalizer runs, so no callbacks from now on */
+    uint32_t asking; /* atomic; number of threads in out_of_memory, which is called without the lock */
+    gc_heap *next_heap;    /* in the list of all heaps: that list's lock */
+    gc_stack *stacks;      /* made by gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* of them: waiting in gc.h */
-/* Saved by the function that took a heap's lock, or waits, before it did. */
+static __thread unsigned gc__my_parked;        /* the number of attachments that are parked */
+/* Saved by the function that took a heap's lock, or waits, before it did so. */
 static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
@@ -3359,8 +3360,8 @@ GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
     __atomic_store_n(&gc__record(thread)->parked, parked, __ATOMIC_RELAXED);
 }
 
-/* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
-   thread preemptive, or this thread sees that it is waited for. */
+/* From here on a collection may run. The store and load here and those of gc__world_stop are in one order: either the
+   collector sees this thread preemptive, or this thread sees that the collector waits, and wakes it. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
@@ -3371,8 +3372,8 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
     gc__os_wake(&heap->threads->stopped_count);
 }
 
-/* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
-   gc__my_registers must be those of a function that is on the stack until they are back. */
+/* Puts the calling thread's cooperative attachments, but for that to `heap`, into preemptive mode while the thread waits.
+   gc__my_registers must be those of a function that is on the stack until the attachments are cooperative again. */
 GC__FN void gc__park(const gc_heap *heap) {
     for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
@@ -3394,15 +3395,16 @@ GC__FN void gc__unpark(gc_thread *thread) {
    the others until they may go on. So waiting for a collection and waiting for the lock are the same.
 
    Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and returned.
-   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's callers
-   hold is in gc__my_registers or above the stack pointer there. So both are inlined into that function.
+   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's
+   callers hold is in gc__my_registers, or on the stack above the stack pointer that is saved there. So taking and releasing
+   the lock are inlined into that function.
 
-   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
-   slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
+   Taking the lock may wait for a collection, so the caller must have its references in roots. Handles, finalizers and
+   global slots, which are made from references that are in no root yet, have locks of their own, under which nothing waits.
 
-   Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
-   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks, which is
-   parked in all its heaps then, and for which no owner of such a lock waits.
+   Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock; the
+   arena's lock. No thread waits for a heap's lock while it holds another heap's, except a thread that forks: it is parked
+   in all its heaps then, and no owner of such a lock waits for it.
 
    In callbacks of the host the calling thread holds
        finalizers, releases of safe handles, out_of_memory: none;
@@ -3415,8 +3417,8 @@ GC__FN void gc__unpark(gc_thread *thread) {
 
 #define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
 
-/* Sleeping and being woken take longer than many a collection, so it polls first, unless a thread that the lock's owner
-   waits for may need the processor. */
+/* Takes the lock. To sleep and be woken takes longer than many collections, so the thread polls first, unless another
+   thread, for which the lock's owner waits, may need the processor. */
 GC__FN void gc__lock_take_soon(gc_heap *heap) {
     unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
     for (; spins < GC__LOCK_SPINS; spins++) {
@@ -3426,7 +3428,7 @@ GC__FN void gc__lock_take_soon(gc_heap *heap) {
     gc__lock_take(&heap->threads->lock);
 }
 
-/* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
+/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
 GC__FN void gc__heap_wait(gc_heap *heap) {
     gc__park(NULL);
     gc__lock_take_soon(heap);
@@ -3436,7 +3438,7 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-/* May be taken again by its owner. Not from a signal handler. */
+/* Takes the lock; its owner may take it again. Not for signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
         gc__save_registers(gc__my_registers);
@@ -3447,7 +3449,7 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
 
 GC__FN void gc__thread_resume(gc_thread *thread);
 
-/* Returns to what was parked, one after the other; waiting for one parks those that are back. */
+/* Returns to the parked attachments one after the other; to wait for one parks those again that are back. */
 GC__FN void gc__unpark_all(void) {
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
@@ -3457,7 +3459,7 @@ GC__FN void gc__unpark_all(void) {
     }
 }
 
-/* Returns whether the lock is free now. */
+/* Leaves the lock once. Returns whether it is free now. */
 GC__FN bool gc__heap_let_go(gc_heap *heap) {
     if (--heap->threads->lock_depth) return false;
     gc__lock_release(&heap->threads->lock);
@@ -3473,8 +3475,8 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
-/* The same as gc__heap_lock, for callers who have a new reference when they unlock, which is in no root yet: nothing is parked
-   then, so returning to it does not wait, which a collection could use. */
+/* gc__heap_lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
+   gc__heap_unlock need not return to one; that could wait, and let a collection pass. */
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
         gc__heap_lock(heap);
@@ -3483,7 +3485,7 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     }
 }
 
-/* Back to cooperative mode, after a collection that runs. */
+/* Returns to cooperative mode, after waiting for a collection that runs. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
@@ -3492,11 +3494,11 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     gc__set_parked(thread, true);
     gc__my_parked++;
     gc__heap_lock(heap);
-    gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
+    gc__heap_unlock(heap); /* returns to the heap, unless waiting for the lock has done so */
 }
 
-/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all others,
-   so who waits for it is parked. */
+/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all
+   other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 static gc_heap *gc__heaps;
 
@@ -3531,14 +3533,15 @@ GC__FN void gc__heaps_remove(const gc_heap *heap) {
 
    Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
 
-   Polling before sleeping, and a nursery per processor that allocates, is what makes two threads allocate 1.75 times as
-   fast as one (0.8 times without), for a collection of a dying nursery takes but microseconds. */
+   Two threads allocate 1.75 times as fast as one because threads poll before they sleep, and because the nursery grows with
+   the number of threads that allocate (0.8 times without): a collection in which nothing survives takes microseconds
+   only. */
 
 
 #define GC__STOP_SPINS \
     200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
 
-/* Names a thread that does not stop; nothing else would tell why the program stands still. */
+/* Names a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
     char message[320];
     snprintf(
@@ -3605,7 +3608,7 @@ GC__FN void gc__world_stop_locked(gc_heap *heap) {
     if (heap->options.suspend || !alone) gc__world_stop_others(heap);
 }
 
-/* Stops the heap's threads, but for the calling one; takes the lock. Nests. */
+/* Takes the lock and stops the heap's threads, except the calling one. Nests. */
 GC__INLINED void gc__world_stop(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__world_stop_locked(heap);
@@ -3633,13 +3636,13 @@ GC__INLINED void gc__world_resume(gc_heap *heap) {
 
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
-/* Frames form a list, innermost first. A scope that was left without its end, and then entered again, makes it a cycle, which
-   is searched for by Brent's method: a compare for each frame. Addresses would not do: compilers place the frames of one
-   function as they like. */
+/* Frames form a list, innermost first. If a scope was left without its end, and then entered again, the list becomes a
+   cycle. Brent's method finds it, by one compare for each frame. Comparing addresses would not do: compilers place the
+   frames of one function as they like. */
 typedef struct gc__frame_search {
     const gc_heap *heap;
     const gc_frame *first, *kept;
-    size_t count, until; /* after so many another frame is kept */
+    size_t count, until; /* frames seen; at which count another frame is kept */
 } gc__frame_search;
 
 /* Reports the cycle that the frame is in. The innermost of its frames is the one that was entered again. */
@@ -3669,7 +3672,7 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     search->until = 2 * search->count;
 }
 
-/* Makes the frames those of a thread; NULL: nobody's, since their heap goes. */
+/* Makes the frames belong to a thread; NULL: to none, since their heap is destroyed. */
 GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *thread) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
@@ -3678,8 +3681,8 @@ GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *
     }
 }
 
-/* A frame that other calls have overwritten, or one below the stack pointer, was left without its end. The second is asked
-   with GC_DEBUG only. */
+/* A frame that other calls have overwritten, or that lies below the stack pointer, was left without its end. Stack pointers
+   are compared with GC_DEBUG only. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
     static const char left[] =
@@ -3695,11 +3698,11 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
                   frame->site->line, left);
 }
 
-/* What frames of a thread in native code may point to: its stack, and what the system says is memory, which is not asked again
-   for a page that came lately. */
+/* Where the frames of a thread in native code, and what they point to, may lie: on its stack, and wherever the system says
+   that there is memory. The system is not asked again about a page that was found lately. */
 typedef struct gc__frame_memory {
     const gc_thread *thread;
-    uintptr_t pages[8]; /* that are memory, by their lowest bits */
+    uintptr_t pages[8]; /* pages that are memory; the index is the lowest bits of the page number */
 } gc__frame_memory;
 
 GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
@@ -3724,7 +3727,7 @@ GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) 
     return whole;
 }
 
-/* A thread that ends in native code without leaving its scopes overwrites its frames while collections run. */
+/* A thread that ends in native code without leaving its scopes may overwrite its frames while collections run. */
 GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
     if (gc__frame_is_whole(memory, frame)) return;
     const char *name = gc__record(memory->thread)->name;
@@ -3736,7 +3739,7 @@ GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory
         (const void *)frame, name ? name : "(unnamed)");
 }
 
-/* `native`: the thread, if it runs native code on that stack. */
+/* `native`: the thread that runs native code on that stack, if one does. */
 GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
@@ -3806,7 +3809,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
-    stack->frames = NULL; /* they are the thread's while it runs there */
+    stack->frames = NULL; /* while the thread runs there the frames are in its own list */
     gc__record(thread)->stack_base = stack->base;
 }
 
@@ -3825,46 +3828,46 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     }
     return former;
 }
-/* What the collector keeps of a heap: for good, and of the collection that runs. */
+/* What the collector keeps of a heap: between collections, and of the collection that runs. */
 
 
 /* When to collect, as of the last collection. */
 typedef struct gc__pace {
-    size_t nursery_bytes; /* of generation 0 */
+    size_t nursery_bytes; /* budget of generation 0 */
     size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
-    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
+    size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
+    unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    size_t full_bytes;                 /* of objects, that the last full collection left */
-    size_t external_bytes;             /* that the last collection left */
+    size_t full_bytes;                 /* bytes of objects that the last full collection left */
+    size_t external_bytes;             /* off-heap bytes that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    const void *resumed_by;            /* the native thread that ran it, whose clock that is */
+    const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
 } gc__pace;
 
 /* One collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
-    gc__words roots;                  /* slot | flag bits 1: value */
-    gc__words interior;               /* triples: slot | value, offset, object */
-    gc__words pins;                   /* objects | conservative bit 0 */
-    gc__map suspects;                 /* what only conservative words found */
-    gc__words external_moving;        /* object, bytes */
-    bool recycles;                    /* some regions will be in generation 0 again */
-    int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
-    int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
-    size_t evacuate_partly_bytes; /* fit into this */
+    gc__words roots;                    /* slots | 1 if of tagged values */
+    gc__words interior;                 /* triples: slot | 1 if of a tagged value, offset, object */
+    gc__words pins;                     /* objects | 1 if found by a conservative word */
+    gc__map suspects;                   /* objects that only conservative words found */
+    gc__words external_moving;          /* pairs: object, bytes */
+    bool recycles;                      /* some regions will be in generation 0 again */
+    int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
+    int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
+    size_t evacuate_partly_bytes;       /* fit into this */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
     bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
-    gc__region *evacuate_into;          /* whose free end takes copies before a fresh region does; NULL: none */
-    uintptr_t evacuate_into_from;       /* where that begins */
+    gc__region *evacuate_into;          /* its free end takes copies before a fresh region does; NULL: none */
+    uintptr_t evacuate_into_from;       /* where that free end begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on, in the list of the generation */
+    gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
 
 typedef struct gc__collector {
-    gc__words mark_stack;                                   /* memory */
+    gc__words mark_stack;                                   /* its memory, kept for the next collection */
     gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
@@ -3910,7 +3913,7 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
     if (!ok) roots->failed = true;
 }
 
-/* A native stack to be scanned conservatively, from the stack pointer to `base`. */
+/* A native stack that is scanned conservatively, from the stack pointer to `base`. */
 typedef struct gc__stack_scan {
     gc_visitor *visitor;
     const uintptr_t *registers;
@@ -3921,9 +3924,9 @@ GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
     if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
 }
 
-/* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault; and frames of a
-   thread in preemptive mode, whose native code may be writing to variables that are no references, which
-   ThreadSanitizer would. */
+/* The scan reads whole stack frames, redzones included, which AddressSanitizer would report; and frames of a thread in
+   preemptive mode, whose native code may be writing to variables that are no references, which ThreadSanitizer would
+   report. */
 __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc__stack_scan *scan,
                                                                               char *stack_pointer) {
     for (int i = 0; i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
@@ -3958,7 +3961,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
 }
 
 /* Calls the visitor for every root of the heap but handles and queued finalizers.
-   heap->threads->root_kind and root_site tell it what reports the root. */
+   heap->threads->root_kind and root_site show meanwhile what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_visit(heap, thread, visitor);
@@ -4022,7 +4025,7 @@ GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
    heap->cycle->suspects maps each to whether it was reached. */
 
 
-/* Empty, with room for every conservative pin; false: no memory. */
+/* Empties the map and makes room for every conservative pin. False: no memory. */
 GC__FN bool gc__suspects_reserve(gc_heap *heap) {
     size_t found = 0;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
@@ -4041,7 +4044,7 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
-#define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
+#define GC__CONTINUED 1 /* tag of a mark stack entry: an array; the index of its next element lies below the entry */
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
 typedef struct gc__worker {
@@ -4052,15 +4055,15 @@ typedef struct gc__worker {
     gc_window windows[GC_GENERATIONS]; /* where it copies survivors to */
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
     unsigned fifo_next;                /* counts up */
-    uintptr_t *stack, *top, *limit;    /* the mark stack, where it ends, and where its memory does */
+    uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
-    const gc__map *suspects; /* what only conservative words found; NULL: nothing */
+    const gc__map *suspects; /* objects that only conservative words found; NULL: none */
     const gc__map
-        *awaited;     /* objects that somebody waits for: when one is reached, its number goes to `found`; NULL: none */
+        *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
     uint64_t mark_stack_overflows, evacuation_failures;
@@ -4108,11 +4111,11 @@ GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
     else
         gc__trace_push_slow(worker, object);
 }
-/* The state of a condemned object. Invariant: from condemning to sweeping nothing else writes mark bits and forwarding words of
-   condemned regions, nor mark bits of copies. */
+/* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
+   words of condemned regions, and mark bits of copies. */
 
 
-/* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
+/* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
 GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
     uintptr_t *reached = gc__map_find(worker->suspects, object);
     if (!reached || *reached) return;
@@ -4120,7 +4123,7 @@ GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
-/* An object was reached, whose address was this one. */
+/* The object that was at this address has been reached; if dependent handles wait for it, they are ready. */
 GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
     const uintptr_t *number = gc__map_find(worker->awaited, object);
     if (number) gc__words_push(worker->found, *number);
@@ -4142,13 +4145,13 @@ GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object) {
     }
 }
 
-/* The object is where the copy is, from now on. */
+/* Records that the object was copied, and where to. */
 GC__INLINED void gc__claim_copied(uintptr_t object, uintptr_t copy) {
     gc__mark_set(copy);
     GC__WORD(object) = copy | GC__FORWARD_TAG;
 }
 
-/* The region's objects may stay from now on: those that have no forwarding word yet are marked as they are reached. */
+/* From now on objects of the region may stay: those without a forwarding word are marked as they are reached. */
 GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     if (region->verdict != GC__MOVE) return;
     gc__marks_clear(region);
@@ -4171,7 +4174,8 @@ GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
 /* Copying survivors. */
 
 
-/* The sweep counts all that lives in a condemned region as marked: what was copied into its free end is taken off before. */
+/* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its free end must not be
+   counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     const gc__region *region = worker->windows[generation].region;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
@@ -4232,7 +4236,7 @@ GC__FN void gc__worker_end(gc__worker *worker) {
     worker->heap->stats.evacuation_failures += worker->evacuation_failures;
 }
 
-/* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
+/* Copies 16 bytes at a time; objects have at least as many. The last 16 may overlap those before. */
 GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
     if (GC__UNLIKELY(bytes > 128)) {
         memcpy((void *)to, (const void *)from, bytes);
@@ -4267,7 +4271,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, unsigne
     return copy;
 }
 
-/* The same for an object of a region that is moved out of, which is reached now. */
+/* The same for an object that is reached now, in a region that is evacuated. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict) {
     if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
         if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
@@ -4295,7 +4299,8 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry) {
     if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
-/* Has the slot wait for its referent, which is condemned; handles the one that has waited longest. */
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO; handles the slot that has waited
+   longest. */
 GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
@@ -4326,8 +4331,8 @@ GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
     gc__enqueue((gc__worker *)worker, slot, value);
 }
 
-/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card by which a
-   young collection would find the object. */
+/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card that
+   would lead a young collection to the object. */
 GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count) {
     uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
     if (!count || heap->options.non_generational) return;
@@ -4341,7 +4346,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
               gc__object_name(object), count, slot, (void *)object, bytes);
 }
 
-/* What is in the object's region passes, unless GC_DEBUG or verify looks closer. */
+/* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
@@ -4363,8 +4368,8 @@ GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t
     gc__slots_of_elements(type, first, count, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
 }
 
-/* Scans some elements from `index` on, and pushes what is left of a long array, so that what it refers to is scanned
-   while it is in cache, and the mark stack stays short. */
+/* Scans some elements from `index` on, and pushes the rest of a long array, so that their referents are scanned while they
+   are in cache, and the mark stack stays short. */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
     const gc_type *type = gc__object_type(object);
     size_t count = gc__object_length(object) - index;
@@ -4378,7 +4383,7 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
     gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count);
 }
 
-/* Enqueues what is not in the mask of references. */
+/* Enqueues the slots that are not in the mask of references. */
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
@@ -4412,7 +4417,7 @@ GC__FN void gc__fifo_drain(gc__worker *worker) {
     }
 }
 
-/* Until the mark stack is empty; the FIFO may still hold slots. */
+/* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
     while (worker->top != worker->stack) {
         uintptr_t object = *--worker->top;
@@ -4441,7 +4446,7 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     }
 }
 
-/* Until mark stack and FIFO are empty and nothing overflowed. */
+/* Scans until mark stack and FIFO are empty and no region has overflowed. */
 GC__FN void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
@@ -4486,7 +4491,7 @@ GC__FN void gc__trace_roots(gc__worker *worker) {
     gc__trace_drain(worker);
 }
 
-/* Points interior slots into where their objects are now. After the trace. */
+/* After the trace: makes interior slots point into their objects where these are now. */
 GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
     for (size_t i = 0; i < cycle->interior.count; i += 3) {
         const uintptr_t *triple = &cycle->interior.words[i];
@@ -4504,8 +4509,8 @@ GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *conde
     return bytes;
 }
 
-/* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
-   that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
+/* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
+   stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
 GC__FN void gc__trace_suspects(gc__worker *worker, const gc__region *condemned) {
     gc_heap *heap = worker->heap;
     gc__map *suspects = &worker->cycle->suspects;
@@ -4545,7 +4550,7 @@ GC__FN void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t fro
     }
 }
 
-/* Has the card wait for its memory; scans the one that has waited longest. */
+/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. */
 GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) {
     uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
@@ -4567,7 +4572,8 @@ GC__FN void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end
 }
 
 #if GC_BUNDLE_SHIFT
-/* Has the bundle wait for its part of the card table; goes through the one that has waited longest. */
+/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; goes through the one that has waited
+   longest. */
 GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     uintptr_t *place = &worker->bundles[worker->bundles_next++ % GC__CARD_FIFO], oldest = *place;
@@ -4578,7 +4584,7 @@ GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
     if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes);
 }
 
-/* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
+/* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
 GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
@@ -4632,8 +4638,9 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* Expects as much of each generation to survive as did lately. Where room is limited it also expects no more to be dead, of
-   what a full collection has left, than was promoted since: so right after one, densities are known exactly. */
+/* Expects as much of each generation to survive as did lately. Where room is limited it also expects, of the objects that
+   the last full collection left, no more to be dead than was promoted since: so right after a full collection densities are
+   exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
     unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
@@ -4650,7 +4657,7 @@ GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region)
     return region->live_bytes / 100 * heap->cycle->predicted[region->generation];
 }
 
-/* The same, but rather too many than too few. */
+/* The same, where too many are better than too few. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
     if (region->linear && !region->formatted)
         return (region->top - region->base) / 200 * (100 + heap->cycle->predicted[0]);
@@ -4687,14 +4694,14 @@ GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr
     return largest;
 }
 
-/* The bytes that copies of survivors have room in. */
+/* The bytes in which copies of survivors have room. */
 GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
     gc__region *region;
     uintptr_t from;
     return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
 }
 
-/* Has copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percentage. */
+/* Makes copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percentage. */
 GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     if (heap->options.stress || heap->options.non_moving) return 0;
     size_t bytes = gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
@@ -4703,10 +4710,10 @@ GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     return bytes;
 }
 
-/* Lowers what is evacuated to copies that fit under the limit, the sparsest regions first; of those at the last
-   percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
-   would come free. Copies of the youngest have a region of their own, whose end nothing else can use. Only where regions
-   lack for all that should be moved, one stays for its free end. */
+/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
+   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
+   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
+   few regions for all that should be moved does one stay for its free end. */
 GC__FN void gc__fit_evacuation(gc_heap *heap) {
     size_t live[101] = {0}, wanted = 0, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -4740,14 +4747,15 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
     return used > 2 * live;
 }
 
-/* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
+/* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
     heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->evacuate_tightly = false;
     heap->cycle->evacuate_into = NULL;
-    if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
+    if (generation < 2)
+        return; /* old regions are not condemned, and looking at them would cost more as the heap grows */
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
@@ -4769,8 +4777,8 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     return move;
 }
 
-/* Whether mutators should allocate in the holes of a region that stays: a young one that only pins hold back, and in a
-   heap that cannot evacuate, a sparse one, or any if memory is short. */
+/* Whether mutators should allocate in the holes of a region that stays: a young region that stays only because of pins; and
+   in a heap that cannot evacuate, a sparse region, or any region if memory is short. */
 GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
     if (region->kind != GC__SMALL) return false;
     if (!heap->options.non_moving) return region->generation == 0 && verdict == GC__MOVE_MARKED;
@@ -4798,8 +4806,8 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, region->target, true);
 }
 
-/* Condemns generations 0..generation; returns their regions, in no list any more. Invariant from here to the end of the
-   collection: ranks are those of the time after it. */
+/* Condemns generations 0..generation; returns their regions, which are in no list now. Invariant from here to the end of
+   the collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
     gc__plan_evacuation(heap, generation, compacting);
@@ -4822,12 +4830,12 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     heap->recycled = NULL;
     return condemned;
 }
-/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. One table per
-   generation, so that a young collection looks only at the young. */
+/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
+   table for each generation, so that a young collection looks at young objects only. */
 
 
-/* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
-   to. On failure nothing has changed. */
+/* Takes the entries of the condemned generations out of their tables, after making room for them in every table to which
+   they may return. On failure nothing has changed. */
 GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     gc__words *moving = &heap->cycle->external_moving;
     size_t count = 0;
@@ -4841,7 +4849,7 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
-/* After the trace, before regions are freed: forgets what dead objects held, follows the others. */
+/* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
 GC__FN void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
@@ -4853,12 +4861,12 @@ GC__FN void gc__external_update(gc_heap *heap) {
     }
 }
 
-/* By how much `bytes` off-heap ones would be more than after the last collection. */
+/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0. */
 GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     return bytes > heap->pace->external_bytes ? bytes - heap->pace->external_bytes : 0;
 }
 
-/* Only what they have grown by counts towards the budget: what is added and taken off again does not. Lock held. */
+/* Sets the off-heap bytes. Only their growth counts towards the budget: to add and take off again is free. Lock held. */
 GC__FN void gc__external_set(gc_heap *heap, size_t bytes) {
     heap->external_bytes = bytes;
     __atomic_store_n(&heap->external_growth_bytes, gc__external_growth(heap, bytes), __ATOMIC_RELAXED);
@@ -4873,7 +4881,7 @@ GC__FN void gc__external_settle(gc_heap *heap) {
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) {
         size_t slack =
-            (0 - heap->external_bytes) & (GC_REGION_BYTES - 1); /* of the last region that external bytes fill */
+            (0 - heap->external_bytes) & (GC_REGION_BYTES - 1); /* free in the last region that external bytes fill */
         size_t regions = bytes <= slack ? 0 : (bytes - slack + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
         return !regions || gc__heap_has_room(heap, regions);
     }
@@ -4892,7 +4900,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
 /* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
 
 
-/* Stress: a region that was moved out of stays inaccessible for a while, so that a missed root faults at once. */
+/* Stress: an evacuated region stays inaccessible for a while, so that a missed root faults at once. */
 #define GC__QUARANTINE_REGIONS \
     ((GC_REGION_SHIFT < 26 ? (size_t)256 << 20 : (size_t)4 << GC_REGION_SHIFT) >> GC_REGION_SHIFT)
 
@@ -4969,7 +4977,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__FULL_STEP_MIN \
     ((size_t)8 << 20)        /* the old generation grows by this much at least between full collections */
-#define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
+#define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
 GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
@@ -4983,7 +4991,7 @@ GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
 
-/* What was taken since the last collection, on the heap and beside it. */
+/* Bytes that were taken since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
     return gc__counted(&heap->generation_bytes[0]) + gc__counted(&heap->external_growth_bytes);
 }
@@ -5024,10 +5032,10 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* While collections take a notable share of the time and objects survive, double the nursery: each survivor is then
-   looked at less often, and dirty cards too. Halve it towards the cache's size where pauses exceed the goal or where
-   little survives anyway, but not below a cache for each processor that allocates. In CPU time, so that what else the
-   machine does has no influence, of the thread that collects: if another has done so last time, its share is not known. */
+/* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
+   then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
+   below the cache's size for each thread that allocates. Both are measured in CPU time of the thread that collects, so that
+   other load on the machine has no influence; if another thread ran the last collection, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -5049,9 +5057,9 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
-/* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
-   that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
-   long as those still find much of it alive; but not beyond some times what has survived, which may have been a burst. */
+/* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
+   call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
+   find much of it alive; but only to some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =

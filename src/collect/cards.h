@@ -19,7 +19,7 @@ GC__FN void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t fro
     }
 }
 
-/* Has the card wait for its memory; scans the one that has waited longest. */
+/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. */
 GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) {
     uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
@@ -41,7 +41,8 @@ GC__FN void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end
 }
 
 #if GC_BUNDLE_SHIFT
-/* Has the bundle wait for its part of the card table; goes through the one that has waited longest. */
+/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; goes through the one that has waited
+   longest. */
 GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     uintptr_t *place = &worker->bundles[worker->bundles_next++ % GC__CARD_FIFO], oldest = *place;
@@ -52,7 +53,7 @@ GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
     if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes);
 }
 
-/* Goes through the bundles of all heaps, eight at a time, which takes less than going from region to region. */
+/* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
 GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);

@@ -1,12 +1,12 @@
-/* The state of a condemned object. Invariant: from condemning to sweeping nothing else writes mark bits and forwarding words of
-   condemned regions, nor mark bits of copies. */
+/* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
+   words of condemned regions, and mark bits of copies. */
 #pragma once
 
 #include "../heap/bits.h"
 #include "../heap/object.h"
 #include "worker.h"
 
-/* A reference leads to an object that has its mark bit: if that is a suspect's, it is scanned now. */
+/* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
 GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
     uintptr_t *reached = gc__map_find(worker->suspects, object);
     if (!reached || *reached) return;
@@ -14,7 +14,7 @@ GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
-/* An object was reached, whose address was this one. */
+/* The object that was at this address has been reached; if dependent handles wait for it, they are ready. */
 GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
     const uintptr_t *number = gc__map_find(worker->awaited, object);
     if (number) gc__words_push(worker->found, *number);
@@ -36,13 +36,13 @@ GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object) {
     }
 }
 
-/* The object is where the copy is, from now on. */
+/* Records that the object was copied, and where to. */
 GC__INLINED void gc__claim_copied(uintptr_t object, uintptr_t copy) {
     gc__mark_set(copy);
     GC__WORD(object) = copy | GC__FORWARD_TAG;
 }
 
-/* The region's objects may stay from now on: those that have no forwarding word yet are marked as they are reached. */
+/* From now on objects of the region may stay: those without a forwarding word are marked as they are reached. */
 GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     if (region->verdict != GC__MOVE) return;
     gc__marks_clear(region);

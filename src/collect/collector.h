@@ -1,4 +1,4 @@
-/* What the collector keeps of a heap: for good, and of the collection that runs. */
+/* What the collector keeps of a heap: between collections, and of the collection that runs. */
 #pragma once
 
 #include "../api/heap.h"
@@ -7,41 +7,41 @@
 
 /* When to collect, as of the last collection. */
 typedef struct gc__pace {
-    size_t nursery_bytes; /* of generation 0 */
+    size_t nursery_bytes; /* budget of generation 0 */
     size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;   /* of the L2, asked for once: the answer takes the CPU long */
-    unsigned allocating;  /* threads that had a window when the last collection began, but 1 to processors */
+    size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
+    unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    size_t full_bytes;                 /* of objects, that the last full collection left */
-    size_t external_bytes;             /* that the last collection left */
+    size_t full_bytes;                 /* bytes of objects that the last full collection left */
+    size_t external_bytes;             /* off-heap bytes that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    const void *resumed_by;            /* the native thread that ran it, whose clock that is */
+    const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
 } gc__pace;
 
 /* One collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
-    gc__words roots;                  /* slot | flag bits 1: value */
-    gc__words interior;               /* triples: slot | value, offset, object */
-    gc__words pins;                   /* objects | conservative bit 0 */
-    gc__map suspects;                 /* what only conservative words found */
-    gc__words external_moving;        /* object, bytes */
-    bool recycles;                    /* some regions will be in generation 0 again */
-    int evacuate_old, evacuate_young; /* percent: regions of which no more is predicted to live are moved out of */
-    int evacuate_partly;          /* percent: of the regions of which exactly this is predicted to live, as many as */
-    size_t evacuate_partly_bytes; /* fit into this */
+    gc__words roots;                    /* slots | 1 if of tagged values */
+    gc__words interior;                 /* triples: slot | 1 if of a tagged value, offset, object */
+    gc__words pins;                     /* objects | 1 if found by a conservative word */
+    gc__map suspects;                   /* objects that only conservative words found */
+    gc__words external_moving;          /* pairs: object, bytes */
+    bool recycles;                      /* some regions will be in generation 0 again */
+    int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
+    int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
+    size_t evacuate_partly_bytes;       /* fit into this */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
     bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
-    gc__region *evacuate_into;          /* whose free end takes copies before a fresh region does; NULL: none */
-    uintptr_t evacuate_into_from;       /* where that begins */
+    gc__region *evacuate_into;          /* its free end takes copies before a fresh region does; NULL: none */
+    uintptr_t evacuate_into_from;       /* where that free end begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on, in the list of the generation */
+    gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
 
 typedef struct gc__collector {
-    gc__words mark_stack;                                   /* memory */
+    gc__words mark_stack;                                   /* its memory, kept for the next collection */
     gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */

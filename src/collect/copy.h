@@ -4,7 +4,8 @@
 #include "../heap/window.h"
 #include "claim.h"
 
-/* The sweep counts all that lives in a condemned region as marked: what was copied into its free end is taken off before. */
+/* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its free end must not be
+   counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     const gc__region *region = worker->windows[generation].region;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
@@ -65,7 +66,7 @@ GC__FN void gc__worker_end(gc__worker *worker) {
     worker->heap->stats.evacuation_failures += worker->evacuation_failures;
 }
 
-/* Objects have 16 bytes at least. The last 16 may overlap what was copied before. */
+/* Copies 16 bytes at a time; objects have at least as many. The last 16 may overlap those before. */
 GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
     if (GC__UNLIKELY(bytes > 128)) {
         memcpy((void *)to, (const void *)from, bytes);
@@ -100,7 +101,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, unsigne
     return copy;
 }
 
-/* The same for an object of a region that is moved out of, which is reached now. */
+/* The same for an object that is reached now, in a region that is evacuated. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict) {
     if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
         if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);

@@ -1,11 +1,11 @@
-/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. One table per
-   generation, so that a young collection looks only at the young. */
+/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
+   table for each generation, so that a young collection looks at young objects only. */
 #pragma once
 
 #include "claim.h"
 
-/* Takes the entries of the condemned generations out of their tables, with room made in every table for them to return
-   to. On failure nothing has changed. */
+/* Takes the entries of the condemned generations out of their tables, after making room for them in every table to which
+   they may return. On failure nothing has changed. */
 GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     gc__words *moving = &heap->cycle->external_moving;
     size_t count = 0;
@@ -19,7 +19,7 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
-/* After the trace, before regions are freed: forgets what dead objects held, follows the others. */
+/* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
 GC__FN void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
@@ -31,12 +31,12 @@ GC__FN void gc__external_update(gc_heap *heap) {
     }
 }
 
-/* By how much `bytes` off-heap ones would be more than after the last collection. */
+/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0. */
 GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     return bytes > heap->pace->external_bytes ? bytes - heap->pace->external_bytes : 0;
 }
 
-/* Only what they have grown by counts towards the budget: what is added and taken off again does not. Lock held. */
+/* Sets the off-heap bytes. Only their growth counts towards the budget: to add and take off again is free. Lock held. */
 GC__FN void gc__external_set(gc_heap *heap, size_t bytes) {
     heap->external_bytes = bytes;
     __atomic_store_n(&heap->external_growth_bytes, gc__external_growth(heap, bytes), __ATOMIC_RELAXED);
@@ -51,7 +51,7 @@ GC__FN void gc__external_settle(gc_heap *heap) {
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) {
         size_t slack =
-            (0 - heap->external_bytes) & (GC_REGION_BYTES - 1); /* of the last region that external bytes fill */
+            (0 - heap->external_bytes) & (GC_REGION_BYTES - 1); /* free in the last region that external bytes fill */
         size_t regions = bytes <= slack ? 0 : (bytes - slack + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
         return !regions || gc__heap_has_room(heap, regions);
     }

@@ -9,7 +9,7 @@
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__FULL_STEP_MIN \
     ((size_t)8 << 20)        /* the old generation grows by this much at least between full collections */
-#define GC__NURSERY_GROWTH 4 /* times the nursery that most of survived, up to which it grows without a collection */
+#define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
 GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
@@ -23,7 +23,7 @@ GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
 
-/* What was taken since the last collection, on the heap and beside it. */
+/* Bytes that were taken since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
     return gc__counted(&heap->generation_bytes[0]) + gc__counted(&heap->external_growth_bytes);
 }
@@ -64,10 +64,10 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* While collections take a notable share of the time and objects survive, double the nursery: each survivor is then
-   looked at less often, and dirty cards too. Halve it towards the cache's size where pauses exceed the goal or where
-   little survives anyway, but not below a cache for each processor that allocates. In CPU time, so that what else the
-   machine does has no influence, of the thread that collects: if another has done so last time, its share is not known. */
+/* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
+   then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
+   below the cache's size for each thread that allocates. Both are measured in CPU time of the thread that collects, so that
+   other load on the machine has no influence; if another thread ran the last collection, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -89,9 +89,9 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
-/* Where most of the nursery survives a young collection, such a collection costs more than it frees: the full collection
-   that the survivors call for would look at them again. Then the nursery grows until a full collection is due, for as
-   long as those still find much of it alive; but not beyond some times what has survived, which may have been a burst. */
+/* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
+   call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
+   find much of it alive; but only to some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =

@@ -23,8 +23,9 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* Expects as much of each generation to survive as did lately. Where room is limited it also expects no more to be dead, of
-   what a full collection has left, than was promoted since: so right after one, densities are known exactly. */
+/* Expects as much of each generation to survive as did lately. Where room is limited it also expects, of the objects that
+   the last full collection left, no more to be dead than was promoted since: so right after a full collection densities are
+   exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
     unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
@@ -41,7 +42,7 @@ GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region)
     return region->live_bytes / 100 * heap->cycle->predicted[region->generation];
 }
 
-/* The same, but rather too many than too few. */
+/* The same, where too many are better than too few. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
     if (region->linear && !region->formatted)
         return (region->top - region->base) / 200 * (100 + heap->cycle->predicted[0]);
@@ -78,14 +79,14 @@ GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr
     return largest;
 }
 
-/* The bytes that copies of survivors have room in. */
+/* The bytes in which copies of survivors have room. */
 GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
     gc__region *region;
     uintptr_t from;
     return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
 }
 
-/* Has copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percentage. */
+/* Makes copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percentage. */
 GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     if (heap->options.stress || heap->options.non_moving) return 0;
     size_t bytes = gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
@@ -94,10 +95,10 @@ GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     return bytes;
 }
 
-/* Lowers what is evacuated to copies that fit under the limit, the sparsest regions first; of those at the last
-   percentage, as many as fit. What is chosen but finds no room stays in place, and if that happened everywhere, no region
-   would come free. Copies of the youngest have a region of their own, whose end nothing else can use. Only where regions
-   lack for all that should be moved, one stays for its free end. */
+/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
+   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
+   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
+   few regions for all that should be moved does one stay for its free end. */
 GC__FN void gc__fit_evacuation(gc_heap *heap) {
     size_t live[101] = {0}, wanted = 0, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -131,14 +132,15 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
     return used > 2 * live;
 }
 
-/* Decides up to which predicted percentage of survival regions are moved out of: old ones, and young ones. */
+/* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
     heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->evacuate_tightly = false;
     heap->cycle->evacuate_into = NULL;
-    if (generation < 2) return; /* old regions are not condemned: looking at them would cost as the heap grows */
+    if (generation < 2)
+        return; /* old regions are not condemned, and looking at them would cost more as the heap grows */
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
@@ -160,8 +162,8 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     return move;
 }
 
-/* Whether mutators should allocate in the holes of a region that stays: a young one that only pins hold back, and in a
-   heap that cannot evacuate, a sparse one, or any if memory is short. */
+/* Whether mutators should allocate in the holes of a region that stays: a young region that stays only because of pins; and
+   in a heap that cannot evacuate, a sparse region, or any region if memory is short. */
 GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
     if (region->kind != GC__SMALL) return false;
     if (!heap->options.non_moving) return region->generation == 0 && verdict == GC__MOVE_MARKED;
@@ -189,8 +191,8 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, region->target, true);
 }
 
-/* Condemns generations 0..generation; returns their regions, in no list any more. Invariant from here to the end of the
-   collection: ranks are those of the time after it. */
+/* Condemns generations 0..generation; returns their regions, which are in no list now. Invariant from here to the end of
+   the collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
     gc__plan_evacuation(heap, generation, compacting);

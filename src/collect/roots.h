@@ -44,7 +44,7 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
     if (!ok) roots->failed = true;
 }
 
-/* A native stack to be scanned conservatively, from the stack pointer to `base`. */
+/* A native stack that is scanned conservatively, from the stack pointer to `base`. */
 typedef struct gc__stack_scan {
     gc_visitor *visitor;
     const uintptr_t *registers;
@@ -55,9 +55,9 @@ GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
     if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
 }
 
-/* The scan reads whole stack frames, redzones included, which AddressSanitizer would take for a fault; and frames of a
-   thread in preemptive mode, whose native code may be writing to variables that are no references, which
-   ThreadSanitizer would. */
+/* The scan reads whole stack frames, redzones included, which AddressSanitizer would report; and frames of a thread in
+   preemptive mode, whose native code may be writing to variables that are no references, which ThreadSanitizer would
+   report. */
 __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc__stack_scan *scan,
                                                                               char *stack_pointer) {
     for (int i = 0; i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
@@ -92,7 +92,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
 }
 
 /* Calls the visitor for every root of the heap but handles and queued finalizers.
-   heap->threads->root_kind and root_site tell it what reports the root. */
+   heap->threads->root_kind and root_site show meanwhile what reports the root. */
 GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_visit(heap, thread, visitor);

@@ -19,7 +19,8 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry) {
     if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
-/* Has the slot wait for its referent, which is condemned; handles the one that has waited longest. */
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO; handles the slot that has waited
+   longest. */
 GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
@@ -50,8 +51,8 @@ GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
     gc__enqueue((gc__worker *)worker, slot, value);
 }
 
-/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card by which a
-   young collection would find the object. */
+/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card that
+   would lead a young collection to the object. */
 GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count) {
     uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
     if (!count || heap->options.non_generational) return;
@@ -65,7 +66,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
               gc__object_name(object), count, slot, (void *)object, bytes);
 }
 
-/* What is in the object's region passes, unless GC_DEBUG or verify looks closer. */
+/* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
@@ -87,8 +88,8 @@ GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t
     gc__slots_of_elements(type, first, count, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
 }
 
-/* Scans some elements from `index` on, and pushes what is left of a long array, so that what it refers to is scanned
-   while it is in cache, and the mark stack stays short. */
+/* Scans some elements from `index` on, and pushes the rest of a long array, so that their referents are scanned while they
+   are in cache, and the mark stack stays short. */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
     const gc_type *type = gc__object_type(object);
     size_t count = gc__object_length(object) - index;
@@ -102,7 +103,7 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
     gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count);
 }
 
-/* Enqueues what is not in the mask of references. */
+/* Enqueues the slots that are not in the mask of references. */
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
@@ -136,7 +137,7 @@ GC__FN void gc__fifo_drain(gc__worker *worker) {
     }
 }
 
-/* Until the mark stack is empty; the FIFO may still hold slots. */
+/* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
     while (worker->top != worker->stack) {
         uintptr_t object = *--worker->top;
@@ -165,7 +166,7 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     }
 }
 
-/* Until mark stack and FIFO are empty and nothing overflowed. */
+/* Scans until mark stack and FIFO are empty and no region has overflowed. */
 GC__FN void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {

@@ -7,7 +7,7 @@
 
 #include "roots.h"
 
-/* Empty, with room for every conservative pin; false: no memory. */
+/* Empties the map and makes room for every conservative pin. False: no memory. */
 GC__FN bool gc__suspects_reserve(gc_heap *heap) {
     size_t found = 0;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;

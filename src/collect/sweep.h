@@ -6,7 +6,7 @@
 #include "../heap/heap.h"
 #include "collector.h"
 
-/* Stress: a region that was moved out of stays inaccessible for a while, so that a missed root faults at once. */
+/* Stress: an evacuated region stays inaccessible for a while, so that a missed root faults at once. */
 #define GC__QUARANTINE_REGIONS \
     ((GC_REGION_SHIFT < 26 ? (size_t)256 << 20 : (size_t)4 << GC_REGION_SHIFT) >> GC_REGION_SHIFT)
 

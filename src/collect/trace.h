@@ -35,7 +35,7 @@ GC__FN void gc__trace_roots(gc__worker *worker) {
     gc__trace_drain(worker);
 }
 
-/* Points interior slots into where their objects are now. After the trace. */
+/* After the trace: makes interior slots point into their objects where these are now. */
 GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
     for (size_t i = 0; i < cycle->interior.count; i += 3) {
         const uintptr_t *triple = &cycle->interior.words[i];
@@ -53,8 +53,8 @@ GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *conde
     return bytes;
 }
 
-/* Traces from the suspects that nothing else has reached, after everything else, and counts what they keep. (A mark stack
-   that overflowed may have had some of them scanned before: what they lead to is not counted then.) */
+/* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
+   stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
 GC__FN void gc__trace_suspects(gc__worker *worker, const gc__region *condemned) {
     gc_heap *heap = worker->heap;
     gc__map *suspects = &worker->cycle->suspects;

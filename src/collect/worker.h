@@ -14,7 +14,7 @@
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
-#define GC__CONTINUED 1 /* tag of a mark stack entry: an array, whose next element's index lies below it */
+#define GC__CONTINUED 1 /* tag of a mark stack entry: an array; the index of its next element lies below the entry */
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
 typedef struct gc__worker {
@@ -25,15 +25,15 @@ typedef struct gc__worker {
     gc_window windows[GC_GENERATIONS]; /* where it copies survivors to */
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
     unsigned fifo_next;                /* counts up */
-    uintptr_t *stack, *top, *limit;    /* the mark stack, where it ends, and where its memory does */
+    uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
     bool overflowed;
-    const gc__map *suspects; /* what only conservative words found; NULL: nothing */
+    const gc__map *suspects; /* objects that only conservative words found; NULL: none */
     const gc__map
-        *awaited;     /* objects that somebody waits for: when one is reached, its number goes to `found`; NULL: none */
+        *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
     uint64_t mark_stack_overflows, evacuation_failures;

@@ -17,7 +17,7 @@ typedef struct gc__barrier_observer {
     bool needs_barrier; /* its heap has generations */
 } gc__barrier_observer;
 
-/* Guards all variables of this part. Only the arena's lock is taken while this one is held, and hosts are called under it. */
+/* Guards all variables of this part. Only the arena's lock is taken under it; hosts are called under it, too. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =

@@ -1,4 +1,4 @@
-/* All that the collector needs of the operating system and the CPU. A file per system and one per processor implement it. */
+/* All that the collector needs of the system and the processor. For each of them, one file implements it. */
 #pragma once
 
 #include "../api/collect.h"

@@ -5,13 +5,13 @@
 
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
-/* Frames form a list, innermost first. A scope that was left without its end, and then entered again, makes it a cycle, which
-   is searched for by Brent's method: a compare for each frame. Addresses would not do: compilers place the frames of one
-   function as they like. */
+/* Frames form a list, innermost first. If a scope was left without its end, and then entered again, the list becomes a
+   cycle. Brent's method finds it, by one compare for each frame. Comparing addresses would not do: compilers place the
+   frames of one function as they like. */
 typedef struct gc__frame_search {
     const gc_heap *heap;
     const gc_frame *first, *kept;
-    size_t count, until; /* after so many another frame is kept */
+    size_t count, until; /* frames seen; at which count another frame is kept */
 } gc__frame_search;
 
 /* Reports the cycle that the frame is in. The innermost of its frames is the one that was entered again. */
@@ -41,7 +41,7 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     search->until = 2 * search->count;
 }
 
-/* Makes the frames those of a thread; NULL: nobody's, since their heap goes. */
+/* Makes the frames belong to a thread; NULL: to none, since their heap is destroyed. */
 GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *thread) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
@@ -50,8 +50,8 @@ GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *
     }
 }
 
-/* A frame that other calls have overwritten, or one below the stack pointer, was left without its end. The second is asked
-   with GC_DEBUG only. */
+/* A frame that other calls have overwritten, or that lies below the stack pointer, was left without its end. Stack pointers
+   are compared with GC_DEBUG only. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
     static const char left[] =
@@ -67,11 +67,11 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
                   frame->site->line, left);
 }
 
-/* What frames of a thread in native code may point to: its stack, and what the system says is memory, which is not asked again
-   for a page that came lately. */
+/* Where the frames of a thread in native code, and what they point to, may lie: on its stack, and wherever the system says
+   that there is memory. The system is not asked again about a page that was found lately. */
 typedef struct gc__frame_memory {
     const gc_thread *thread;
-    uintptr_t pages[8]; /* that are memory, by their lowest bits */
+    uintptr_t pages[8]; /* pages that are memory; the index is the lowest bits of the page number */
 } gc__frame_memory;
 
 GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
@@ -96,7 +96,7 @@ GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) 
     return whole;
 }
 
-/* A thread that ends in native code without leaving its scopes overwrites its frames while collections run. */
+/* A thread that ends in native code without leaving its scopes may overwrite its frames while collections run. */
 GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
     if (gc__frame_is_whole(memory, frame)) return;
     const char *name = gc__record(memory->thread)->name;
@@ -108,7 +108,7 @@ GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory
         (const void *)frame, name ? name : "(unnamed)");
 }
 
-/* `native`: the thread, if it runs native code on that stack. */
+/* `native`: the thread that runs native code on that stack, if one does. */
 GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);

@@ -4,15 +4,16 @@
    the others until they may go on. So waiting for a collection and waiting for the lock are the same.
 
    Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and returned.
-   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's callers
-   hold is in gc__my_registers or above the stack pointer there. So both are inlined into that function.
+   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's
+   callers hold is in gc__my_registers, or on the stack above the stack pointer that is saved there. So taking and releasing
+   the lock are inlined into that function.
 
-   Taking the lock may wait for a collection, so whoever takes it must have its references in roots. Handles and global
-   slots, which are made from references that are in none yet, have a lock of their own, under which nothing waits.
+   Taking the lock may wait for a collection, so the caller must have its references in roots. Handles, finalizers and
+   global slots, which are made from references that are in no root yet, have locks of their own, under which nothing waits.
 
-   Lock order: that of the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
-   the arena's. No thread waits for a heap's lock while it holds another heap's, but one that forks, which is
-   parked in all its heaps then, and for which no owner of such a lock waits.
+   Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock; the
+   arena's lock. No thread waits for a heap's lock while it holds another heap's, except a thread that forks: it is parked
+   in all its heaps then, and no owner of such a lock waits for it.
 
    In callbacks of the host the calling thread holds
        finalizers, releases of safe handles, out_of_memory: none;
@@ -27,8 +28,8 @@
 
 #define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
 
-/* Sleeping and being woken take longer than many a collection, so it polls first, unless a thread that the lock's owner
-   waits for may need the processor. */
+/* Takes the lock. To sleep and be woken takes longer than many collections, so the thread polls first, unless another
+   thread, for which the lock's owner waits, may need the processor. */
 GC__FN void gc__lock_take_soon(gc_heap *heap) {
     unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
     for (; spins < GC__LOCK_SPINS; spins++) {
@@ -38,7 +39,7 @@ GC__FN void gc__lock_take_soon(gc_heap *heap) {
     gc__lock_take(&heap->threads->lock);
 }
 
-/* Waits for the lock. Having it, the attachment to this heap can be cooperative: no collection runs. */
+/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
 GC__FN void gc__heap_wait(gc_heap *heap) {
     gc__park(NULL);
     gc__lock_take_soon(heap);
@@ -48,7 +49,7 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-/* May be taken again by its owner. Not from a signal handler. */
+/* Takes the lock; its owner may take it again. Not for signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
         gc__save_registers(gc__my_registers);
@@ -59,7 +60,7 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
 
 GC__FN void gc__thread_resume(gc_thread *thread);
 
-/* Returns to what was parked, one after the other; waiting for one parks those that are back. */
+/* Returns to the parked attachments one after the other; to wait for one parks those again that are back. */
 GC__FN void gc__unpark_all(void) {
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
@@ -69,7 +70,7 @@ GC__FN void gc__unpark_all(void) {
     }
 }
 
-/* Returns whether the lock is free now. */
+/* Leaves the lock once. Returns whether it is free now. */
 GC__FN bool gc__heap_let_go(gc_heap *heap) {
     if (--heap->threads->lock_depth) return false;
     gc__lock_release(&heap->threads->lock);
@@ -85,8 +86,8 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
-/* The same as gc__heap_lock, for callers who have a new reference when they unlock, which is in no root yet: nothing is parked
-   then, so returning to it does not wait, which a collection could use. */
+/* gc__heap_lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
+   gc__heap_unlock need not return to one; that could wait, and let a collection pass. */
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
         gc__heap_lock(heap);
@@ -95,7 +96,7 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     }
 }
 
-/* Back to cooperative mode, after a collection that runs. */
+/* Returns to cooperative mode, after waiting for a collection that runs. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
@@ -104,11 +105,11 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     gc__set_parked(thread, true);
     gc__my_parked++;
     gc__heap_lock(heap);
-    gc__heap_unlock(heap); /* returns to it, if that has not happened while it waited */
+    gc__heap_unlock(heap); /* returns to the heap, unless waiting for the lock has done so */
 }
 
-/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all others,
-   so who waits for it is parked. */
+/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all
+   other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 static gc_heap *gc__heaps;
 

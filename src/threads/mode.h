@@ -1,26 +1,27 @@
-/* Attached threads, and their modes: becoming preemptive, and being found so by who stops the others.
+/* Attached threads, and their modes: how a thread becomes preemptive, and how a thread that stops the others sees that.
 
-   A thread that waits in gc.h is parked: in preemptive mode meanwhile, in all heaps that it is attached to. So nobody who
-   waits for a thread to stop waits in vain. */
+   A thread that waits in gc.h is parked: meanwhile it is in preemptive mode in all heaps to which it is attached. So no
+   collection waits for a thread that waits itself. */
 #pragma once
 
 #include "../api/thread.h"
 #include "../heap/heap.h"
 
-/* What gc.h keeps of an attached thread. Written as the fields of gc_thread are, unless it says otherwise. */
+/* What gc.h keeps of an attached thread. The rules for writing the fields of gc_thread hold here, too, unless a field says
+   otherwise. */
 typedef struct gc__thread_record {
     gc_thread thread;           /* first: a thread's address is its record's */
-    gc_thread *next;            /* of the heap: its lock */
-    gc_thread *next_attachment; /* of the native thread, which alone uses it */
-    bool parked;         /* atomic; since a function of gc.h waited, which returns to cooperative mode before it ends */
-    bool conservative;   /* the native stack is a root, too */
-    const char *name;    /* for statistics and reports */
-    char *stack_pointer; /* not cooperative: the stack below is none of the heap's business */
-    char *stack_base;    /* the highest address of the native stack in use, for conservative scanning */
+    gc_thread *next;            /* in the heap's list: its lock */
+    gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
+    bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
+    bool conservative;          /* the native stack is a root, too */
+    const char *name;           /* for statistics and reports */
+    char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
+    char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;
     uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
-    struct gc__handle_cache *handle_caches;     /* of free handles, by kind; used in cooperative mode */
+    struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
 } gc__thread_record;
 
@@ -39,17 +40,17 @@ typedef struct gc__threads {
     unsigned processors; /* asked for once */
     gc_thread *first;
     uint32_t
-        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so the host is called no more */
-    uint32_t asking;       /* atomic; threads in out_of_memory, which is called without the lock */
-    gc_heap *next_heap;    /* of the process: the lock of the list of heaps */
-    gc_stack *stacks;      /* of gc_stack_create: roots lock */
+        abandoned;   /* atomic, written under the lock: destroyed while a finalizer runs, so no callbacks from now on */
+    uint32_t asking; /* atomic; number of threads in out_of_memory, which is called without the lock */
+    gc_heap *next_heap;    /* in the list of all heaps: that list's lock */
+    gc_stack *stacks;      /* made by gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* of them: waiting in gc.h */
-/* Saved by the function that took a heap's lock, or waits, before it did. */
+static __thread unsigned gc__my_parked;        /* the number of attachments that are parked */
+/* Saved by the function that took a heap's lock, or waits, before it did so. */
 static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
@@ -72,8 +73,8 @@ GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
     __atomic_store_n(&gc__record(thread)->parked, parked, __ATOMIC_RELAXED);
 }
 
-/* From here a collection may run. Its store and load are in one order with those of gc__world_stop: either it sees this
-   thread preemptive, or this thread sees that it is waited for. */
+/* From here on a collection may run. The store and load here and those of gc__world_stop are in one order: either the
+   collector sees this thread preemptive, or this thread sees that the collector waits, and wakes it. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
@@ -84,8 +85,8 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
     gc__os_wake(&heap->threads->stopped_count);
 }
 
-/* Puts the calling thread's cooperative attachments into preemptive mode while it waits; `heap` alone not, if it is given.
-   gc__my_registers must be those of a function that is on the stack until they are back. */
+/* Puts the calling thread's cooperative attachments, but for that to `heap`, into preemptive mode while the thread waits.
+   gc__my_registers must be those of a function that is on the stack until the attachments are cooperative again. */
 GC__FN void gc__park(const gc_heap *heap) {
     for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;

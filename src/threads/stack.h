@@ -51,7 +51,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
-    stack->frames = NULL; /* they are the thread's while it runs there */
+    stack->frames = NULL; /* while the thread runs there the frames are in its own list */
     gc__record(thread)->stack_base = stack->base;
 }
 
