@@ -5101,17 +5101,18 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
 #include "gc_handles.h"
 
 #ifdef GC_IMPLEMENTATION
-/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: what is counted twice agrees, and
-   every list holds what it says. Verify looks at objects and their slots; this, at what lies beside them. */
+/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: numbers that are kept twice
+   must agree, and every list must hold what its name says. Verify looks at objects and their slots; this part, at all the
+   rest. */
 
 
 typedef struct gc__checker {
     gc_heap *heap;
     const char *when;
-    size_t regions;                    /* in its lists */
-    size_t live_bytes[GC_GENERATIONS]; /* of the regions of each generation */
+    size_t regions;                    /* number of regions in the heap's lists */
+    size_t live_bytes[GC_GENERATIONS]; /* the sum over the regions of each generation */
     size_t large_bytes;
-    const gc__handle_segment *segment; /* the last one that was found to be the heap's */
+    const gc__handle_segment *segment; /* the segment that was last found to be the heap's */
     size_t free_places[GC_HANDLE_KINDS], free_blocks;
 } gc__checker;
 
@@ -5185,7 +5186,7 @@ GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
     }
 }
 
-/* The free list, and the quarantine: `count` regions of a kind. */
+/* Checks the free list, or the quarantine: `count` regions of a kind. */
 GC__FN void gc__region_chain_check(const gc__checker *checker, const gc__region *first, size_t count, uint8_t kind,
                                    const char *what) {
     size_t found = 0;
@@ -5218,7 +5219,7 @@ GC__FN void gc__regions_check(gc__checker *checker) {
     gc__check_equal(checker, owned, heap->held_regions + heap->quarantine_count, "regions that are the heap's");
 }
 
-/* Bytes. What was allocated in generation 0 since the last collection is counted in generation_bytes[0] alone. */
+/* Bytes. Objects allocated in generation 0 since the last collection are counted in generation_bytes[0] alone. */
 GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
     const gc_heap *heap = checker->heap;
     size_t external = 0;
@@ -5339,7 +5340,7 @@ GC__FN void gc__finalizers_check(const gc__checker *checker) {
     gc__check_true(checker, fits, all, "a list of finalizers has no room for all there are");
 }
 
-/* The world is stopped, and windows are flushed; `collected`: they are closed, and nothing was allocated since. */
+/* The world is stopped, and windows are flushed. `collected`: they are closed, and nothing was allocated since. */
 GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__checker checker;
     memset(&checker, 0, sizeof checker);
@@ -5361,10 +5362,10 @@ GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
 typedef struct gc__verifier {
     gc_visitor visitor;
     gc_heap *heap;
-    const char *by, *when; /* of the report */
+    const char *by, *when; /* for reports: the check, and its time */
     uintptr_t holder;      /* 0: a root */
     size_t objects;
-    const gc_type *sound_types[256]; /* in this pass, by a hash of the address: to look at a type asks the system */
+    const gc_type *sound_types[256]; /* found in this pass, by a hash of the address: checking one asks the system */
     uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;
@@ -5631,7 +5632,7 @@ GC__FN gc_result gc__shadow_open(void) {
         gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
-/* It goes with the arena. */
+/* The shadow is unmapped with the arena. */
 GC__FN void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {
@@ -5684,9 +5685,9 @@ GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sy
    that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
 
 
-/* GC_STRESS_STACK. */
+/* For GC_STRESS_STACK. */
 typedef struct gc__stress {
-    gc__words stacks_seen; /* hashes; roots lock */
+    gc__words stacks_seen; /* hashes of the call stacks that have collected; roots lock */
 } gc__stress;
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
@@ -5715,7 +5716,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
 /* Finds the heap slots that still hold the stale address: the store into such a slot lacked a barrier. */
 typedef struct gc__holder_search {
     gc_visitor visitor;
-    uintptr_t object, first, last; /* what is searched for lies in [first, last] */
+    uintptr_t object, first, last; /* the search is for addresses in [first, last] */
 } gc__holder_search;
 
 GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
@@ -5777,8 +5778,8 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, c
     }
 }
 
-/* Says which object was used; or, where the memory has been used again for objects of which none covers the address, that.
-   What the program holds points to [*first, result]: the object, or memory that no reference should point to. */
+/* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
+   reference points into [*first, result]: the object, or memory to which no reference should point. */
 __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
                                                                         uintptr_t *first) {
     uintptr_t object = gc__mark_previous(region->base, address);
@@ -5833,7 +5834,7 @@ GC__FN bool gc__trace_fault(uintptr_t address) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
-    gc__traced_set(0); /* a fault in the report is another one */
+    gc__traced_set(0); /* a fault while reporting is none of the trace function's */
     fflush(stdout);
     fprintf(stderr, "gc.h: a trace function faults here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();
@@ -5849,14 +5850,14 @@ GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, u
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address);
 }
 
-/* Has faults reported by gc__fault from now on. */
+/* From now on gc__fault reports faults. */
 GC__FN void gc__faults_watch(void) {
     gc__lock_take(&gc__the_arena.lock);
     gc__os_on_fault(gc__fault);
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* Before a stress collection: makes every object findable, for the fault handler. */
+/* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
 GC__FN void gc__stress_index(gc_heap *heap) {
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }

@@ -308,19 +308,19 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 /* The handle table: segments of blocks of 64 handles of one kind.
 
    A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per
-   kind, in caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap
-   does, so that a handle which was destroyed can be told by its tag.
+   kind, in caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap is
+   destroyed, so the tag of a place shows that a handle was destroyed.
 
-   youth[clump] says how young the youngest object is that the clump's 16 handles refer to: 2 - generation, as in the rank
-   table. Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores
-   raise it to 2 at once, always to the same value, so that two threads cannot undo one another's; collections lower it.
+   youth[clump] is 2 - the generation of the youngest object that the clump's 16 handles refer to, as in the rank table.
+   Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores raise
+   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it.
 
-   Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
+   Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted one.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
-   thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
-   else takes heap->handles->lock, under which nothing waits, and which the collector holds from gathering roots until
-   handles are done. */
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Stores to
+   places release and loads acquire, so a handle also publishes what was stored into a new object. Any other thread takes
+   heap->handles->lock, under which nothing waits, and which the collector holds from gathering roots until it is done with
+   handles. */
 
 
 #define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
@@ -349,10 +349,10 @@ typedef struct gc__handle_cache {
 } gc__handle_cache;
 
 typedef struct gc__handles {
-    gc__lock lock; /* of all of this */
+    gc__lock lock; /* guards all of this */
     gc__handle_segment *segments;
     gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
-    gc__handle_cache free_blocks;           /* their first places */
+    gc__handle_cache free_blocks;           /* the first places of free blocks */
     gc__words waiting, ready;               /* during a collection: dependent handles */
     gc__map keys;
 } gc__handles;
@@ -387,7 +387,7 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
 }
 
-/* 2 - the generation of an object; 0 for what is on no heap. */
+/* 2 - the generation of an object; 0 for an address on no heap. */
 GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
 
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
@@ -423,7 +423,7 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     void *memory;
-    /* Not all of GC__HANDLE_SEGMENT_BYTES: with malloc's own word the next segment would not fit right behind. */
+    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise malloc's own word would keep the next segment from lying right behind. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
     gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
@@ -450,7 +450,7 @@ GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle
     return true;
 }
 
-/* Gets a cache some free places; handles lock held. */
+/* Gives a cache some free places. Handles lock held. */
 GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handle_cache *shared = &heap->handles->free[kind];
     if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
@@ -465,7 +465,8 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
-/* `mine`: the calling thread's caches, if it may use them. Otherwise the place is cleared here, under the lock. */
+/* Takes a free place. `mine`: the calling thread's caches, if it may use them; otherwise the place is cleared here, under
+   the lock. */
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *mine) {
     gc__handle_cache *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
@@ -507,7 +508,7 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-/* Where a handle is. False if it is NULL or was destroyed. */
+/* Finds the place of a handle. False if the handle is NULL or was destroyed. */
 GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
     if (GC__UNLIKELY(!place)) return false;
@@ -523,7 +524,7 @@ GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
     GC_ASSERT(false, "%s", gc__last_message);
 }
 
-/* The same, with gc__fail where it is not. */
+/* The same, with gc__fail if there is none. */
 GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
     if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
     gc__handle_lost(handle, caller);
@@ -587,7 +588,7 @@ GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     return GC_OK;
 }
 
-/* A thread detaches: its free places become everybody's. */
+/* A thread detaches: its free places go to the heap's cache. */
 GC__FN void gc__handles_return_cached(gc_thread *thread) {
     gc__handles *handles = thread->heap->handles;
     gc__lock_take(&handles->lock);
@@ -603,7 +604,7 @@ GC_API void *gc_handle_get(gc_handle handle) {
     return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
-/* Where a handle's place is, if that is in use and its tag is the handle's. It asks rather than asserts. */
+/* Whether the place is one of the segment's, in use, and has the handle's tag. Never asserts: the caller asks. */
 GC__FN bool gc__handle_is_current(gc__handle_segment *segment, uintptr_t place, uintptr_t tag) {
     uintptr_t first = (uintptr_t)segment->places;
     if (place < first || place >= first + sizeof segment->places || (place - first) % sizeof(gc_word)) return false;
@@ -657,7 +658,7 @@ GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *ex
     return (void *)held;
 }
 
-/* A dependent is a reference, which the clump's youth must know of; a host word is not. */
+/* The clump's youth must account for a dependent, which is a reference, but not for a host word. */
 GC__FN gc_result gc__handle_set_extra(gc_handle handle, const char *caller, gc_handle_kind kind, void *word) {
     gc__handle_segment *segment;
     size_t index;
@@ -717,7 +718,7 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
     gc__world_resume(heap);
 }
 
-/* Cooperative threads may be at work in their places meanwhile. */
+/* Cooperative threads may use their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     if (gc__is_null(heap, "gc_handle_count", "heap")) return 0;
     size_t count = 0;
@@ -743,8 +744,8 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
 }
 /* Which objects have finalizers, and which of these are due.
 
-   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object is
-   younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
+   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object
+   is younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
    queues of such pairs, normal and critical; their objects are roots.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
@@ -760,33 +761,33 @@ typedef struct gc__due {
     size_t head; /* words that were taken */
 } gc__due;
 
-/* One that runs. Not on its thread's stack, so that it outlives a finalizer that does not return to gc.h. */
+/* A finalizer that runs. The record is not on its thread's stack, so it outlives a finalizer that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
-    const gc_stack *stack; /* that the thread ran on */
-    const char *frame;     /* of the function of gc.h that runs finalizers */
+    const gc_stack *stack; /* on which the thread ran */
+    const char *frame;     /* frame of the function of gc.h that runs finalizers */
     const char *type;
     uint64_t started_ns;
     bool critical, reported;
 } gc__finalizing;
 
 typedef struct gc__finalizers {
-    gc__lock lock;        /* of the lists */
+    gc__lock lock;        /* guards the lists */
     gc__words registered; /* pairs, as above */
     size_t start[GC_GENERATIONS];
     size_t promised;
     gc__due due[2];
     gc__words moving;        /* during a collection */
-    bool announce;           /* a collection has queued some: written with the world stopped */
+    bool announce;           /* a collection has queued finalizers: written with the world stopped */
     gc__finalizing *running; /* lock */
     gc__finalizing *spare;   /* lock */
-    gc__finalizing first;    /* so that one can run whatever memory there is */
-    bool has_first;          /* lock; it is in one of these lists */
-    bool ending;             /* lock; the heap is being destroyed: the end of each is waited for */
+    gc__finalizing first;    /* a record, so that one finalizer can run even without memory */
+    bool has_first;          /* lock; `first` is in one of these two lists */
+    bool ending;             /* lock; the heap is being destroyed, which waits for the end of each finalizer */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
-    uint32_t state;          /* of the finalizer thread; atomic */
-    gc__os_thread thread;    /* written by who starts and who ends it */
+    uint32_t state;          /* the finalizer thread's; atomic */
+    gc__os_thread thread;    /* written by the threads that start and end it */
 } gc__finalizers;
 enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
 
@@ -806,7 +807,7 @@ GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
     return ask && ask((const void *)object);
 }
 
-/* Moves what is queued to the start of its list. */
+/* Moves the queued pairs to the start of their list. */
 GC__FN void gc__due_compact(gc__due *due) {
     if (!due->head) return;
     due->pairs.count -= due->head;
@@ -814,7 +815,7 @@ GC__FN void gc__due_compact(gc__due *due) {
     due->head = 0;
 }
 
-/* There is room. */
+/* Appends a pair. There is room. */
 GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer) {
     list->words[list->count++] = object;
     list->words[list->count++] = finalizer;
@@ -824,7 +825,7 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
     size_t words = all->registered.count + 2 * (all->promised + more);
     bool ok = gc__words_reserve(&all->registered, words) && gc__words_reserve(&all->moving, words);
     for (int i = 0; ok && i < 2; i++) {
-        /* With what has been taken from the front: compacting at each registration would cost. */
+        /* Includes the pairs that were taken from the front: to compact at each registration would be slow. */
         ok = gc__words_reserve(&all->due[i].pairs, words + all->due[i].pairs.count);
     }
     return ok;
@@ -850,7 +851,7 @@ GC__FN bool gc__finalizer_promise(gc_heap *heap) {
     return ok;
 }
 
-/* Keeps the promise; with object 0, withdraws it. */
+/* Registers the finalizer, for which room was promised; if object is NULL, only withdraws the promise. */
 GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
@@ -859,7 +860,7 @@ GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *f
     gc__lock_release(&all->lock);
 }
 
-/* Removes the last pair of the object in words[from, count); returns where it was, or SIZE_MAX. */
+/* Removes the object's last pair in words[from, count); returns its former index, or SIZE_MAX. */
 GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
     size_t i = list->count;
     while (i > from && list->words[i - 2] != object) i -= 2;
@@ -874,7 +875,7 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
     gc__os_wake(&all->event);
 }
 
-/* A record for one more; NULL: no memory. Lock held. */
+/* A record for one more running finalizer; NULL: no memory. Lock held. */
 GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
     gc__finalizing *record = all->spare;
     if (record)
@@ -893,8 +894,9 @@ GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
     all->spare = record;
 }
 
-/* Called by the thread in a function of gc.h that has this frame: what it runs from there or from a frame farther in has been
-   left by longjmp, or by an exception through C code. NULL: all that it runs. Lock held. */
+/* Called by the thread, in a function of gc.h with this frame. Finalizers that it runs from there, or from a frame farther
+   in, have been left by longjmp, or by an exception through C code: forgets them. NULL: all that the thread runs. Lock
+   held. */
 GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     for (gc__finalizing **link = &all->running; *link;) {
         const gc__finalizing *record = *link;
@@ -906,7 +908,7 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
     }
 }
 
-/* The thread ends its attachment. */
+/* The thread ends its attachment: forgets the finalizers that it runs. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -925,7 +927,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     }
     for (int i = 0; i < 2; i++) {
         if (gc__pair_remove(&all->due[i].pairs, all->due[i].head, object) == SIZE_MAX) continue;
-        gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
+        gc__finalizers_notify(all); /* a thread may be waiting for this last one */
         return true;
     }
     return false;
@@ -991,7 +993,8 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     }
 }
 
-/* After the trace: what was not reached is queued, then traced, all of it before anything else is asked whether it was. */
+/* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
+   because another one refers to it. */
 GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__finalizers *all = worker->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -1019,7 +1022,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__lock_release(&all->lock);
 }
 
-/* Reports those that have run for longer than the host's patience, each once. */
+/* Reports, once each, the finalizers that have run for longer than the host's patience. */
 GC__FN void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns();
@@ -1039,7 +1042,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
     if (late) gc__warn(&heap->options, message);
 }
 
-/* With the world still stopped: tells who runs finalizers that there are some. */
+/* While the world is still stopped: wakes the finalizer thread and waiting threads, and calls the host, if any were queued. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);
@@ -1048,10 +1051,10 @@ GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers_notify(all);
     if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
 }
-/* What a collection does with handles. Strong, pinned and held ref-counted ones are roots. After the trace from the roots, in
-   this order: dependents of what was reached, to a fixpoint; short weak handles are cleared; the finalizers of what was not
-   reached are queued, and it is traced; dependents again; long weak handles and dead dependent ones are cleared.
-   Source: the order of the CLR's mark phase. */
+/* What a collection does with handles. Strong, pinned and held ref-counted ones are roots. After the trace from the roots,
+   in this order: dependents of reached objects are traced, to a fixpoint; short weak handles are cleared; objects with
+   finalizers that were not reached are queued, and traced; dependents again; long weak handles and dead dependent ones are
+   cleared. Source: the order of the CLR's mark phase. */
 
 
 /* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
@@ -1125,10 +1128,11 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Dependent handles. One whose object was not reached yet waits, in heap->handles->waiting: its place, and the number (from 1)
-   of the next one that waits for the same object. heap->handles->keys has the number of the first for each object; when the
-   trace reaches that object (gc__awaited_reached), it is put on heap->handles->ready. So the time is linear in the number of
-   handles. Without memory for that, all that wait are looked at again after each round. */
+/* Dependent handles. A handle whose object has not been reached yet waits in heap->handles->waiting, as a pair: its place,
+   and the number (from 1) of the next handle that waits for the same object. heap->handles->keys maps each object to the
+   number of the first; when the trace reaches the object (gc__awaited_reached), it puts that number on
+   heap->handles->ready. So the time is linear in the number of handles. Without memory for that, each round looks again at
+   all handles that wait. */
 
 GC__FN void gc__dependent_trace(gc__worker *worker, uintptr_t place) {
     gc__handle_segment *segment = gc__handle_segment_of(place);
@@ -1147,7 +1151,7 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
     }
 }
 
-/* Looks at all that wait, and traces from those whose object was reached. Returns whether there were any. */
+/* Looks at all handles that wait, and traces from those whose object was reached. Returns whether there were any. */
 GC__FN bool gc__dependents_round(gc__worker *worker) {
     gc__words *waiting = &worker->heap->handles->waiting;
     size_t kept = 0, count = waiting->count;
@@ -1165,7 +1169,7 @@ GC__FN bool gc__dependents_round(gc__worker *worker) {
     return kept < count;
 }
 
-/* From now on the trace notices when it reaches what is waited for. False: no memory. */
+/* From now on the trace notices when it reaches an object for which handles wait. False: no memory. */
 GC__FN bool gc__dependents_index(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
@@ -1252,7 +1256,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__map_reset(&heap->handles->keys);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker);
     gc__dependents_fixpoint(worker);
-    /* What finalizers may still see, and what they may not: */
+    /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
                     NULL);
     gc__finalizers_queue_dead(worker, generation);
@@ -1349,7 +1353,7 @@ GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
     return GC_OK;
 }
 
-/* The object may move or die during the host's release: nothing of it is read after. */
+/* The object may move or die during the host's release, so nothing of it is read after that. */
 GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
     int error = errno;
     bool closed;
@@ -1414,7 +1418,8 @@ GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
     gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
 }
 
-/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it. */
+/* Whether the finalizer would do nothing: the handle was closed by its last user, or set invalid; or it was disposed, and
+   its last user will close it. */
 GC__FN bool gc__safe_is_suppressed(const void *object) {
     const gc_safe_handle *handle = (const gc_safe_handle *)object;
     return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);

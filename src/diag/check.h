@@ -1,5 +1,6 @@
-/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: what is counted twice agrees, and
-   every list holds what it says. Verify looks at objects and their slots; this, at what lies beside them. */
+/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: numbers that are kept twice
+   must agree, and every list must hold what its name says. Verify looks at objects and their slots; this part, at all the
+   rest. */
 #pragma once
 
 #include "../handles/table.h"
@@ -8,10 +9,10 @@
 typedef struct gc__checker {
     gc_heap *heap;
     const char *when;
-    size_t regions;                    /* in its lists */
-    size_t live_bytes[GC_GENERATIONS]; /* of the regions of each generation */
+    size_t regions;                    /* number of regions in the heap's lists */
+    size_t live_bytes[GC_GENERATIONS]; /* the sum over the regions of each generation */
     size_t large_bytes;
-    const gc__handle_segment *segment; /* the last one that was found to be the heap's */
+    const gc__handle_segment *segment; /* the segment that was last found to be the heap's */
     size_t free_places[GC_HANDLE_KINDS], free_blocks;
 } gc__checker;
 
@@ -85,7 +86,7 @@ GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
     }
 }
 
-/* The free list, and the quarantine: `count` regions of a kind. */
+/* Checks the free list, or the quarantine: `count` regions of a kind. */
 GC__FN void gc__region_chain_check(const gc__checker *checker, const gc__region *first, size_t count, uint8_t kind,
                                    const char *what) {
     size_t found = 0;
@@ -118,7 +119,7 @@ GC__FN void gc__regions_check(gc__checker *checker) {
     gc__check_equal(checker, owned, heap->held_regions + heap->quarantine_count, "regions that are the heap's");
 }
 
-/* Bytes. What was allocated in generation 0 since the last collection is counted in generation_bytes[0] alone. */
+/* Bytes. Objects allocated in generation 0 since the last collection are counted in generation_bytes[0] alone. */
 GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
     const gc_heap *heap = checker->heap;
     size_t external = 0;
@@ -239,7 +240,7 @@ GC__FN void gc__finalizers_check(const gc__checker *checker) {
     gc__check_true(checker, fits, all, "a list of finalizers has no room for all there are");
 }
 
-/* The world is stopped, and windows are flushed; `collected`: they are closed, and nothing was allocated since. */
+/* The world is stopped, and windows are flushed. `collected`: they are closed, and nothing was allocated since. */
 GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__checker checker;
     memset(&checker, 0, sizeof checker);

@@ -23,7 +23,7 @@ GC__FN gc_result gc__shadow_open(void) {
         gc__the_arena.bytes >> 20, gc__os_refusal());
 }
 
-/* It goes with the arena. */
+/* The shadow is unmapped with the arena. */
 GC__FN void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {

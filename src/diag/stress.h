@@ -4,9 +4,9 @@
 
 #include "verify.h"
 
-/* GC_STRESS_STACK. */
+/* For GC_STRESS_STACK. */
 typedef struct gc__stress {
-    gc__words stacks_seen; /* hashes; roots lock */
+    gc__words stacks_seen; /* hashes of the call stacks that have collected; roots lock */
 } gc__stress;
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
@@ -35,7 +35,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
 /* Finds the heap slots that still hold the stale address: the store into such a slot lacked a barrier. */
 typedef struct gc__holder_search {
     gc_visitor visitor;
-    uintptr_t object, first, last; /* what is searched for lies in [first, last] */
+    uintptr_t object, first, last; /* the search is for addresses in [first, last] */
 } gc__holder_search;
 
 GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
@@ -97,8 +97,8 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, c
     }
 }
 
-/* Says which object was used; or, where the memory has been used again for objects of which none covers the address, that.
-   What the program holds points to [*first, result]: the object, or memory that no reference should point to. */
+/* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
+   reference points into [*first, result]: the object, or memory to which no reference should point. */
 __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
                                                                         uintptr_t *first) {
     uintptr_t object = gc__mark_previous(region->base, address);
@@ -153,7 +153,7 @@ GC__FN bool gc__trace_fault(uintptr_t address) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
-    gc__traced_set(0); /* a fault in the report is another one */
+    gc__traced_set(0); /* a fault while reporting is none of the trace function's */
     fflush(stdout);
     fprintf(stderr, "gc.h: a trace function faults here (addr2line -e PROGRAM shows the line):\n");
     gc__os_print_stack();
@@ -169,14 +169,14 @@ GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, u
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address);
 }
 
-/* Has faults reported by gc__fault from now on. */
+/* From now on gc__fault reports faults. */
 GC__FN void gc__faults_watch(void) {
     gc__lock_take(&gc__the_arena.lock);
     gc__os_on_fault(gc__fault);
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* Before a stress collection: makes every object findable, for the fault handler. */
+/* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
 GC__FN void gc__stress_index(gc_heap *heap) {
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }

@@ -8,10 +8,10 @@
 typedef struct gc__verifier {
     gc_visitor visitor;
     gc_heap *heap;
-    const char *by, *when; /* of the report */
+    const char *by, *when; /* for reports: the check, and its time */
     uintptr_t holder;      /* 0: a root */
     size_t objects;
-    const gc_type *sound_types[256]; /* in this pass, by a hash of the address: to look at a type asks the system */
+    const gc_type *sound_types[256]; /* found in this pass, by a hash of the address: checking one asks the system */
     uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;

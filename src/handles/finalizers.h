@@ -1,7 +1,7 @@
 /* Which objects have finalizers, and which of these are due.
 
-   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object is
-   younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
+   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object
+   is younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
    queues of such pairs, normal and critical; their objects are roots.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
@@ -21,33 +21,33 @@ typedef struct gc__due {
     size_t head; /* words that were taken */
 } gc__due;
 
-/* One that runs. Not on its thread's stack, so that it outlives a finalizer that does not return to gc.h. */
+/* A finalizer that runs. The record is not on its thread's stack, so it outlives a finalizer that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
-    const gc_stack *stack; /* that the thread ran on */
-    const char *frame;     /* of the function of gc.h that runs finalizers */
+    const gc_stack *stack; /* on which the thread ran */
+    const char *frame;     /* frame of the function of gc.h that runs finalizers */
     const char *type;
     uint64_t started_ns;
     bool critical, reported;
 } gc__finalizing;
 
 typedef struct gc__finalizers {
-    gc__lock lock;        /* of the lists */
+    gc__lock lock;        /* guards the lists */
     gc__words registered; /* pairs, as above */
     size_t start[GC_GENERATIONS];
     size_t promised;
     gc__due due[2];
     gc__words moving;        /* during a collection */
-    bool announce;           /* a collection has queued some: written with the world stopped */
+    bool announce;           /* a collection has queued finalizers: written with the world stopped */
     gc__finalizing *running; /* lock */
     gc__finalizing *spare;   /* lock */
-    gc__finalizing first;    /* so that one can run whatever memory there is */
-    bool has_first;          /* lock; it is in one of these lists */
-    bool ending;             /* lock; the heap is being destroyed: the end of each is waited for */
+    gc__finalizing first;    /* a record, so that one finalizer can run even without memory */
+    bool has_first;          /* lock; `first` is in one of these two lists */
+    bool ending;             /* lock; the heap is being destroyed, which waits for the end of each finalizer */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
-    uint32_t state;          /* of the finalizer thread; atomic */
-    gc__os_thread thread;    /* written by who starts and who ends it */
+    uint32_t state;          /* the finalizer thread's; atomic */
+    gc__os_thread thread;    /* written by the threads that start and end it */
 } gc__finalizers;
 enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
 
@@ -67,7 +67,7 @@ GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
     return ask && ask((const void *)object);
 }
 
-/* Moves what is queued to the start of its list. */
+/* Moves the queued pairs to the start of their list. */
 GC__FN void gc__due_compact(gc__due *due) {
     if (!due->head) return;
     due->pairs.count -= due->head;
@@ -75,7 +75,7 @@ GC__FN void gc__due_compact(gc__due *due) {
     due->head = 0;
 }
 
-/* There is room. */
+/* Appends a pair. There is room. */
 GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer) {
     list->words[list->count++] = object;
     list->words[list->count++] = finalizer;
@@ -85,7 +85,7 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
     size_t words = all->registered.count + 2 * (all->promised + more);
     bool ok = gc__words_reserve(&all->registered, words) && gc__words_reserve(&all->moving, words);
     for (int i = 0; ok && i < 2; i++) {
-        /* With what has been taken from the front: compacting at each registration would cost. */
+        /* Includes the pairs that were taken from the front: to compact at each registration would be slow. */
         ok = gc__words_reserve(&all->due[i].pairs, words + all->due[i].pairs.count);
     }
     return ok;
@@ -111,7 +111,7 @@ GC__FN bool gc__finalizer_promise(gc_heap *heap) {
     return ok;
 }
 
-/* Keeps the promise; with object 0, withdraws it. */
+/* Registers the finalizer, for which room was promised; if object is NULL, only withdraws the promise. */
 GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
@@ -120,7 +120,7 @@ GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *f
     gc__lock_release(&all->lock);
 }
 
-/* Removes the last pair of the object in words[from, count); returns where it was, or SIZE_MAX. */
+/* Removes the object's last pair in words[from, count); returns its former index, or SIZE_MAX. */
 GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
     size_t i = list->count;
     while (i > from && list->words[i - 2] != object) i -= 2;
@@ -135,7 +135,7 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
     gc__os_wake(&all->event);
 }
 
-/* A record for one more; NULL: no memory. Lock held. */
+/* A record for one more running finalizer; NULL: no memory. Lock held. */
 GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
     gc__finalizing *record = all->spare;
     if (record)
@@ -154,8 +154,9 @@ GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
     all->spare = record;
 }
 
-/* Called by the thread in a function of gc.h that has this frame: what it runs from there or from a frame farther in has been
-   left by longjmp, or by an exception through C code. NULL: all that it runs. Lock held. */
+/* Called by the thread, in a function of gc.h with this frame. Finalizers that it runs from there, or from a frame farther
+   in, have been left by longjmp, or by an exception through C code: forgets them. NULL: all that the thread runs. Lock
+   held. */
 GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     for (gc__finalizing **link = &all->running; *link;) {
         const gc__finalizing *record = *link;
@@ -167,7 +168,7 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
     }
 }
 
-/* The thread ends its attachment. */
+/* The thread ends its attachment: forgets the finalizers that it runs. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -186,7 +187,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     }
     for (int i = 0; i < 2; i++) {
         if (gc__pair_remove(&all->due[i].pairs, all->due[i].head, object) == SIZE_MAX) continue;
-        gc__finalizers_notify(all); /* it may be the last one that somebody waits for */
+        gc__finalizers_notify(all); /* a thread may be waiting for this last one */
         return true;
     }
     return false;
@@ -252,7 +253,8 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     }
 }
 
-/* After the trace: what was not reached is queued, then traced, all of it before anything else is asked whether it was. */
+/* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
+   because another one refers to it. */
 GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__finalizers *all = worker->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -280,7 +282,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__lock_release(&all->lock);
 }
 
-/* Reports those that have run for longer than the host's patience, each once. */
+/* Reports, once each, the finalizers that have run for longer than the host's patience. */
 GC__FN void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns();
@@ -300,7 +302,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
     if (late) gc__warn(&heap->options, message);
 }
 
-/* With the world still stopped: tells who runs finalizers that there are some. */
+/* While the world is still stopped: wakes the finalizer thread and waiting threads, and calls the host, if any were queued. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);

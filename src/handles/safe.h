@@ -37,7 +37,7 @@ GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
     return GC_OK;
 }
 
-/* The object may move or die during the host's release: nothing of it is read after. */
+/* The object may move or die during the host's release, so nothing of it is read after that. */
 GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
     int error = errno;
     bool closed;
@@ -102,7 +102,8 @@ GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
     gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
 }
 
-/* What would do nothing: closed by its last user, or set invalid; disposed, so that its last user closes it. */
+/* Whether the finalizer would do nothing: the handle was closed by its last user, or set invalid; or it was disposed, and
+   its last user will close it. */
 GC__FN bool gc__safe_is_suppressed(const void *object) {
     const gc_safe_handle *handle = (const gc_safe_handle *)object;
     return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);

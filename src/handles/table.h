@@ -1,19 +1,19 @@
 /* The handle table: segments of blocks of 64 handles of one kind.
 
    A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per
-   kind, in caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap
-   does, so that a handle which was destroyed can be told by its tag.
+   kind, in caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap is
+   destroyed, so the tag of a place shows that a handle was destroyed.
 
-   youth[clump] says how young the youngest object is that the clump's 16 handles refer to: 2 - generation, as in the rank
-   table. Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores
-   raise it to 2 at once, always to the same value, so that two threads cannot undo one another's; collections lower it.
+   youth[clump] is 2 - the generation of the youngest object that the clump's 16 handles refer to, as in the rank table.
+   Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores raise
+   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it.
 
-   Places of kinds with an extra word: dependent handles' second object, ref-counted handles' host word.
+   Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted one.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. What one
-   thread stores into a new object it publishes by a handle: stores release, loads acquire. Everybody
-   else takes heap->handles->lock, under which nothing waits, and which the collector holds from gathering roots until
-   handles are done. */
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Stores to
+   places release and loads acquire, so a handle also publishes what was stored into a new object. Any other thread takes
+   heap->handles->lock, under which nothing waits, and which the collector holds from gathering roots until it is done with
+   handles. */
 #pragma once
 
 #include "../base/map.h"
@@ -46,10 +46,10 @@ typedef struct gc__handle_cache {
 } gc__handle_cache;
 
 typedef struct gc__handles {
-    gc__lock lock; /* of all of this */
+    gc__lock lock; /* guards all of this */
     gc__handle_segment *segments;
     gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
-    gc__handle_cache free_blocks;           /* their first places */
+    gc__handle_cache free_blocks;           /* the first places of free blocks */
     gc__words waiting, ready;               /* during a collection: dependent handles */
     gc__map keys;
 } gc__handles;
@@ -84,7 +84,7 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
 }
 
-/* 2 - the generation of an object; 0 for what is on no heap. */
+/* 2 - the generation of an object; 0 for an address on no heap. */
 GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
 
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
@@ -120,7 +120,7 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     void *memory;
-    /* Not all of GC__HANDLE_SEGMENT_BYTES: with malloc's own word the next segment would not fit right behind. */
+    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise malloc's own word would keep the next segment from lying right behind. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
     gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
@@ -147,7 +147,7 @@ GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle
     return true;
 }
 
-/* Gets a cache some free places; handles lock held. */
+/* Gives a cache some free places. Handles lock held. */
 GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handle_cache *shared = &heap->handles->free[kind];
     if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
@@ -162,7 +162,8 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
-/* `mine`: the calling thread's caches, if it may use them. Otherwise the place is cleared here, under the lock. */
+/* Takes a free place. `mine`: the calling thread's caches, if it may use them; otherwise the place is cleared here, under
+   the lock. */
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *mine) {
     gc__handle_cache *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
@@ -204,7 +205,7 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-/* Where a handle is. False if it is NULL or was destroyed. */
+/* Finds the place of a handle. False if the handle is NULL or was destroyed. */
 GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
     if (GC__UNLIKELY(!place)) return false;
@@ -220,7 +221,7 @@ GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
     GC_ASSERT(false, "%s", gc__last_message);
 }
 
-/* The same, with gc__fail where it is not. */
+/* The same, with gc__fail if there is none. */
 GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
     if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
     gc__handle_lost(handle, caller);
@@ -284,7 +285,7 @@ GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     return GC_OK;
 }
 
-/* A thread detaches: its free places become everybody's. */
+/* A thread detaches: its free places go to the heap's cache. */
 GC__FN void gc__handles_return_cached(gc_thread *thread) {
     gc__handles *handles = thread->heap->handles;
     gc__lock_take(&handles->lock);
@@ -300,7 +301,7 @@ GC_API void *gc_handle_get(gc_handle handle) {
     return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
-/* Where a handle's place is, if that is in use and its tag is the handle's. It asks rather than asserts. */
+/* Whether the place is one of the segment's, in use, and has the handle's tag. Never asserts: the caller asks. */
 GC__FN bool gc__handle_is_current(gc__handle_segment *segment, uintptr_t place, uintptr_t tag) {
     uintptr_t first = (uintptr_t)segment->places;
     if (place < first || place >= first + sizeof segment->places || (place - first) % sizeof(gc_word)) return false;
@@ -354,7 +355,7 @@ GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *ex
     return (void *)held;
 }
 
-/* A dependent is a reference, which the clump's youth must know of; a host word is not. */
+/* The clump's youth must account for a dependent, which is a reference, but not for a host word. */
 GC__FN gc_result gc__handle_set_extra(gc_handle handle, const char *caller, gc_handle_kind kind, void *word) {
     gc__handle_segment *segment;
     size_t index;
@@ -414,7 +415,7 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
     gc__world_resume(heap);
 }
 
-/* Cooperative threads may be at work in their places meanwhile. */
+/* Cooperative threads may use their places meanwhile. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     if (gc__is_null(heap, "gc_handle_count", "heap")) return 0;
     size_t count = 0;

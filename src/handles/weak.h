@@ -1,7 +1,7 @@
-/* What a collection does with handles. Strong, pinned and held ref-counted ones are roots. After the trace from the roots, in
-   this order: dependents of what was reached, to a fixpoint; short weak handles are cleared; the finalizers of what was not
-   reached are queued, and it is traced; dependents again; long weak handles and dead dependent ones are cleared.
-   Source: the order of the CLR's mark phase. */
+/* What a collection does with handles. Strong, pinned and held ref-counted ones are roots. After the trace from the roots,
+   in this order: dependents of reached objects are traced, to a fixpoint; short weak handles are cleared; objects with
+   finalizers that were not reached are queued, and traced; dependents again; long weak handles and dead dependent ones are
+   cleared. Source: the order of the CLR's mark phase. */
 #pragma once
 
 #include "table.h"
@@ -78,10 +78,11 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Dependent handles. One whose object was not reached yet waits, in heap->handles->waiting: its place, and the number (from 1)
-   of the next one that waits for the same object. heap->handles->keys has the number of the first for each object; when the
-   trace reaches that object (gc__awaited_reached), it is put on heap->handles->ready. So the time is linear in the number of
-   handles. Without memory for that, all that wait are looked at again after each round. */
+/* Dependent handles. A handle whose object has not been reached yet waits in heap->handles->waiting, as a pair: its place,
+   and the number (from 1) of the next handle that waits for the same object. heap->handles->keys maps each object to the
+   number of the first; when the trace reaches the object (gc__awaited_reached), it puts that number on
+   heap->handles->ready. So the time is linear in the number of handles. Without memory for that, each round looks again at
+   all handles that wait. */
 
 GC__FN void gc__dependent_trace(gc__worker *worker, uintptr_t place) {
     gc__handle_segment *segment = gc__handle_segment_of(place);
@@ -100,7 +101,7 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
     }
 }
 
-/* Looks at all that wait, and traces from those whose object was reached. Returns whether there were any. */
+/* Looks at all handles that wait, and traces from those whose object was reached. Returns whether there were any. */
 GC__FN bool gc__dependents_round(gc__worker *worker) {
     gc__words *waiting = &worker->heap->handles->waiting;
     size_t kept = 0, count = waiting->count;
@@ -118,7 +119,7 @@ GC__FN bool gc__dependents_round(gc__worker *worker) {
     return kept < count;
 }
 
-/* From now on the trace notices when it reaches what is waited for. False: no memory. */
+/* From now on the trace notices when it reaches an object for which handles wait. False: no memory. */
 GC__FN bool gc__dependents_index(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
@@ -205,7 +206,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__map_reset(&heap->handles->keys);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker);
     gc__dependents_fixpoint(worker);
-    /* What finalizers may still see, and what they may not: */
+    /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
                     NULL);
     gc__finalizers_queue_dead(worker, generation);
