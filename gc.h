@@ -6060,12 +6060,12 @@ GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
 }
 
-/* Whether slots there need no barrier, whatever they hold. All slots of an object have one age. */
+/* Whether the slots of that object need no barrier, whatever they hold: all slots of an object have one age. */
 GC__FN bool gc__barrier_is_idle(const void *slot) {
     return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
 }
 
-/* For slots of one old object: those in a dirty card need no barrier. */
+/* The barrier for slots of one old object, but not for those in a dirty card, which need none. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     while (count) {
         size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
@@ -6087,7 +6087,7 @@ GC__FN void gc__stored(void *slots, size_t count, bool value) {
         for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
 }
 
-/* Brackets of raw stores: what the calling thread has begun and not ended. Only with GC_DEBUG. */
+/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG. */
 #define GC__STORES_MAX 8
 typedef struct gc__stores {
     const void *slots;
@@ -6120,7 +6120,7 @@ GC__FN void gc__stores_pop(gc__stores range) {
     if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
 }
 
-/* At the start of a collection, which would move the slots, or what they refer to. */
+/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. */
 GC__FN void gc__stores_check(void) {
     GC_ASSERT(!gc__stores_depth,
               "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
@@ -6236,12 +6236,12 @@ GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     return !roots.failed;
 }
 
-/* What a collection needs memory for, before it changes anything; false: there is none. */
+/* Does all that needs memory, before the collection changes anything. False: there is none. */
 GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
     return gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
 }
 
-/* Only now, since after a collection that is left out threads go on in their windows. */
+/* Done only after gathering, since threads go on in their windows after a collection that is left out. */
 GC__FN void gc__cycle_close_windows(gc_heap *heap) {
     unsigned allocating = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
@@ -6306,7 +6306,7 @@ GC__FN void gc__fail_left_out(void) {
                               "`ulimit -v` or the memory limit of the process");
 }
 
-/* Nothing has changed. It does not count, and the next attempt comes when as much again was allocated. */
+/* The collection is left out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
 GC__FN void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
@@ -6361,7 +6361,7 @@ GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     return ran;
 }
 
-/* Unless another thread has spent the same budget and collected meanwhile. */
+/* Collects, unless another thread has found the same budget spent and collected meanwhile. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
@@ -6394,7 +6394,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
-    /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
+    /* Of several threads that ask at once one collects: a collection that began after this thread asked serves its purpose. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
@@ -6407,7 +6407,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
-        gc__heap_lock(heap); /* the collector has it until it is done */
+        gc__heap_lock(heap); /* the thread that collects holds it until the end */
         gc__heap_unlock(heap);
     }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)
@@ -6457,8 +6457,8 @@ GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes,
     return object;
 }
 
-/* The same in the thread's other window, where no region is left for the one that is meant: a heap with a single free region
-   would otherwise collect each time that the two take turns. NULL: it has no room either. */
+/* The same in the thread's other window, if no region is left for the right one: a heap with a single free region would
+   otherwise collect each time that the two take turns. NULL: the other window has no room either. */
 GC__FN void *gc__allocate_beside(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_window *other = gc__thread_window(thread, !zeroed);
     if (bytes > gc__span_room(other)) return NULL;
@@ -6471,7 +6471,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     gc_window *window = gc__thread_window(thread, zeroed);
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
-        gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
+        gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
@@ -6493,9 +6493,9 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
-#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* that a compaction must gain to be worth the next one */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */
 
-/* Returns whether it gained anything. */
+/* Compacts the heap. Returns whether that gained enough. */
 GC__FN bool gc__compact_for_room(gc_heap *heap) {
     gc__world_stop(heap);
     size_t room = gc__evacuation_room(heap);
@@ -6505,8 +6505,8 @@ GC__FN bool gc__compact_for_room(gc_heap *heap) {
     return gained;
 }
 
-/* Collects, and compacts for as long as that makes room, if only in part of a region: each time only as much is moved as there
-   was room for before, so the region that is asked for may come free some compactions later. */
+/* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
+   there was room for, so the region that the allocation needs may come free some compactions later. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -6523,7 +6523,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     }
 }
 
-/* A heap whose finalizers nobody runs fills up: the sentence should say so. */
+/* If nobody runs its finalizers, a heap fills up: adds that to the sentence. */
 GC__FN void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
@@ -6556,7 +6556,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
+    if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
         gc__fail(GC_ERROR_MISUSE,
                  "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler, or "
                  "after one of them was left by longjmp or an exception instead of returning");
@@ -6625,7 +6625,7 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 }
 #endif
 
-/* Collects if `bytes` more external ones call for it, following the object. */
+/* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
     size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);
@@ -6681,7 +6681,7 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
-/* Takes the thread out of its heap's list, in which it is at `link`. The heap's lock is held. */
+/* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
@@ -6702,7 +6702,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_forget(thread);
 }
 
-/* What was on the thread's stacks is gone. */
+/* Forgets the thread's stacks, whose contents are gone. */
 GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
     thread->stack->thread = NULL; /* a fiber's, maybe */
     thread->stack = &gc__record(thread)->own_stack;
@@ -6711,7 +6711,7 @@ GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
     gc__record(thread)->conservative = false;
 }
 
-/* Of a thread that ends. In preemptive mode a collection may be reading its stacks. */
+/* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
 GC__FN void gc__thread_drop_roots(gc_thread *thread) {
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(thread->heap);
@@ -6730,7 +6730,7 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
 
 static __thread bool gc__ending; /* the native thread's end has begun */
 
-/* A native thread ends. True: it is to be called again, when other destructors have had their chance to detach it. */
+/* A native thread ends. Returns true to be called again, after other destructors, each of which may detach the thread. */
 GC__FN bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
@@ -6775,7 +6775,7 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
                     "thread's stack is: is /proc mounted?");
 }
 
-/* The record of a thread, with what the rooms above keep of it. */
+/* The record of a thread, with the caches of its handles. */
 typedef struct gc__attachment {
     gc__thread_record record;
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
@@ -6818,7 +6818,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     return thread;
 }
 
-/* Reads nothing of it: it may have ended. */
+/* Whether the thread is an attachment of the caller's. Does not read *thread, which may have ended. */
 GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
     const gc_thread *mine = gc__my_attachments;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
@@ -6869,9 +6869,9 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 
 
-#define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
+#define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
 
-/* Takes the next pair: critical ones when there is no normal one, nor does any run. Lock held. */
+/* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
     if (!gc__due_count(due)) {
@@ -6896,11 +6896,11 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     left |= all->ending;
     gc__lock_release(&all->lock);
-    /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
+    /* To wake threads costs more than most finalizers, and those that sleep wait for the last one, or the last normal one. */
     if (left) gc__finalizers_notify(all);
 }
 
-/* Takes one that is due, and notes that it runs. */
+/* Takes a finalizer that is due, and records that it runs. */
 GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__finalizers *all, uintptr_t *object) {
     const gc_finalizer *finalizer = gc__due_take(all, object);
     if (!finalizer) return NULL;
@@ -6911,7 +6911,7 @@ GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__fina
     return finalizer;
 }
 
-/* Left by the finalizer's return, or by an exception. */
+/* The scope in which a finalizer runs. It is left when the finalizer returns, or by an exception. */
 typedef struct gc__finalizing_scope {
     gc__finalizers *all;
     gc__finalizing *record;
@@ -6921,7 +6921,7 @@ GC__FN void gc__finalizing_leave(gc__finalizing_scope *scope) {
     if (scope->record) gc__finalizing_end(scope->all, scope->record);
 }
 
-/* Runs one, if one is due. `frame`: of the public function that does so. */
+/* Runs a finalizer, if one is due. `frame`: the frame of the public function that calls this one. */
 GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__finalizing_scope scope __attribute__((cleanup(gc__finalizing_leave))) = {all, NULL};
@@ -6965,8 +6965,8 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     return count;
 }
 
-/* In preemptive mode, in all heaps of the thread, until something has happened, or until `deadline_ns`; then looks after the
-   watchdog. */
+/* Waits, in preemptive mode in all heaps of the thread, until `event` has changed or until `deadline_ns`. Then reports
+   finalizers that run for too long. */
 GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
     uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
     uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
@@ -6977,7 +6977,7 @@ GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadlin
     gc__finalizers_watch(heap);
 }
 
-/* `frame`: of the public function that asks, called by the thread itself; or of none. */
+/* Whether the thread runs a finalizer. `frame`: the frame of the public function in which the thread itself asks, or NULL. */
 GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
     if (frame) gc__finalizing_drop(all, thread, frame);
@@ -7075,7 +7075,7 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     return true;
 }
 
-/* Waits for those that threads of the host's run. False: one does not return. */
+/* Waits for finalizers that threads of the host's run. False: one does not return. */
 GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     for (;;) {
@@ -7090,7 +7090,7 @@ GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     }
 }
 
-/* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
+/* Queues all registered finalizers, except, if `skip`, the normal ones, which it forgets. Returns how many are queued. */
 GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
@@ -7105,7 +7105,8 @@ GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     return count;
 }
 
-/* Cooperative mode. Some rounds, each of what is queued when it begins: finalizers can register and queue others. */
+/* In cooperative mode: runs finalizers in some rounds, each of those that are queued when it begins, since finalizers can
+   register and queue others. */
 GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
@@ -7118,7 +7119,7 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     gc_finalizers_run(thread, gc__finalizers_queue_all(heap, true));
 }
 
-/* Runs what is left to run. False: the heap cannot be freed. */
+/* Runs the finalizers that are left. False: the heap cannot be freed. */
 GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
     bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
@@ -7155,12 +7156,12 @@ GC__FN void gc__finalizers_free(gc_heap *heap) {
 /* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
    between two steps of their threads. In the child these do not exist, and are forgotten.
 
-   Where fork is called in a callback the calling thread holds some of the locks already, and holds them after. */
+   If fork is called in a callback, the calling thread holds some of the locks already, and still holds them afterwards. */
 
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
-/* Calls f for each lock but those that stop threads: leaves before what is taken before them. */
+/* Calls f for each lock but those that stop threads, in the order in which locks are taken. */
 GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
         f(&heap->handles->lock);
@@ -7171,8 +7172,8 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     f(&gc__the_arena.lock);
 }
 
-/* All that is locked here stays so until gc__fork_end. The caller's registers are saved, and what its frames hold lies above
-   the stack pointer that is, so other heaps may scan this thread meanwhile although this function returns. */
+/* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its
+   frames lie above that, so other heaps may scan this thread meanwhile although this function returns. */
 GC__FN void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
@@ -7180,7 +7181,7 @@ GC__FN void gc__fork_begin(void) {
     gc__fork_each_leaf(gc__lock_fork_take);
 }
 
-/* A finalizer that another thread was running does not run on. */
+/* Forgets the finalizers that other threads were running, which do not run on, and a finalizer thread that was not copied. */
 GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
     gc__finalizing **link = &all->running;
     while (*link) {
@@ -7193,8 +7194,8 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
     if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
 }
 
-/* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection or
-   walk may have been called while that goes through their list: then they stay in it, without roots. */
+/* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection
+   or walk may have been called while that goes through their list: then they stay in it, without roots. */
 GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
@@ -7247,7 +7248,7 @@ GC__FN gc_result gc__fork_open(void) {
 /* Creating and destroying heaps. */
 
 
-#define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
+#define GC__REGIONS_MIN 8 /* heap_bytes_max must allow two windows, promotion into two generations, and slack */
 
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
@@ -7304,7 +7305,7 @@ GC__FN void gc__arena_left(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* A heap with what every room keeps of it. */
+/* A heap, with the structures that the rooms of src/ keep of it. */
 typedef struct gc__instance {
     gc_heap heap;
     gc__threads threads;
@@ -7407,7 +7408,8 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* A thread that has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that. */
+/* Asserts that no other thread is in cooperative mode. A thread that has ended is not in the list; one in preemptive mode
+   learns that the heap is gone when it leaves that mode. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         GC_ASSERT(
@@ -7417,7 +7419,7 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
             gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
 }
 
-/* The heap is gone for the thread, which is in its list no more. */
+/* Separates the thread, which is in the heap's list no more, from the heap. */
 GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
@@ -7441,8 +7443,8 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
     }
 }
 
-/* Ends a heap whose memory a finalizer still uses. What is called with the lock held is taken away under the lock; what is
-   called without it asks gc__is_abandoned before. */
+/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock; code that
+   makes a callback without it asks gc__is_abandoned first. */
 GC__FN void gc__heap_abandon(gc_heap *heap) {
     gc_options *options = &heap->options;
     uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
@@ -7501,8 +7503,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__arena_left();
 }
 
-/* Without it a library that is unloaded would leave its arena behind, and a call into itself at the end of each thread that
-   ever attached. Where a heap is left, as when the program ends without destroying it, all of that may be in use. */
+/* Without this function a library that is unloaded would leave its arena behind, and a call into itself at the end of each
+   thread that ever attached. If there still is a heap, as when the program ends without destroying it, all of that may be
+   in use. */
 GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__the_arena.heaps) {

@@ -423,7 +423,7 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     void *memory;
-    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise malloc's own word would keep the next segment from lying right behind. */
+    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise malloc's own word would keep the next segment from following directly. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
     gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
@@ -761,7 +761,7 @@ typedef struct gc__due {
     size_t head; /* words that were taken */
 } gc__due;
 
-/* A finalizer that runs. The record is not on its thread's stack, so it outlives a finalizer that does not return to gc.h. */
+/* A finalizer that runs. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
@@ -1042,7 +1042,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
     if (late) gc__warn(&heap->options, message);
 }
 
-/* While the world is still stopped: wakes the finalizer thread and waiting threads, and calls the host, if any were queued. */
+/* If finalizers were queued: wakes the finalizer thread and those that wait, and calls the host. The world is still stopped. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);

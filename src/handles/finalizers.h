@@ -21,7 +21,7 @@ typedef struct gc__due {
     size_t head; /* words that were taken */
 } gc__due;
 
-/* A finalizer that runs. The record is not on its thread's stack, so it outlives a finalizer that does not return to gc.h. */
+/* A finalizer that runs. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
@@ -302,7 +302,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
     if (late) gc__warn(&heap->options, message);
 }
 
-/* While the world is still stopped: wakes the finalizer thread and waiting threads, and calls the host, if any were queued. */
+/* If finalizers were queued: wakes the finalizer thread and those that wait, and calls the host. The world is still stopped. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);

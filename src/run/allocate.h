@@ -39,8 +39,8 @@ GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes,
     return object;
 }
 
-/* The same in the thread's other window, where no region is left for the one that is meant: a heap with a single free region
-   would otherwise collect each time that the two take turns. NULL: it has no room either. */
+/* The same in the thread's other window, if no region is left for the right one: a heap with a single free region would
+   otherwise collect each time that the two take turns. NULL: the other window has no room either. */
 GC__FN void *gc__allocate_beside(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_window *other = gc__thread_window(thread, !zeroed);
     if (bytes > gc__span_room(other)) return NULL;
@@ -53,7 +53,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     gc_window *window = gc__thread_window(thread, zeroed);
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
-        gc__heap_lock_unparked(heap); /* a collection could take what is allocated here */
+        gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
@@ -75,9 +75,9 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
-#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* that a compaction must gain to be worth the next one */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */
 
-/* Returns whether it gained anything. */
+/* Compacts the heap. Returns whether that gained enough. */
 GC__FN bool gc__compact_for_room(gc_heap *heap) {
     gc__world_stop(heap);
     size_t room = gc__evacuation_room(heap);
@@ -87,8 +87,8 @@ GC__FN bool gc__compact_for_room(gc_heap *heap) {
     return gained;
 }
 
-/* Collects, and compacts for as long as that makes room, if only in part of a region: each time only as much is moved as there
-   was room for before, so the region that is asked for may come free some compactions later. */
+/* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
+   there was room for, so the region that the allocation needs may come free some compactions later. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -105,7 +105,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     }
 }
 
-/* A heap whose finalizers nobody runs fills up: the sentence should say so. */
+/* If nobody runs its finalizers, a heap fills up: adds that to the sentence. */
 GC__FN void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
@@ -138,7 +138,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
-    if (gc__heap_is_locked(heap)) { /* and not by a part of gc.h that allocates */
+    if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
         gc__fail(GC_ERROR_MISUSE,
                  "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler, or "
                  "after one of them was left by longjmp or an exception instead of returning");
@@ -207,7 +207,7 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 }
 #endif
 
-/* Collects if `bytes` more external ones call for it, following the object. */
+/* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
     size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);

@@ -17,7 +17,7 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
-/* Takes the thread out of its heap's list, in which it is at `link`. The heap's lock is held. */
+/* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__thread_close_frames(thread);
@@ -38,7 +38,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
     gc__thread_forget(thread);
 }
 
-/* What was on the thread's stacks is gone. */
+/* Forgets the thread's stacks, whose contents are gone. */
 GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
     thread->stack->thread = NULL; /* a fiber's, maybe */
     thread->stack = &gc__record(thread)->own_stack;
@@ -47,7 +47,7 @@ GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
     gc__record(thread)->conservative = false;
 }
 
-/* Of a thread that ends. In preemptive mode a collection may be reading its stacks. */
+/* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
 GC__FN void gc__thread_drop_roots(gc_thread *thread) {
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(thread->heap);
@@ -66,7 +66,7 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
 
 static __thread bool gc__ending; /* the native thread's end has begun */
 
-/* A native thread ends. True: it is to be called again, when other destructors have had their chance to detach it. */
+/* A native thread ends. Returns true to be called again, after other destructors, each of which may detach the thread. */
 GC__FN bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
@@ -111,7 +111,7 @@ GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
                     "thread's stack is: is /proc mounted?");
 }
 
-/* The record of a thread, with what the rooms above keep of it. */
+/* The record of a thread, with the caches of its handles. */
 typedef struct gc__attachment {
     gc__thread_record record;
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
@@ -154,7 +154,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     return thread;
 }
 
-/* Reads nothing of it: it may have ended. */
+/* Whether the thread is an attachment of the caller's. Does not read *thread, which may have ended. */
 GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
     const gc_thread *mine = gc__my_attachments;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;

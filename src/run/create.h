@@ -8,7 +8,7 @@
 #include "finalize.h"
 #include "fork.h"
 
-#define GC__REGIONS_MIN 8 /* that heap_bytes_max must allow: two windows, promotion into two generations, and slack */
+#define GC__REGIONS_MIN 8 /* heap_bytes_max must allow two windows, promotion into two generations, and slack */
 
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
@@ -65,7 +65,7 @@ GC__FN void gc__arena_left(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* A heap with what every room keeps of it. */
+/* A heap, with the structures that the rooms of src/ keep of it. */
 typedef struct gc__instance {
     gc_heap heap;
     gc__threads threads;
@@ -168,7 +168,8 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* A thread that has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that. */
+/* Asserts that no other thread is in cooperative mode. A thread that has ended is not in the list; one in preemptive mode
+   learns that the heap is gone when it leaves that mode. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         GC_ASSERT(
@@ -178,7 +179,7 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
             gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
 }
 
-/* The heap is gone for the thread, which is in its list no more. */
+/* Separates the thread, which is in the heap's list no more, from the heap. */
 GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
@@ -202,8 +203,8 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
     }
 }
 
-/* Ends a heap whose memory a finalizer still uses. What is called with the lock held is taken away under the lock; what is
-   called without it asks gc__is_abandoned before. */
+/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock; code that
+   makes a callback without it asks gc__is_abandoned first. */
 GC__FN void gc__heap_abandon(gc_heap *heap) {
     gc_options *options = &heap->options;
     uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
@@ -262,8 +263,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__arena_left();
 }
 
-/* Without it a library that is unloaded would leave its arena behind, and a call into itself at the end of each thread that
-   ever attached. Where a heap is left, as when the program ends without destroying it, all of that may be in use. */
+/* Without this function a library that is unloaded would leave its arena behind, and a call into itself at the end of each
+   thread that ever attached. If there still is a heap, as when the program ends without destroying it, all of that may be
+   in use. */
 GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__the_arena.heaps) {

@@ -65,12 +65,12 @@ GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     return !roots.failed;
 }
 
-/* What a collection needs memory for, before it changes anything; false: there is none. */
+/* Does all that needs memory, before the collection changes anything. False: there is none. */
 GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
     return gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
 }
 
-/* Only now, since after a collection that is left out threads go on in their windows. */
+/* Done only after gathering, since threads go on in their windows after a collection that is left out. */
 GC__FN void gc__cycle_close_windows(gc_heap *heap) {
     unsigned allocating = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
@@ -135,7 +135,7 @@ GC__FN void gc__fail_left_out(void) {
                               "`ulimit -v` or the memory limit of the process");
 }
 
-/* Nothing has changed. It does not count, and the next attempt comes when as much again was allocated. */
+/* The collection is left out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
 GC__FN void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
@@ -190,7 +190,7 @@ GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     return ran;
 }
 
-/* Unless another thread has spent the same budget and collected meanwhile. */
+/* Collects, unless another thread has found the same budget spent and collected meanwhile. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
@@ -223,7 +223,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
-    /* Of several threads that ask at once one collects; what began after this one had asked is what it asked for. */
+    /* Of several threads that ask at once one collects: a collection that began after this thread asked serves its purpose. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
@@ -236,7 +236,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
-        gc__heap_lock(heap); /* the collector has it until it is done */
+        gc__heap_lock(heap); /* the thread that collects holds it until the end */
         gc__heap_unlock(heap);
     }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)

@@ -3,9 +3,9 @@
 
 #include "attach.h"
 
-#define GC__TEARDOWN_ROUNDS 16 /* of objects that register finalizers while finalizers run at the end */
+#define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
 
-/* Takes the next pair: critical ones when there is no normal one, nor does any run. Lock held. */
+/* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
     if (!gc__due_count(due)) {
@@ -30,11 +30,11 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     left |= all->ending;
     gc__lock_release(&all->lock);
-    /* Waking costs more than most finalizers. Who sleeps waits for the last one, or for the last normal one. */
+    /* To wake threads costs more than most finalizers, and those that sleep wait for the last one, or the last normal one. */
     if (left) gc__finalizers_notify(all);
 }
 
-/* Takes one that is due, and notes that it runs. */
+/* Takes a finalizer that is due, and records that it runs. */
 GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__finalizers *all, uintptr_t *object) {
     const gc_finalizer *finalizer = gc__due_take(all, object);
     if (!finalizer) return NULL;
@@ -45,7 +45,7 @@ GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__fina
     return finalizer;
 }
 
-/* Left by the finalizer's return, or by an exception. */
+/* The scope in which a finalizer runs. It is left when the finalizer returns, or by an exception. */
 typedef struct gc__finalizing_scope {
     gc__finalizers *all;
     gc__finalizing *record;
@@ -55,7 +55,7 @@ GC__FN void gc__finalizing_leave(gc__finalizing_scope *scope) {
     if (scope->record) gc__finalizing_end(scope->all, scope->record);
 }
 
-/* Runs one, if one is due. `frame`: of the public function that does so. */
+/* Runs a finalizer, if one is due. `frame`: the frame of the public function that calls this one. */
 GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__finalizing_scope scope __attribute__((cleanup(gc__finalizing_leave))) = {all, NULL};
@@ -99,8 +99,8 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     return count;
 }
 
-/* In preemptive mode, in all heaps of the thread, until something has happened, or until `deadline_ns`; then looks after the
-   watchdog. */
+/* Waits, in preemptive mode in all heaps of the thread, until `event` has changed or until `deadline_ns`. Then reports
+   finalizers that run for too long. */
 GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
     uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
     uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
@@ -111,7 +111,7 @@ GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadlin
     gc__finalizers_watch(heap);
 }
 
-/* `frame`: of the public function that asks, called by the thread itself; or of none. */
+/* Whether the thread runs a finalizer. `frame`: the frame of the public function in which the thread itself asks, or NULL. */
 GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
     if (frame) gc__finalizing_drop(all, thread, frame);
@@ -209,7 +209,7 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     return true;
 }
 
-/* Waits for those that threads of the host's run. False: one does not return. */
+/* Waits for finalizers that threads of the host's run. False: one does not return. */
 GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     for (;;) {
@@ -224,7 +224,7 @@ GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     }
 }
 
-/* Queues what is registered, and forgets normal ones if those are not wanted. Returns how many are queued. */
+/* Queues all registered finalizers, except, if `skip`, the normal ones, which it forgets. Returns how many are queued. */
 GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
@@ -239,7 +239,8 @@ GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     return count;
 }
 
-/* Cooperative mode. Some rounds, each of what is queued when it begins: finalizers can register and queue others. */
+/* In cooperative mode: runs finalizers in some rounds, each of those that are queued when it begins, since finalizers can
+   register and queue others. */
 GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
@@ -252,7 +253,7 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
     gc_finalizers_run(thread, gc__finalizers_queue_all(heap, true));
 }
 
-/* Runs what is left to run. False: the heap cannot be freed. */
+/* Runs the finalizers that are left. False: the heap cannot be freed. */
 GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
     bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);

@@ -1,14 +1,14 @@
 /* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
    between two steps of their threads. In the child these do not exist, and are forgotten.
 
-   Where fork is called in a callback the calling thread holds some of the locks already, and holds them after. */
+   If fork is called in a callback, the calling thread holds some of the locks already, and still holds them afterwards. */
 #pragma once
 
 #include "attach.h"
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
-/* Calls f for each lock but those that stop threads: leaves before what is taken before them. */
+/* Calls f for each lock but those that stop threads, in the order in which locks are taken. */
 GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
         f(&heap->handles->lock);
@@ -19,8 +19,8 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     f(&gc__the_arena.lock);
 }
 
-/* All that is locked here stays so until gc__fork_end. The caller's registers are saved, and what its frames hold lies above
-   the stack pointer that is, so other heaps may scan this thread meanwhile although this function returns. */
+/* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its
+   frames lie above that, so other heaps may scan this thread meanwhile although this function returns. */
 GC__FN void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
@@ -28,7 +28,7 @@ GC__FN void gc__fork_begin(void) {
     gc__fork_each_leaf(gc__lock_fork_take);
 }
 
-/* A finalizer that another thread was running does not run on. */
+/* Forgets the finalizers that other threads were running, which do not run on, and a finalizer thread that was not copied. */
 GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
     gc__finalizing **link = &all->running;
     while (*link) {
@@ -41,8 +41,8 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
     if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
 }
 
-/* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection or
-   walk may have been called while that goes through their list: then they stay in it, without roots. */
+/* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection
+   or walk may have been called while that goes through their list: then they stay in it, without roots. */
 GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;

@@ -10,12 +10,12 @@ GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
 }
 
-/* Whether slots there need no barrier, whatever they hold. All slots of an object have one age. */
+/* Whether the slots of that object need no barrier, whatever they hold: all slots of an object have one age. */
 GC__FN bool gc__barrier_is_idle(const void *slot) {
     return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
 }
 
-/* For slots of one old object: those in a dirty card need no barrier. */
+/* The barrier for slots of one old object, but not for those in a dirty card, which need none. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     while (count) {
         size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
@@ -37,7 +37,7 @@ GC__FN void gc__stored(void *slots, size_t count, bool value) {
         for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
 }
 
-/* Brackets of raw stores: what the calling thread has begun and not ended. Only with GC_DEBUG. */
+/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG. */
 #define GC__STORES_MAX 8
 typedef struct gc__stores {
     const void *slots;
@@ -70,7 +70,7 @@ GC__FN void gc__stores_pop(gc__stores range) {
     if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
 }
 
-/* At the start of a collection, which would move the slots, or what they refer to. */
+/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. */
 GC__FN void gc__stores_check(void) {
     GC_ASSERT(!gc__stores_depth,
               "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
