@@ -6394,7 +6394,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
-    /* Of several threads that ask at once one collects: a collection that began after this thread asked serves its purpose. */
+    /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough for it. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
@@ -6896,7 +6896,7 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     left |= all->ending;
     gc__lock_release(&all->lock);
-    /* To wake threads costs more than most finalizers, and those that sleep wait for the last one, or the last normal one. */
+    /* To wake threads costs more than most finalizers, and threads wait only for the last one, or the last normal one. */
     if (left) gc__finalizers_notify(all);
 }
 
@@ -6977,7 +6977,7 @@ GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadlin
     gc__finalizers_watch(heap);
 }
 
-/* Whether the thread runs a finalizer. `frame`: the frame of the public function in which the thread itself asks, or NULL. */
+/* Whether the thread runs a finalizer. `frame`: the frame of the public function in which the thread asks, or NULL. */
 GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
     if (frame) gc__finalizing_drop(all, thread, frame);
@@ -7181,7 +7181,7 @@ GC__FN void gc__fork_begin(void) {
     gc__fork_each_leaf(gc__lock_fork_take);
 }
 
-/* Forgets the finalizers that other threads were running, which do not run on, and a finalizer thread that was not copied. */
+/* Forgets the finalizers that other threads were running, and the finalizer thread, unless it has forked itself. */
 GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
     gc__finalizing **link = &all->running;
     while (*link) {

@@ -302,7 +302,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
     if (late) gc__warn(&heap->options, message);
 }
 
-/* If finalizers were queued: wakes the finalizer thread and those that wait, and calls the host. The world is still stopped. */
+/* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is stopped. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);

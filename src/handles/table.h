@@ -120,7 +120,7 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     void *memory;
-    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise malloc's own word would keep the next segment from following directly. */
+    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's own word, the next segment could not follow directly. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
     gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);

@@ -30,7 +30,7 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     left |= all->ending;
     gc__lock_release(&all->lock);
-    /* To wake threads costs more than most finalizers, and those that sleep wait for the last one, or the last normal one. */
+    /* To wake threads costs more than most finalizers, and threads wait only for the last one, or the last normal one. */
     if (left) gc__finalizers_notify(all);
 }
 
@@ -111,7 +111,7 @@ GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadlin
     gc__finalizers_watch(heap);
 }
 
-/* Whether the thread runs a finalizer. `frame`: the frame of the public function in which the thread itself asks, or NULL. */
+/* Whether the thread runs a finalizer. `frame`: the frame of the public function in which the thread asks, or NULL. */
 GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
     if (frame) gc__finalizing_drop(all, thread, frame);

@@ -28,7 +28,7 @@ GC__FN void gc__fork_begin(void) {
     gc__fork_each_leaf(gc__lock_fork_take);
 }
 
-/* Forgets the finalizers that other threads were running, which do not run on, and a finalizer thread that was not copied. */
+/* Forgets the finalizers that other threads were running, and the finalizer thread, unless it has forked itself. */
 GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
     gc__finalizing **link = &all->running;
     while (*link) {
