@@ -2890,7 +2890,7 @@ struct gc_heap {
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
     gc__region *recycled;     /* in the list regions[0]: where mutators go on searching for holes */
-    size_t hole_missed_bytes; /* there is no hole of this size or more any more */
+    size_t hole_missed_bytes; /* a search for a hole of this size or more has failed */
     size_t held_regions;      /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
     size_t limit_regions;
@@ -6394,7 +6394,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
-    /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough for it. */
+    /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))

@@ -15,7 +15,7 @@ struct gc_heap {
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
     gc__region *recycled;     /* in the list regions[0]: where mutators go on searching for holes */
-    size_t hole_missed_bytes; /* there is no hole of this size or more any more */
+    size_t hole_missed_bytes; /* a search for a hole of this size or more has failed */
     size_t held_regions;      /* in the lists, the free list included; not the quarantine */
     size_t held_peak;
     size_t limit_regions;

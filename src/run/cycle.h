@@ -223,7 +223,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
-    /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough for it. */
+    /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
