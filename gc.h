@@ -864,6 +864,10 @@ static inline void gc__frame_leave(gc_frame *frame) {
         "gc_frames_restore must restore what gc_frames_mark returned before; and a scope must end before a computed "
         "goto (goto *label) leaves it",
         frame->site->names, frame->site->file, frame->site->line);
+    GC_ASSERT(GC_DEBUG < 2 || gc_thread_mode(frame->thread) == GC_MODE_COOPERATIVE,
+              "the frame of GC_ROOTS(%s) at %s:%u is left in preemptive mode, while a collection may be reading it: "
+              "return to cooperative mode before the scope ends, as GC_IN_MODE within it does",
+              frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }
 
@@ -3642,7 +3646,7 @@ GC__INLINED void gc__world_resume(gc_heap *heap) {
 typedef struct gc__frame_search {
     const gc_heap *heap;
     const gc_frame *first, *kept;
-    size_t count, until; /* frames seen; at which count another frame is kept */
+    size_t left, span; /* after so many another frame is kept, which stays for twice as many */
 } gc__frame_search;
 
 /* Reports the cycle that the frame is in. The innermost of its frames is the one that was entered again. */
@@ -3660,16 +3664,16 @@ GC__OUT_OF_LINE void gc__frames_report_cycle(const gc__frame_search *search, con
 }
 
 GC__FN gc__frame_search gc__frames_begin(const gc_heap *heap, const gc_frame *frames) {
-    gc__frame_search search = {heap, frames, NULL, 0, 0};
+    gc__frame_search search = {heap, frames, NULL, 1, 1};
     return search;
 }
 
 /* The next frame of the walk. */
 GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     if (GC__UNLIKELY(frame == search->kept)) gc__frames_report_cycle(search, frame);
-    if (search->count++ != search->until) return;
+    if (GC__LIKELY(--search->left)) return;
     search->kept = frame;
-    search->until = 2 * search->count;
+    search->left = search->span *= 2;
 }
 
 /* Makes the frames belong to a thread; NULL: to none, since their heap is destroyed. */

@@ -225,6 +225,10 @@ static inline void gc__frame_leave(gc_frame *frame) {
         "gc_frames_restore must restore what gc_frames_mark returned before; and a scope must end before a computed "
         "goto (goto *label) leaves it",
         frame->site->names, frame->site->file, frame->site->line);
+    GC_ASSERT(GC_DEBUG < 2 || gc_thread_mode(frame->thread) == GC_MODE_COOPERATIVE,
+              "the frame of GC_ROOTS(%s) at %s:%u is left in preemptive mode, while a collection may be reading it: "
+              "return to cooperative mode before the scope ends, as GC_IN_MODE within it does",
+              frame->site->names, frame->site->file, frame->site->line);
     frame->thread->frames = frame->previous;
 }
 

@@ -308,8 +308,21 @@ static void in_preemptive_mode(void *what) {
         gc_collect(heap, 0, 0);
 }
 
+static void leaves_scope(void *unused) {
+    (void)unused;
+    begin(NULL);
+    node *held = new_node(1);
+    GC_ROOTS(gc, held);
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+}
+
 static void misused_mode(void) {
     static char report[4096];
+    if (GC_DEBUG >= 2) {
+        tap_child(leaves_scope, NULL, report, sizeof report);
+        has(report, "GC_ROOTS(held)", "a scope that is left in preemptive mode is reported");
+        has(report, "is left in preemptive mode", "with what is wrong");
+    }
     if (GC_DEBUG == 0) return;
     tap_child(in_preemptive_mode, report, report, sizeof report);
     has(report, "an allocation in preemptive mode", "an allocation in preemptive mode is reported");
