@@ -954,7 +954,7 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
 
 /* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. No safe
    point may come between the two calls. flags: 0 or GC_SLOT_VALUE, the same in both. Pairs may nest, for different ranges.
-   GC_DEBUG >= 1 asserts all of this. [cooperative; never collects; cannot fail] */
+   GC_DEBUG >= 1 asserts all of this but that the slots are of one object. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
@@ -1100,8 +1100,9 @@ enum {
 };
 
 /* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no
-   thread attached), not from a hook or callback. Fails with GC_ERROR_MEMORY if there is no memory for the list of
-   roots; then nothing has changed. Source: GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY] */
+   thread attached), not from a hook or callback: that fails with GC_ERROR_MISUSE, as does another generation. Fails with
+   GC_ERROR_MEMORY if there is no memory for the list of roots; then nothing has changed. Source:
+   GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* The functions below change nothing. Call them in cooperative mode or while the world is stopped. They never collect
@@ -3306,6 +3307,7 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
+    bool asking;                /* it is in out_of_memory */
     const char *name;           /* for statistics and reports */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
@@ -5441,9 +5443,9 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
-        return "no object starts there: it points into an object, or to one that a collection has freed or moved "
-               "because "
-               "this slot was not reported as a root, or was stored to without the write barrier (gc_store)";
+        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), or to "
+               "one that a collection has freed or moved because this slot was not reported as a root, or was stored to "
+               "without the write barrier (gc_store)";
     return NULL;
 }
 
@@ -6386,15 +6388,27 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
+/* A collection that is asked for within another, by a hook or a callback, is found by gc__collect_stopped. */
+GC__FN bool gc__collect_is_misuse(gc_heap *heap, int generation) {
+    const gc_thread *self = gc__thread_self(heap);
+    if (generation < 0 || generation >= GC_GENERATIONS)
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
+    else if (self && !gc__is_cooperative(self))
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: the calling thread is attached and in preemptive mode: bracket the call by "
+                                  "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
+    else if (gc__heap_is_locked(heap) && !heap->collecting)
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: called by a hook at the end of a collection, or by a callback of a walk: "
+                                  "have it set a flag, and collect afterwards");
+    else
+        return false;
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
-    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
-              generation);
-    GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
-              "gc_collect: the calling thread is attached and in preemptive mode");
-    if (generation < 0) generation = 0;
-    if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
+    if (gc__collect_is_misuse(heap, generation)) return GC_ERROR_MISUSE;
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
@@ -6536,14 +6550,21 @@ GC__FN void gc__explain_full(gc_heap *heap) {
                       finalizers);
 }
 
-GC__FN bool gc__ask_host(gc_heap *heap, size_t bytes) {
+GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
+    gc_heap *heap = thread->heap;
     const gc_options *options = &heap->options;
     uint32_t *asking = &heap->threads->asking;
     GC__HOST_SCOPE;
     if (!options->out_of_memory) return false;
+    gc_result result = gc__last_result;
+    char message[GC__MESSAGE_BYTES];
+    memcpy(message, gc__last_message, sizeof message);
     __atomic_fetch_add(asking, 1, __ATOMIC_SEQ_CST);
-    bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, gc__last_message);
+    gc__record(thread)->asking = true;
+    bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, message);
+    gc__record(thread)->asking = false;
     __atomic_fetch_sub(asking, 1, __ATOMIC_SEQ_CST);
+    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
     return again;
 }
 
@@ -6552,7 +6573,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
     void *object = gc__allocate_collecting(thread, bytes, zeroed);
     if (object) return object;
     gc__explain_full(thread->heap);
-    if (!gc__ask_host(thread->heap, bytes)) return NULL;
+    if (!gc__ask_host(thread, bytes)) return NULL;
     object = gc__allocate_collecting(thread, bytes, zeroed);
     if (!object) gc__explain_full(thread->heap);
     return object;
@@ -6573,10 +6594,16 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
                  "meanwhile: have the finalizer return");
         return NULL;
     }
+    if (GC__UNLIKELY(gc__record(thread)->asking)) { /* it would fail as the first one did, and the hook be called again */
+        gc__fail(GC_ERROR_MISUSE, "an allocation in the out_of_memory hook, which must not allocate from this heap, or "
+                                  "after the hook was left by longjmp or an exception instead of returning");
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
     GC__API_SCOPE("an allocation");
     GC_ASSERT(gc__thread_self(heap) == thread,
-              "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
-              "gc_thread_attach makes it",
+              "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
+              "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
               gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
@@ -6794,7 +6821,10 @@ GC__FN gc_thread *gc__thread_new(void) {
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
-    if (!heap) return NULL; /* gc_last_message() is why gc_heap_create failed */
+    if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
+        if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
+        return NULL;
+    }
     if (gc__thread_self(heap)) {
         gc__fail(GC_ERROR_ATTACHED,
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");

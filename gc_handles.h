@@ -546,7 +546,8 @@ GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_h
                                       gc__handle_segment **segment, size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return NULL;
     if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);
-    gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind", caller, (void *)handle);
+    gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
+             kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED");
     GC_ASSERT(false, "%s", gc__last_message);
     return NULL;
 }

@@ -79,7 +79,7 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
 
 /* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. No safe
    point may come between the two calls. flags: 0 or GC_SLOT_VALUE, the same in both. Pairs may nest, for different ranges.
-   GC_DEBUG >= 1 asserts all of this. [cooperative; never collects; cannot fail] */
+   GC_DEBUG >= 1 asserts all of this but that the slots are of one object. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.

@@ -15,8 +15,9 @@ enum {
 };
 
 /* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no
-   thread attached), not from a hook or callback. Fails with GC_ERROR_MEMORY if there is no memory for the list of
-   roots; then nothing has changed. Source: GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY] */
+   thread attached), not from a hook or callback: that fails with GC_ERROR_MISUSE, as does another generation. Fails with
+   GC_ERROR_MEMORY if there is no memory for the list of roots; then nothing has changed. Source:
+   GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 
 /* The functions below change nothing. Call them in cooperative mode or while the world is stopped. They never collect

@@ -114,14 +114,21 @@ GC__FN void gc__explain_full(gc_heap *heap) {
                       finalizers);
 }
 
-GC__FN bool gc__ask_host(gc_heap *heap, size_t bytes) {
+GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
+    gc_heap *heap = thread->heap;
     const gc_options *options = &heap->options;
     uint32_t *asking = &heap->threads->asking;
     GC__HOST_SCOPE;
     if (!options->out_of_memory) return false;
+    gc_result result = gc__last_result;
+    char message[GC__MESSAGE_BYTES];
+    memcpy(message, gc__last_message, sizeof message);
     __atomic_fetch_add(asking, 1, __ATOMIC_SEQ_CST);
-    bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, gc__last_message);
+    gc__record(thread)->asking = true;
+    bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, message);
+    gc__record(thread)->asking = false;
     __atomic_fetch_sub(asking, 1, __ATOMIC_SEQ_CST);
+    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
     return again;
 }
 
@@ -130,7 +137,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
     void *object = gc__allocate_collecting(thread, bytes, zeroed);
     if (object) return object;
     gc__explain_full(thread->heap);
-    if (!gc__ask_host(thread->heap, bytes)) return NULL;
+    if (!gc__ask_host(thread, bytes)) return NULL;
     object = gc__allocate_collecting(thread, bytes, zeroed);
     if (!object) gc__explain_full(thread->heap);
     return object;
@@ -151,10 +158,16 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
                  "meanwhile: have the finalizer return");
         return NULL;
     }
+    if (GC__UNLIKELY(gc__record(thread)->asking)) { /* it would fail as the first one did, and the hook be called again */
+        gc__fail(GC_ERROR_MISUSE, "an allocation in the out_of_memory hook, which must not allocate from this heap, or "
+                                  "after the hook was left by longjmp or an exception instead of returning");
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
     GC__API_SCOPE("an allocation");
     GC_ASSERT(gc__thread_self(heap) == thread,
-              "an allocation for the thread `%s` by another native thread: gc_thread_current(heap) is that one's own, "
-              "gc_thread_attach makes it",
+              "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
+              "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
               gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "

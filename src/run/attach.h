@@ -126,7 +126,10 @@ GC__FN gc_thread *gc__thread_new(void) {
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
-    if (!heap) return NULL; /* gc_last_message() is why gc_heap_create failed */
+    if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
+        if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
+        return NULL;
+    }
     if (gc__thread_self(heap)) {
         gc__fail(GC_ERROR_ATTACHED,
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");

@@ -211,15 +211,27 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
+/* A collection that is asked for within another, by a hook or a callback, is found by gc__collect_stopped. */
+GC__FN bool gc__collect_is_misuse(gc_heap *heap, int generation) {
+    const gc_thread *self = gc__thread_self(heap);
+    if (generation < 0 || generation >= GC_GENERATIONS)
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
+    else if (self && !gc__is_cooperative(self))
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: the calling thread is attached and in preemptive mode: bracket the call by "
+                                  "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
+    else if (gc__heap_is_locked(heap) && !heap->collecting)
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: called by a hook at the end of a collection, or by a callback of a walk: "
+                                  "have it set a flag, and collect afterwards");
+    else
+        return false;
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
-    GC_ASSERT(generation >= 0 && generation < GC_GENERATIONS, "gc_collect: there is no generation %d, only 0 to 2",
-              generation);
-    GC_ASSERT(!gc__thread_self(heap) || gc__is_cooperative(gc__thread_self(heap)),
-              "gc_collect: the calling thread is attached and in preemptive mode");
-    if (generation < 0) generation = 0;
-    if (generation >= GC_GENERATIONS) generation = GC_GENERATIONS - 1;
+    if (gc__collect_is_misuse(heap, generation)) return GC_ERROR_MISUSE;
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);

@@ -15,6 +15,7 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
+    bool asking;                /* it is in out_of_memory */
     const char *name;           /* for statistics and reports */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */

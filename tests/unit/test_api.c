@@ -1,6 +1,13 @@
 /* The public API where no other test looks: its version, brackets of raw stores, NULL, questions about objects and handles. */
 #include "../fixture.h"
 
+/* No call has failed yet. */
+static void no_heap(void) {
+    ok(!gc_thread_attach(NULL), "no thread is attached to no heap");
+    is(gc_last_result(), GC_ERROR_ARGUMENT, "which is why, if gc_heap_create has not failed");
+    has(gc_last_message(), "gc_thread_attach: heap is NULL", "and said");
+}
+
 static void version(void) {
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", GC_VERSION_MAJOR, GC_VERSION_MINOR, GC_VERSION_PATCH);
@@ -165,8 +172,47 @@ static void nulls(void) {
     is(gc_handle_destroy(heap, NULL), GC_OK, "what ends or releases a thing accepts NULL");
     is(gc_object_generation(NULL), GC_GENERATIONS, "questions about addresses may be about NULL");
     ok(!gc_heap_contains(heap, NULL) && !gc_heap_object_at(heap, NULL), "which is on no heap");
-    ok(!gc_thread_attach(NULL), "no thread is attached to no heap");
     end();
+}
+
+/* Where gc_collect must not be called. */
+
+static gc_result collect_result;
+
+static void collect_here(void) {
+    if (collect_result == GC_OK) collect_result = gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+}
+static void collect_at_end(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    collect_here();
+}
+static bool collect_in_walk(void *context, void *an_object, size_t bytes, int generation) {
+    (void)context, (void)an_object, (void)bytes, (void)generation;
+    collect_here();
+    return false;
+}
+
+static void collect_wrongly(void *which) {
+    begin(&(gc_options){.collection_end = *(int *)which == 2 ? collect_at_end : NULL});
+    switch (*(int *)which) {
+    case 0: collect_result = gc_collect(heap, 3, GC_COLLECT_DEFAULT); break;
+    case 1: collect_result = gc_collect(heap, -1, GC_COLLECT_DEFAULT); break;
+    case 2: gc_collect(heap, 0, GC_COLLECT_DEFAULT); break;
+    case 3: gc_new(gc, &node_type), gc_heap_walk(heap, collect_in_walk, NULL); break;
+    default: gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE), collect_here();
+    }
+    if (collect_result != GC_ERROR_MISUSE) exit(1);
+    puts(gc_last_message());
+}
+
+static void collecting(void) {
+    static const char *const messages[] = {"no generation 3", "no generation -1", "called by a hook", "a callback of a walk",
+                                           "in preemptive mode"};
+    for (int i = 0; i < 5; i++) {
+        int status = tap_child(collect_wrongly, &i, report, sizeof report);
+        is(status, GC_DEBUG >= 1 ? 256 + 6 : 0, "misuse %d of gc_collect: %s", i, GC_DEBUG >= 1 ? "asserted" : "an error");
+        has(report, messages[i], "and says why");
+    }
 }
 
 /* Questions about objects. */
@@ -262,9 +308,11 @@ static void handles(void) {
 }
 
 int main(void) {
+    no_heap();
     version();
     stores();
     nulls();
+    collecting();
     objects();
     raw();
     handles();

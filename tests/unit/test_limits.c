@@ -326,8 +326,38 @@ static void resources(void) {
     ok(status == 0 && (strstr(output, "ulimit") || strstr(output, "memory")), "with a message");
 }
 
+/* The hook must not allocate: that would fail as the first allocation did, and call the hook again, without end. */
+static bool allocating_hook(void *host, size_t bytes, const char *message) {
+    (void)host, (void)bytes, (void)message;
+    hook_calls++;
+    if (new_node(0) || gc_last_result() != GC_ERROR_MISUSE) _exit(1);
+    puts(gc_last_message());
+    return false;
+}
+
+static void allocate_in_hook(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.heap_bytes_max = 8 * GC_REGION_BYTES, .out_of_memory = allocating_hook});
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    hook_calls = 0;
+    fill(&list);
+    if (hook_calls != 1 || gc_last_result() != GC_ERROR_HEAP_FULL) _exit(2);
+    list = NULL;
+    fflush(stdout);
+    _exit(new_node(0) ? 0 : 3);
+}
+
+static void misused_hook(void) {
+    static char output[4000];
+    is(tap_child(allocate_in_hook, NULL, output, sizeof output), GC_DEBUG >= 1 ? 256 + 6 : 0,
+       "an allocation in the out_of_memory hook %s", GC_DEBUG >= 1 ? "is asserted" : "fails");
+    has(output, "an allocation in the out_of_memory hook", "and says why");
+}
+
 int main(void) {
     resources(); /* first: its children must find the arena not reserved yet */
+    misused_hook();
     static const size_t regions[] = {8, 9, 16};
     for (size_t i = 0; i < 3; i++) {
         heap_max = regions[i] * GC_REGION_BYTES;
