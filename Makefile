@@ -14,7 +14,7 @@ C11 := -std=c11 $(WARNINGS) -pthread -MMD -MP
 shipped := $(notdir $(wildcard src/*.h))
 parts := $(wildcard src/*.h src/*/*.h)
 
-# Examples are programs of users, so they see the shipped headers only.
+# Examples are written like programs of users, so they see the shipped headers only.
 
 single_file_examples := $(patsubst examples/%.c,build/examples/%,$(wildcard examples/*.c))
 scheme_objects := $(patsubst %.c,build/objects/%.o,$(wildcard examples/scheme/*.c))
@@ -56,15 +56,15 @@ $(eval $(call variant,small,$(CC),-Isrc -O2 -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -D
 $(eval $(call variant,gcc-sanitize,gcc,-Isrc -O1 -DGC_DEBUG=2 $(sanitize)))
 $(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize)))
 
-# What can be known soon: with checks, and with small regions, since most tests do less then. Of those with a configuration of
-# their own, which take longest to compile, only the one of handles, which no other covers.
+# The quick variant: with checks, and with small regions, since most tests take less time then. Tests with a configuration of their
+# own take longest to compile, so only that of handles is among them, which no other test covers.
 plain_programs := $(test_programs)
 $(eval $(call variant,quick,$(CC),-Isrc -O1 -g0 -DGC_DEBUG=2 -DGC_REGION_SHIFT=18))
 left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc)))
 quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
 test_programs := $(plain_programs)
 
-# Those that take longest first, so that the last ones to run are short.
+# The tests that take longest run first, so that the last ones to run are short.
 longest := random/random.t random/random_barriers.t random/threads.t compile/barriers.t scripts/scheme.t compile/compile.t \
     random/handles.t compile/exceptions.t compile/symbols.t scripts/examples.t scripts/workloads.t
 longest := $(wildcard $(longest:%=tests/%)) $(filter %/test_limits %/test_threads %/test_collect %/test_verify,$(test_programs))
@@ -110,13 +110,13 @@ api: ## make docs/api.md from the comments in src/api and src/barrier
 
 quick-programs: $(quick_programs) build/tests/random-quick
 
-quick: ## run what tells most in the least time: ten seconds after a change of one part, a minute from a clean tree
+quick: ## run the tests that show most in the least time: ten seconds after a change of one part, a minute from a clean tree
 	@$(MAKE) --no-print-directory -s -j$(JOBS) quick-programs
 	@QUICK=1 prove -j$(JOBS) --exec '' $(quick_tests)
 
 test-programs: $(wanted)
 
-test: ## run every test (about ten minutes on two cores); with CASE=name those whose names have it
+test: ## run every test (about ten minutes on two cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec '' --timer $(wanted)
