@@ -6513,12 +6513,13 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */
 
-/* Compacts the heap. Returns whether that gained enough. */
+/* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a part
+   of one. */
 GC__FN bool gc__compact_for_room(gc_heap *heap) {
     gc__world_stop(heap);
-    size_t room = gc__evacuation_room(heap);
+    size_t regions = gc__regions_left(heap), room = gc__evacuation_room(heap);
     gc__collect(heap, 2, GC_REASON_LIMIT, true);
-    bool gained = gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
+    bool gained = gc__regions_left(heap) > regions || gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
     gc__world_resume(heap);
     return gained;
 }
@@ -6656,18 +6657,29 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 }
 #endif
 
+/* Collects at the limit, and compacts for as long as that makes room, as allocations do. */
+GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
+    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    while (!gc__external_fits(heap, bytes))
+        if (!gc__compact_for_room(heap)) break;
+    bool fits = gc__external_fits(heap, bytes);
+    if (!fits && heap->collection.left_out) gc__fail_left_out();
+    return fits;
+}
+
 /* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
     size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
+    if (bytes > heap->limit_regions * GC_REGION_BYTES) return gc__last_result; /* they can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
     else
-        gc__collect(heap, 2, GC_REASON_LIMIT, false);
+        fits = gc__external_collect(heap, bytes);
     gc_roots_remove(heap, object);
-    return fits || gc__external_fits(heap, bytes) ? GC_OK : gc__last_result;
+    return fits ? GC_OK : gc__last_result;
 }
 
 /* Lock held. */

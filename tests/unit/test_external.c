@@ -85,6 +85,26 @@ static void limit(void) {
     is(n->value, 2, "which is whole");
 }
 
+/* Room for external bytes is made as it is for objects: also out of many holes, each of them small. */
+static void compacted(void) {
+    enum { REGIONS = 16, OBJECTS = 40 };
+    size_t count = 12 * OBJECTS;
+    vector *keep = new_vector(count);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < count; i++) {
+        bytes *b = new_bytes(GC_REGION_BYTES / OBJECTS - sizeof(bytes) - 32);
+        gc_store(gc, &keep->items[i], b);
+    }
+    full(), full();
+    for (size_t i = 0; i < count; i += 5) gc_store(gc, &keep->items[i], NULL);
+    full();
+    size_t left = REGIONS * GC_REGION_BYTES - stats().used_bytes;
+    is(gc_external_add(gc, keep, (ptrdiff_t)left), GC_OK, "all of %zu KiB beside fragmented regions", left >> 10);
+    uint64_t before = stats().collections[2];
+    is(gc_external_add(gc, keep, (REGIONS + 1) * (ptrdiff_t)GC_REGION_BYTES), GC_ERROR_HEAP_FULL, "more than can ever fit");
+    is(stats().collections[2], before, "is refused without a collection");
+}
+
 /* External bytes fill regions to the byte, and are taken off to the byte. */
 static void edges(void) {
     node *n = new_node(1);
@@ -126,6 +146,7 @@ int main(void) {
     begin(&(gc_options){.non_generational = true}), budget(), end();
     run(account, (gc_options){.heap_bytes_max = 128 * (size_t)MIB});
     run(limit, (gc_options){.heap_bytes_max = 128 * (size_t)MIB});
+    run(compacted, (gc_options){.heap_bytes_max = 16 * GC_REGION_BYTES});
     run(edges, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
     run(many, (gc_options){0});
     return done();

@@ -355,6 +355,20 @@ static void misused_hook(void) {
     has(output, "an allocation in the out_of_memory hook", "and says why");
 }
 
+/* Small holes in all regions become whole regions, for as many as all that lives leaves but for the reserve of two. */
+static void fragmented(void) {
+    enum { OBJECTS = 40, COUNT = 12 * OBJECTS, FREE = 4 };
+    vector *keep = new_vector(COUNT);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < COUNT; i++) {
+        bytes *b = new_bytes(GC_REGION_BYTES / OBJECTS - sizeof *b - 32);
+        gc_store(gc, &keep->items[i], b);
+    }
+    full(), full();
+    for (size_t i = 0; i < COUNT; i += 5) gc_store(gc, &keep->items[i], NULL);
+    ok(new_bytes(FREE * GC_REGION_BYTES - sizeof(bytes)) != NULL, "%d of 16 regions, out of a fifth of each of 12", FREE);
+}
+
 int main(void) {
     resources(); /* first: its children must find the arena not reserved yet */
     misused_hook();
@@ -373,6 +387,7 @@ int main(void) {
         begin(&options), retried(), end();
         begin(&options), large_objects(), end();
     }
+    run(fragmented, (gc_options){.heap_bytes_max = 16 * GC_REGION_BYTES});
     for (int fixed = 0; fixed < 2; fixed++) {
         begin(&(gc_options){.heap_bytes_max = 10 * GC_REGION_BYTES, .out_of_memory = drop_ballast, .non_moving = fixed});
         with_ballast();
