@@ -50,7 +50,9 @@
 /* Linkage: where the definitions of gc.h are visible. Every translation unit must be compiled with the same choice:
 
    By default the units of one program, or of one shared library, share a gc.h that is invisible elsewhere: several
-   libraries of a process may have one each, of different versions and configurations.
+   libraries of a process may have one each, of different versions and configurations. Such copies do not know each other:
+   for one, a thread that waits in another is busy. So a thread must be in preemptive mode in the heaps of one when it calls
+   what may wait in another; otherwise collections of both may wait for each other for ever.
    GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
    GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
    setting. If a process has several such exporters, the first one loaded serves all, so there must be only one.
@@ -653,7 +655,8 @@ GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots);
    and options.restart in both processes), and for locks of gc.h that other threads hold. The child has copies of the heaps,
    in which only the thread that forked is attached: the roots of the others are dropped, and the finalizers that they were
    running are not run again. So do not call fork in a signal handler, and use _Fork, vfork and clone only for children that
-   call exec or _exit.
+   call exec or _exit. With musl, and with glibc before 2.36, a second thread that calls fork meanwhile waits in the C
+   library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do.
 
    Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
    may be in the middle of an allocation or a collection, or hold a lock. Let the handler set a flag, and test it where the
@@ -7183,9 +7186,8 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
         gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: the calling thread could not be attached");
         return true;
     }
-    gc_mode former = gc_thread_set_mode(thread, GC_MODE_COOPERATIVE);
+    GC_IN_MODE(thread, GC_MODE_COOPERATIVE);
     gc__finalizers_run_all(thread);
-    gc_thread_set_mode(thread, former);
     return true;
 }
 

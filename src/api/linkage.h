@@ -1,7 +1,9 @@
 /* Linkage: where the definitions of gc.h are visible. Every translation unit must be compiled with the same choice:
 
    By default the units of one program, or of one shared library, share a gc.h that is invisible elsewhere: several
-   libraries of a process may have one each, of different versions and configurations.
+   libraries of a process may have one each, of different versions and configurations. Such copies do not know each other:
+   for one, a thread that waits in another is busy. So a thread must be in preemptive mode in the heaps of one when it calls
+   what may wait in another; otherwise collections of both may wait for each other for ever.
    GC_API static: the unit with GC_IMPLEMENTATION has it to itself. One program may link several such units.
    GC_EXPORTED 1: a program or shared library exports its gc.h to the plugins that include the header with the same
    setting. If a process has several such exporters, the first one loaded serves all, so there must be only one.

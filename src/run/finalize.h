@@ -271,9 +271,8 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
         gc__warn(&heap->options, "gc_heap_destroy: finalizers do not run: the calling thread could not be attached");
         return true;
     }
-    gc_mode former = gc_thread_set_mode(thread, GC_MODE_COOPERATIVE);
+    GC_IN_MODE(thread, GC_MODE_COOPERATIVE);
     gc__finalizers_run_all(thread);
-    gc_thread_set_mode(thread, former);
     return true;
 }
 
