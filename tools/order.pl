@@ -3,7 +3,7 @@
 #   1. A part refers only to what is defined in its own room of src/ or in one before it, and earlier in the reading order of
 #      src/gc.h. Only api/, whose inline functions end in slow paths, declares functions for later parts to define.
 #   2. Every quoted include names a part of which something is used.
-#   3. No function is declared in one part and defined in another one, but for those that api/ declares.
+#   3. No function is declared in one part and defined in another one, except those that api/ declares.
 # Definitions are found by ctags, uses by reading words outside comments and strings.
 use strict;
 use warnings;
@@ -46,7 +46,7 @@ for my $path (@parts) {
     my $text = <$in>;
     $text =~ s{/\*.*?\*/|"(?:\\.|[^"\\\n])*"}{ }gs;
     $text =~ s{^\s*#\s*include.*}{}gm;
-    # Not the fields of structures, which other parts may name alike, nor what is only passed on by its address.
+    # Ignores fields of structures, whose names other parts may use as well, and structures that are only passed on by address.
     $text =~ s{\bstruct\s+\w+}{}g;
     $words{$path}{$1} = 1 while $text =~ /(?<![.\w])(?<!->)([A-Za-z_]\w*)/g;
     # A part that looks into a structure depends on where that is.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/api.md is what the comments make, and has every public function; a function without a contract is refused.
+# docs/api.md is up to date with the comments and has every public function; a function without a contract is refused.
 cd "$(dirname "$0")/../.." && . tests/tap.sh
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 page() { awk -f "$tool" src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h; }

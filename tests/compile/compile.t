@@ -1,5 +1,5 @@
 #!/bin/bash
-# Compile-only: every part alone, every header in every language, every switch; and what must not compile does not.
+# Compile-only: every part alone, every header in every language, every switch; and mistakes that must not compile do not.
 cd "$(dirname "$0")/../.." || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 warnings=(-Wall -Wextra -Werror -Wpedantic -Wshadow -Wundef -fsyntax-only)

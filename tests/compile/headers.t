@@ -1,5 +1,5 @@
 #!/bin/sh
-# The shipped headers are what src/ makes, and the amalgamator refuses what it cannot keep in order.
+# The shipped headers are up to date with src/, and the amalgamator refuses includes that it cannot keep in order.
 cd "$(dirname "$0")/../.." && . tests/tap.sh
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 make_header() { awk -f tools/amalgamate.awk "$1"; }
@@ -10,7 +10,7 @@ for source in src/*.h; do
     ok $? "$header is up to date (make headers)"
     head -40 "$dir/diff" >&2
 done
-# Whatever is compiled of the shipped headers is compiled of src/ too, but for __FILE__ and __LINE__. gc_handles.h includes the others.
+# The shipped headers compile to the same tokens as src/, except for __FILE__ and __LINE__. gc_handles.h includes the others.
 tokens() { # tokens DIRECTORY LANGUAGE FLAGS...
     include=$1
     shift

@@ -1,5 +1,5 @@
 #!/bin/bash
-# gc_keep_alive keeps what it is given up to there, at every level of optimization, and costs no instruction.
+# gc_keep_alive keeps its argument alive up to the call, at every level of optimization, and costs no instruction.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 printf '#define GC_IMPLEMENTATION\n#include "gc.h"\n' > "$dir/gc.c"
@@ -9,7 +9,7 @@ cp "$dir/keep.c" "$dir/keep.cc"
 gcc -std=c11 -O2 -I. -c "$dir/gc.c" -o "$dir/gc.o"
 ok $? "the implementation compiles"
 
-# From -O2 on nothing of the object is left without the call; that shows that what lives does so by it.
+# From -O2 on the object dies without the call; so where it lives, it lives because of the call.
 program() { # program COMPILER SOURCE IMPLEMENTATION FLAGS
     local output
     # shellcheck disable=SC2086 # a command and its options

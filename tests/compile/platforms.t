@@ -44,7 +44,7 @@ passes() {
     grep -v '^ok\|^# ' "$dir/log" | head -5 >&2
 }
 
-# The code checks that what it asks of the system is whole pages; on a system of smaller pages, that larger ones are asked for.
+# The code checks that its requests to the system are whole pages. Here it takes pages for larger than they are.
 variant 's/return (size_t)sysconf(_SC_PAGESIZE)/return 65536/'
 compiler="gcc -I$dir/changed -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_BUNDLE_SHIFT=0 -DGC_CARD_BITS=1"
 for test in test_stomp test_roots test_claims; do passes "pages of 64 KiB, regions as large" $test; done

@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 parts=$(find src -name '*.h' | sort)
 
-# all_match NAME FINDINGS: one line for each place that breaks the rule
+# none NAME FINDINGS: one line for each place that breaks the rule
 none() { is "$2" '' "$1"; }
 
 # shellcheck disable=SC2086 # lists of files
@@ -32,13 +32,13 @@ none() { is "$2" '' "$1"; }
         "$(grep -nE '^ *# *include <(sys/|unistd|pthread|sched|signal|windows|mach|errno|time|fcntl)' $parts | grep -v '^src/platform/')"
     none "every part is read once" "$(grep -LE '^#pragma once|^#ifndef GC_HANDLES_H' $parts)"
     none "every part opens with a comment" "$(for part in $parts; do head -c 3 "$part" | grep -q '^/\*' || echo "$part"; done)"
-    # Who has copied the shipped headers has no other file.
+    # A user may have copied the shipped headers alone.
     none "no comment cites a part or another file of the project by its path alone" \
         "$(grep -nE '(^|[^a-z])((api|base|platform|heap|threads|collect|handles|diag|run)/[a-z_0-9]+\.h|see [a-z_]+\.h|(docs|bench|tests|examples)/)' $parts |
             grep -vE '#include|project.s docs/')"
     none "no comment points at history" "$(grep -niE 'issue ?#?[0-9]|TODO|FIXME|XXX|no longer|used to be|previously' $parts)"
 
-    # The preprocessor says nothing of a macro that nobody asks for: what a build meant to test would go untested.
+    # The preprocessor does not report a macro that no file uses, and then the build would not test what it was meant to test.
     known=$(mktemp)
     grep -ohE '\bGC_[A-Z0-9_]+' $parts | sort -u > "$known"
     none "every macro that a build defines is one that gc.h knows" \
@@ -46,7 +46,7 @@ none() { is "$2" '' "$1"; }
             awk -F-D 'NR == FNR { known[$1]; next } !($2 in known)' "$known" -)"
     rm -f "$known"
 
-    # The rooms of src/: a part refers only to its own room and to those below, and includes what it uses.
+    # The rooms of src/: a part refers only to its own room and to those before it, and includes what it uses.
     none "the order of the house" "$(perl tools/order.pl 2>&1)"
 }
 finish

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a user's program sees of gc.h: only gc_ and GC_ names are defined, nothing but libc is needed, and units in C and C++ link into one program.
+# The names that gc.h adds to a program: it defines gc_ and GC_ names only, needs libc only, and units in C and C++ link into one program.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 printf '#define GC_IMPLEMENTATION\n#include "gc.h"\n' > "$dir/gc.c"
@@ -15,7 +15,7 @@ for configuration in '-O2' '-O0 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1' '-O2 -DGC_PORTA
         is "$(nm -g --defined-only "$dir/gc.o" | awk '$3 !~ /^(gc|GC)_/ { print $3 }')" '' "$compiler $configuration: only gc_ names are defined"
         # Statics share the namespace of the file that has the implementation. The part after a dot is the compiler's.
         is "$(nm "$dir/gc.o" | awk '$2 ~ /^[tdbr]$/ && $3 !~ /^(gc_|GC_|[.])|[.]/ { print $3 }')" '' "$compiler $configuration: statics too"
-        # A shared library leaves open only what libc has, which since glibc 2.34 holds pthreads too.
+        # The undefined symbols of a shared library are libc's only; since glibc 2.34 libc has pthreads, too.
         $compiler -shared -nodefaultlibs -Wl,--no-undefined "$dir/gc.o" -lc -lgcc -o "$dir/gc.so" 2> "$dir/log"
         ok $? "$compiler $configuration: needs libc alone"
         cat "$dir/log" >&2

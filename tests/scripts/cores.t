@@ -1,5 +1,5 @@
 #!/bin/bash
-# A core dump of a small heap is small, and has all that explains the heap: what gdb says of the process it says of the core.
+# A core dump of a small heap is small, and contains the whole heap: gdb shows the same of the core as of the process.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 most=$((64 << 20)) # bytes of the largest core; more are not written
@@ -69,7 +69,7 @@ printf "a handle's place holds %d\n", *(void **)((char *)heap->handles.segments 
 END
 ask() { gdb -q -nx -batch -x "$dir/ask" "$@" 2>&1 | grep -E '^(region|marks|wrong|[0-9]+ cells|Cannot|a handle)'; }
 
-# small_core NAME FILE BYTES LIVE: the core is smaller than that, and gdb says of it what it said of the process
+# small_core NAME FILE BYTES LIVE: the core is smaller than BYTES, and gdb shows in it LIVE, as in the process
 small_core() {
     size=$(stat -c %s "$2" 2> /dev/null || echo $((most + 1)))
     test "$size" -lt "$3"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The porting ladder: every rung runs every script, plainly, verified and under stress; docs/porting.md says what is so.
+# The porting ladder: every rung runs every script, plainly, verified and under stress; and docs/porting.md is true.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 unset GC_STRESS GC_VERIFY GC_CHECKMARK
@@ -67,7 +67,7 @@ type.calc:2: error: this operator does not take a number and a string
 name.calc:1: error: b is not defined' "rung $rung, errors of scripts"
 done
 
-# docs/porting.md: each command in it prints each line that it shows, but for addresses, offsets, and counts of collections.
+# docs/porting.md: each command prints the lines that are shown below it, except for addresses, offsets, and counts of collections.
 normal() { sed -E 's/0x[0-9a-f]+/0x/g; s/(collection|generation|offset) [0-9]+/\1/g; s/[ \t]+$//'; }
 awk -v dir="$dir" '
     /^```/ { inside = !inside; file = ""; next }

@@ -96,8 +96,8 @@ fails 2 "unknown option '-5'" alloc -5
 fails 2 "nursery must be a number, not ''" alloc --nursery=
 fails 2 'max-heap must be 1 to' alloc --max-heap=0
 
-# within PROGRAM INTERVAL LIMITS ARGUMENTS: the workload runs with heaps of so many percent of what lives at its height, which
-# a collection at every so many allocations finds out.
+# within PROGRAM INTERVAL LIMITS ARGUMENTS: the workload runs with heaps of LIMITS percent of its largest live data, which a run
+# that collects at every INTERVAL-th allocation finds out.
 within() {
     program=$1 interval=$2 limits=$3
     shift 3

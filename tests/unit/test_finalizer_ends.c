@@ -485,7 +485,7 @@ static void ended_with_more(void) {
 
 /* Where memory ends. */
 
-/* A child that has no more address space, but for what is in reach already. */
+/* In a child process: limits address space to what the process has now, and `more` bytes. */
 static void limit_space(size_t more) {
     size_t pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -530,7 +530,7 @@ static void out_of_space(void *how) {
     _exit((uint64_t)noted() == count ? 0 : 7);
 }
 
-/* What comes and goes takes no more space. */
+/* Finalizers that are registered and taken back, or run, again and again take no more memory. */
 static void steady(void *how) {
     begin(NULL);
     uint64_t wrong = 0, ran = 0;

@@ -57,7 +57,7 @@ static void *unattached(void *unused) {
     return unused;
 }
 
-/* What the child has, and that it can go on. Returns the number of what is wrong. */
+/* Checks the child's heap, and that the child can go on with it. Returns the number of mistakes, 100 if it is attached wrongly. */
 static int in_child(bool attached) {
     int wrong = 0;
     alarm(PATIENCE_S);

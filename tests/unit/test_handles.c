@@ -263,7 +263,7 @@ static void ages(void) {
     gc_handle_destroy(heap, dependent);
 }
 
-/* Stores what a handle refers to without telling the table. */
+/* Stores into a handle's place without raising the clump's youth. */
 static void store_behind(void *kind) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);

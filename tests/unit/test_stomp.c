@@ -153,7 +153,7 @@ static void log_switched(void) {
     gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
-/* An entry that another heap's mutator has taken but not written yet must not hide those behind it. */
+/* An entry that another heap's mutator has taken but not written yet must not hide the entries after it. */
 static void log_gap(void) {
     vector *old = new_vector(100);
     GC_ROOTS(gc, old);

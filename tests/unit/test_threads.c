@@ -298,7 +298,7 @@ static void outlived(void) {
     ok(true, "a thread may leave a native call, and detach, after its heap was destroyed");
 }
 
-/* What a thread must not do in preemptive mode. */
+/* A thread must not do this in preemptive mode. */
 static void in_preemptive_mode(void *what) {
     begin(NULL);
     GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);

@@ -1,4 +1,4 @@
-/* Trace functions, for layouts that no mask tells. */
+/* Trace functions, for layouts that no mask describes. */
 #include "../fixture.h"
 
 /* A stack that is in use only up to `depth`, above which is rubbish. */
@@ -8,7 +8,7 @@ typedef struct stack {
     void *slots[];
 } stack;
 
-/* The second word tells whether the third refers to an object. */
+/* The second word says whether the third refers to an object. */
 typedef struct variant {
     gc_object header;
     uint64_t is_ref;
