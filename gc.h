@@ -4710,7 +4710,7 @@ GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
     return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
 }
 
-/* Makes copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percentage. */
+/* Makes copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percent. */
 GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     if (heap->options.stress || heap->options.non_moving) return 0;
     size_t bytes = gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
@@ -6516,8 +6516,8 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */
 
-/* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a part
-   of one. */
+/* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a
+   part of one. */
 GC__FN bool gc__compact_for_room(gc_heap *heap) {
     gc__world_stop(heap);
     size_t regions = gc__regions_left(heap), room = gc__evacuation_room(heap);

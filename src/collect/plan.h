@@ -86,7 +86,7 @@ GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
     return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
 }
 
-/* Makes copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percentage. */
+/* Makes copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percent. */
 GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     if (heap->options.stress || heap->options.non_moving) return 0;
     size_t bytes = gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);

@@ -77,8 +77,8 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */
 
-/* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a part
-   of one. */
+/* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a
+   part of one. */
 GC__FN bool gc__compact_for_room(gc_heap *heap) {
     gc__world_stop(heap);
     size_t regions = gc__regions_left(heap), room = gc__evacuation_room(heap);
