@@ -320,9 +320,10 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_WITH(T, ...) GC__TYPE_WITH(T, GC__BYTES(T), 0, struct gc__no_elements, __VA_ARGS__)
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
-   whose elements are references, tagged values, or neither. No other field of T holds a reference. */
-#define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, 1, 0, 0)
-#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, 1, 0)
+   whose elements are references, tagged values, or neither. No other field of T holds a reference. Elements that are
+   structs are declared by clauses. */
+#define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, GC__WORD_SIZED(((T *)0)->member[0]), 0, 0)
+#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__WORD_SIZED(((T *)0)->member[0]), 0)
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
 /* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
 #define GC_TYPE_ARRAY_WITH(T, member, ...) \
@@ -6614,8 +6615,9 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
-                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
-                 heap->limit_regions * GC_REGION_BYTES);
+                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
+                 heap->limit_regions * GC_REGION_BYTES,
+                 heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
         return NULL;
     }
     size_t size = gc__align(bytes);

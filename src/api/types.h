@@ -87,9 +87,10 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_WITH(T, ...) GC__TYPE_WITH(T, GC__BYTES(T), 0, struct gc__no_elements, __VA_ARGS__)
 
 /* Types with elements: T starts with a gc_array (or a header and a size_t length) and ends in a flexible array member
-   whose elements are references, tagged values, or neither. No other field of T holds a reference. */
-#define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, 1, 0, 0)
-#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, 1, 0)
+   whose elements are references, tagged values, or neither. No other field of T holds a reference. Elements that are
+   structs are declared by clauses. */
+#define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, GC__WORD_SIZED(((T *)0)->member[0]), 0, 0)
+#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__WORD_SIZED(((T *)0)->member[0]), 0)
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
 /* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
 #define GC_TYPE_ARRAY_WITH(T, member, ...) \

@@ -175,8 +175,9 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
         gc__fail(GC_ERROR_TOO_LARGE,
-                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (heap_bytes_max)", bytes,
-                 heap->limit_regions * GC_REGION_BYTES);
+                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
+                 heap->limit_regions * GC_REGION_BYTES,
+                 heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
         return NULL;
     }
     size_t size = gc__align(bytes);

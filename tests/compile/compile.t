@@ -118,6 +118,9 @@ misdeclared 'of 4 bytes' 'int p, q;' 'GC_TYPE(T, p)' $negative_size
 misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' $negative_size
 misdeclared 'beyond 512 bytes' 'char fill[504]; void *p;' 'GC_TYPE(T, p)' $negative_size
 misdeclared 'that does not exist' 'void *p;' 'GC_TYPE(T, q)' 'no member'
+elements='size_t length; struct { uint64_t hash; void *key; } items[1];'
+misdeclared 'in each element, a struct' "$elements" 'GC_TYPE_ARRAY(T, items)' $negative_size
+misdeclared 'in each element, a struct, by value' "$elements" 'GC_TYPE_ARRAY_VALUES(T, items)' $negative_size
 
 # Clauses.
 clauses='void *p; uint64_t v; void *items[1];'

@@ -348,6 +348,15 @@ static void allocate_in_hook(void *unused) {
     _exit(new_node(0) ? 0 : 3);
 }
 
+/* Without heap_bytes_max it is no remedy to raise it. */
+static void no_limit(void) {
+    begin(NULL);
+    ok(!new_bytes((size_t)1 << 60), "an object beyond the address space is refused");
+    is(gc_last_result(), GC_ERROR_TOO_LARGE, "with a result");
+    has(gc_last_message(), "GC_ARENA_BYTES", "and a message that names the limit");
+    end();
+}
+
 static void misused_hook(void) {
     static char output[4000];
     is(tap_child(allocate_in_hook, NULL, output, sizeof output), GC_DEBUG >= 1 ? 256 + 6 : 0,
@@ -372,6 +381,7 @@ static void fragmented(void) {
 int main(void) {
     resources(); /* first: its children must find the arena not reserved yet */
     misused_hook();
+    no_limit();
     static const size_t regions[] = {8, 9, 16};
     for (size_t i = 0; i < 3; i++) {
         heap_max = regions[i] * GC_REGION_BYTES;
