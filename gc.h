@@ -1990,7 +1990,7 @@ typedef struct gc__region {
     uint64_t condemned;      /* number of the last collection that condemned it */
     uint32_t span;           /* a large object's number of regions */
     uint32_t rest_index;     /* GC__LARGE_REST: the number of regions back to the object's first */
-    uint8_t kind;            /* turns from or to GC__FREE under the arena lock */
+    uint8_t kind;            /* arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
@@ -1998,7 +1998,7 @@ typedef struct gc__region {
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
     bool pinned;     /* during a collection: holds objects that must stay */
-    bool accessible; /* this and the next: arena lock */
+    bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
 } gc__region;
 
@@ -4661,17 +4661,23 @@ GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     }
 }
 
-/* How many of the region's bytes are expected to survive. */
-GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted) return (region->top - region->base) / 100 * heap->cycle->predicted[0];
-    return region->live_bytes / 100 * heap->cycle->predicted[region->generation];
+/* The bytes that the region's objects take at most: what mutators allocated in its holes lies below its `hole`. */
+GC__FN size_t gc__used_bytes(const gc__region *region) {
+    if (!region->linear) return region->live_bytes;
+    if (!region->formatted) return region->top - region->base;
+    size_t searched = region->hole - region->base;
+    return searched + gc__min(region->live_bytes, GC_REGION_BYTES - searched);
 }
 
-/* The same, where too many are better than too few. */
+/* How many of the region's bytes are expected to survive. */
+GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
+    return gc__used_bytes(region) / 100 * heap->cycle->predicted[region->generation];
+}
+
+/* The same, but rather too many than too few. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted)
-        return (region->top - region->base) / 200 * (100 + heap->cycle->predicted[0]);
-    return region->live_bytes;
+    size_t used = gc__used_bytes(region);
+    return region->linear ? used / 200 * (100 + heap->cycle->predicted[0]) : used;
 }
 
 /* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */

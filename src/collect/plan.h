@@ -36,17 +36,23 @@ GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     }
 }
 
-/* How many of the region's bytes are expected to survive. */
-GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted) return (region->top - region->base) / 100 * heap->cycle->predicted[0];
-    return region->live_bytes / 100 * heap->cycle->predicted[region->generation];
+/* The bytes that the region's objects take at most: what mutators allocated in its holes lies below its `hole`. */
+GC__FN size_t gc__used_bytes(const gc__region *region) {
+    if (!region->linear) return region->live_bytes;
+    if (!region->formatted) return region->top - region->base;
+    size_t searched = region->hole - region->base;
+    return searched + gc__min(region->live_bytes, GC_REGION_BYTES - searched);
 }
 
-/* The same, where too many are better than too few. */
+/* How many of the region's bytes are expected to survive. */
+GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
+    return gc__used_bytes(region) / 100 * heap->cycle->predicted[region->generation];
+}
+
+/* The same, but rather too many than too few. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
-    if (region->linear && !region->formatted)
-        return (region->top - region->base) / 200 * (100 + heap->cycle->predicted[0]);
-    return region->live_bytes;
+    size_t used = gc__used_bytes(region);
+    return region->linear ? used / 200 * (100 + heap->cycle->predicted[0]) : used;
 }
 
 /* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */

@@ -38,7 +38,7 @@ typedef struct gc__region {
     uint64_t condemned;      /* number of the last collection that condemned it */
     uint32_t span;           /* a large object's number of regions */
     uint32_t rest_index;     /* GC__LARGE_REST: the number of regions back to the object's first */
-    uint8_t kind;            /* turns from or to GC__FREE under the arena lock */
+    uint8_t kind;            /* arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
@@ -46,7 +46,7 @@ typedef struct gc__region {
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
     bool pinned;     /* during a collection: holds objects that must stay */
-    bool accessible; /* this and the next: arena lock */
+    bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
 } gc__region;
 

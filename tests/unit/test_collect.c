@@ -401,6 +401,22 @@ static void compacts(void) {
     }
 }
 
+/* A plan knows what mutators have put into holes: what it chooses to move finds room. */
+static void refilled(void) {
+    enum { COUNT = 8 * 1000 };
+    vector *keep = new_vector(COUNT);
+    GC_ROOTS(gc, keep);
+    int failures = 0;
+    for (size_t i = 0; i < 20 * COUNT; i++) {
+        bytes *b = new_bytes(GC_REGION_BYTES / 2000 + random_bits() % (GC_REGION_BYTES / 1000));
+        failures += !b;
+        if (i < COUNT || i % 3 == 0) gc_store(gc, &keep->items[i < COUNT ? i : random_bits() % COUNT], b);
+    }
+    is(failures, 0, "a heap half full takes new objects for old ones");
+    ok(stats().evacuation_failures < COUNT / 10, "and objects that should move have room: %llu had none",
+       (unsigned long long)stats().evacuation_failures);
+}
+
 int main(void) {
     gc_options moving = {0}, fixed = {.non_moving = true}, one = {.non_generational = true},
                narrow = {.test_scarce_memory = true};
@@ -416,6 +432,11 @@ int main(void) {
     run(compacts, moving);
     run(compacts, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
     run(compacts, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES, .non_generational = true});
+    for (int one_only = 0; one_only < 2; one_only++) {
+        begin(&(gc_options){.heap_bytes_max = 20 * GC_REGION_BYTES, .non_generational = one_only});
+        refilled();
+        end();
+    }
     run(non_moving, fixed);
     run(moves_count, moving);
     run(moves_count, (gc_options){.non_moving = true, .host = heap_never_moves});
