@@ -1807,7 +1807,8 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    fputs("\ngc.h: the call is here (addr2line -e PROGRAM shows the line):\n", stderr);
+    gc__os_print_stack();
     abort();
 }
 
@@ -5453,8 +5454,10 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
-        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), or to "
-               "one that a collection has freed or moved because this slot was not reported as a root, or was stored to "
+        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), "
+               "or to "
+               "one that a collection has freed or moved because this slot was not reported as a root, or was stored "
+               "to "
                "without the write barrier (gc_store)";
     return NULL;
 }
@@ -6404,11 +6407,13 @@ GC__FN bool gc__collect_is_misuse(gc_heap *heap, int generation) {
     if (generation < 0 || generation >= GC_GENERATIONS)
         gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
     else if (self && !gc__is_cooperative(self))
-        gc__fail(GC_ERROR_MISUSE, "gc_collect: the calling thread is attached and in preemptive mode: bracket the call by "
-                                  "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
+        gc__fail(GC_ERROR_MISUSE,
+                 "gc_collect: the calling thread is attached and in preemptive mode: bracket the call by "
+                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     else if (gc__heap_is_locked(heap) && !heap->collecting)
-        gc__fail(GC_ERROR_MISUSE, "gc_collect: called by a hook at the end of a collection, or by a callback of a walk: "
-                                  "have it set a flag, and collect afterwards");
+        gc__fail(GC_ERROR_MISUSE,
+                 "gc_collect: called by a hook at the end of a collection, or by a callback of a walk: "
+                 "have it set a flag, and collect afterwards");
     else
         return false;
     GC_ASSERT(false, "%s", gc__last_message);
@@ -6605,7 +6610,8 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
                  "meanwhile: have the finalizer return");
         return NULL;
     }
-    if (GC__UNLIKELY(gc__record(thread)->asking)) { /* it would fail as the first one did, and the hook be called again */
+    if (GC__UNLIKELY(
+            gc__record(thread)->asking)) { /* it would fail as the first one did, and the hook be called again */
         gc__fail(GC_ERROR_MISUSE, "an allocation in the out_of_memory hook, which must not allocate from this heap, or "
                                   "after the hook was left by longjmp or an exception instead of returning");
         GC_ASSERT(false, "%s", gc__last_message);
@@ -7260,7 +7266,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
         if (thread != self) {
             thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
             gc__thread_leave_stacks(thread);
-            /* In the callback of a warning that it does not stop it has not. */
+            /* It has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
         if (thread == self || heap->threads->lock_depth > 1) {

@@ -70,7 +70,8 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    fputs("\ngc.h: the call is here (addr2line -e PROGRAM shows the line):\n", stderr);
+    gc__os_print_stack();
     abort();
 }
 

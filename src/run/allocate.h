@@ -159,7 +159,8 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
                  "meanwhile: have the finalizer return");
         return NULL;
     }
-    if (GC__UNLIKELY(gc__record(thread)->asking)) { /* it would fail as the first one did, and the hook be called again */
+    if (GC__UNLIKELY(
+            gc__record(thread)->asking)) { /* it would fail as the first one did, and the hook be called again */
         gc__fail(GC_ERROR_MISUSE, "an allocation in the out_of_memory hook, which must not allocate from this heap, or "
                                   "after the hook was left by longjmp or an exception instead of returning");
         GC_ASSERT(false, "%s", gc__last_message);

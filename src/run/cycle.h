@@ -217,11 +217,13 @@ GC__FN bool gc__collect_is_misuse(gc_heap *heap, int generation) {
     if (generation < 0 || generation >= GC_GENERATIONS)
         gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
     else if (self && !gc__is_cooperative(self))
-        gc__fail(GC_ERROR_MISUSE, "gc_collect: the calling thread is attached and in preemptive mode: bracket the call by "
-                                  "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
+        gc__fail(GC_ERROR_MISUSE,
+                 "gc_collect: the calling thread is attached and in preemptive mode: bracket the call by "
+                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     else if (gc__heap_is_locked(heap) && !heap->collecting)
-        gc__fail(GC_ERROR_MISUSE, "gc_collect: called by a hook at the end of a collection, or by a callback of a walk: "
-                                  "have it set a flag, and collect afterwards");
+        gc__fail(GC_ERROR_MISUSE,
+                 "gc_collect: called by a hook at the end of a collection, or by a callback of a walk: "
+                 "have it set a flag, and collect afterwards");
     else
         return false;
     GC_ASSERT(false, "%s", gc__last_message);

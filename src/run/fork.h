@@ -51,7 +51,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
         if (thread != self) {
             thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
             gc__thread_leave_stacks(thread);
-            /* In the callback of a warning that it does not stop it has not. */
+            /* It has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
         if (thread == self || heap->threads->lock_depth > 1) {
