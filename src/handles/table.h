@@ -177,6 +177,10 @@ GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_c
 /* object and extra are 0 unless the calling thread is cooperative. */
 GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
     gc__handle_cache *mine = gc__handle_caches(heap);
+    GC_ASSERT(mine || !(object | extra),
+              "gc_handle_create: a thread that is not attached, or is in preemptive mode, passes an object, which a "
+              "collection may move or free meanwhile: attach the thread, and bracket the call by "
+              "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     gc_word *place = gc__handle_take(heap, kind, mine);
     if (!place) {
         gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");

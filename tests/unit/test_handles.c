@@ -182,6 +182,35 @@ static void check_misuse(gc_handle handle, int from, int to, const char *message
     }
 }
 
+/* An object is passed where a collection may move it meanwhile. */
+static void pass_in_preemptive_mode(void *object) {
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    gc_handle_create(heap, GC_HANDLE_STRONG, object);
+}
+
+static void *pass_unattached(void *object) {
+    gc_handle_create_dependent(heap, NULL, object);
+    return NULL;
+}
+static void pass_from_outside(void *object) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, pass_unattached, object);
+    pthread_join(thread, NULL);
+}
+
+static void passes(void) {
+    static char report[4096];
+    node *a = new_node(1);
+    GC_ROOTS(gc, a);
+    gc_handle_destroy(heap, gc_handle_create(heap, GC_HANDLE_STRONG, a));
+    for (int outside = 0; GC_DEBUG >= 1 && outside < 2; outside++) {
+        is(tap_child(outside ? pass_from_outside : pass_in_preemptive_mode, a, report, sizeof report), 256 + 6,
+           "an object passed to a handle %s aborts",
+           outside ? "by a thread that is not attached" : "in preemptive mode");
+        has(report, "GC_MODE_COOPERATIVE", "and the message shows the remedy");
+    }
+}
+
 static void misuses(void) {
     node *a = new_node(1);
     GC_ROOTS(gc, a);
@@ -457,7 +486,8 @@ static void detaching(void) {
     static gc_handle handles[MANY];
     for (size_t i = 0; i < MANY; i++) handles[i] = gc_handle_create(heap, GC_HANDLE_WEAK, NULL);
     for (size_t i = 0; i < MANY; i++) gc_handle_destroy(heap, handles[i]);
-    ok(gc__record(gc)->handle_caches[GC_HANDLE_WEAK].count <= GC__HANDLE_CACHE_MAX, "a thread does not hoard free places");
+    ok(gc__record(gc)->handle_caches[GC_HANDLE_WEAK].count <= GC__HANDLE_CACHE_MAX,
+       "a thread does not hoard free places");
     ok(heap->handles->free[GC_HANDLE_WEAK].count >= MANY - GC__HANDLE_CACHE_MAX, "others can have them");
 }
 
@@ -774,6 +804,7 @@ int main(void) {
     test("every kind, non-moving", every_kind, staying);
     test("every kind, non-generational", every_kind, simple);
     test("misuse", misuses, (gc_options){0});
+    test("an object from elsewhere", passes, (gc_options){0});
     test("tags", tags_wrap, (gc_options){0});
     test("ages", ages, asking);
     test("ages, non-moving", ages, staying);
