@@ -22,9 +22,11 @@ static void *busy(void *argument) {
     gc_thread *first = gc_thread_attach(heap), *other = gc_thread_attach(second);
     uint64_t random = (uint64_t)(uintptr_t)argument * 7919 + 1;
     {
-        node *mine = gc_new(first, &node_type), *theirs = gc_new(other, &node_type);
+        node *mine = NULL, *theirs = NULL; /* allocating in one heap is a safe point of the other, too */
         GC_ROOTS(first, mine);
         GC_ROOTS(other, theirs);
+        mine = gc_new(first, &node_type);
+        theirs = gc_new(other, &node_type);
         __atomic_fetch_add(&ready, 1, __ATOMIC_SEQ_CST);
         while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
             random = random * 6364136223846793005u + 1442695040888963407u;
