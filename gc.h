@@ -3755,20 +3755,21 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
                              const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     gc__frame_memory memory = {native, {0}};
-    heap->threads->root_kind = "frame";
+    gc__threads *threads = heap->threads;
+    threads->root_kind = "frame";
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
         if (native) gc__frame_check_native(heap, &memory, frame);
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
-        heap->threads->root_site = frame->site;
+        threads->root_site = frame->site;
         if (flags & GC__SLOT_CONTIGUOUS) {
             gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__SLOT_CONTIGUOUS);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }
     }
-    heap->threads->root_site = NULL;
+    threads->root_site = NULL;
 }
 /* Stacks that threads run on: their own, fibers, coroutines. */
 
@@ -3898,29 +3899,42 @@ typedef struct gc__root_visitor {
     bool failed; /* no memory for the lists */
 } gc__root_visitor;
 
-GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__root_visitor *roots = (gc__root_visitor *)visitor;
-    gc_heap *heap = roots->heap;
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), ok = true;
-    gc_word *slots = (gc_word *)slot;
+/* Plain references and tagged values, as nearly all roots are. */
+GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
+    bool ok = true;
+    for (size_t i = 0; i < count; i++)
+        if (gc__in_arena(gc__slot_decode(slots[i], value)))
+            ok &= gc__words_push(&cycle->roots, (uintptr_t)&slots[i] | value);
+    return ok;
+}
+
+/* Words that may lie anywhere in an object, or that pin it. */
+GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
+    gc__cycle *cycle = heap->cycle;
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
     for (size_t i = 0; i < count; i++) {
-        bool boxed = GC_HAS_VALUES && (flags & GC_SLOT_CONSERVATIVE) && !gc__in_arena(slots[i]);
-        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !(flags & GC_SLOT_CONSERVATIVE)));
-        if (!ref || !gc__in_arena(ref)) continue;
-        uintptr_t object = ref;
+        bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(slots[i]);
+        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !guess)), object = ref;
+        if (!gc__in_arena(ref)) continue;
         if (flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
         if (!object) continue; /* an address between objects */
         if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
-            ok &=
-                gc__words_push(&heap->cycle->pins, object | (flags & GC_SLOT_CONSERVATIVE ? GC__PIN_CONSERVATIVE : 0));
-        } else if (flags & GC_SLOT_INTERIOR) {
-            ok &= gc__words_push(&heap->cycle->interior, (uintptr_t)&slots[i] | value);
-            ok &= gc__words_push(&heap->cycle->interior, ref - object);
-            ok &= gc__words_push(&heap->cycle->interior, object);
+            ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
         } else {
-            ok &= gc__words_push(&heap->cycle->roots, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&cycle->interior, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&cycle->interior, ref - object);
+            ok &= gc__words_push(&cycle->interior, object);
         }
     }
+    return ok;
+}
+
+GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
+    bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
+                                            GC_HAS_VALUES && (flags & GC_SLOT_VALUE))
+                    : gc__root_gather_other(roots->heap, (gc_word *)slot, count, flags);
     if (!ok) roots->failed = true;
 }
 

@@ -113,18 +113,19 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
                              const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     gc__frame_memory memory = {native, {0}};
-    heap->threads->root_kind = "frame";
+    gc__threads *threads = heap->threads;
+    threads->root_kind = "frame";
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
         if (native) gc__frame_check_native(heap, &memory, frame);
         gc__frame_check(heap, frame, stack, stack_pointer);
         unsigned flags = frame->site->flags;
-        heap->threads->root_site = frame->site;
+        threads->root_site = frame->site;
         if (flags & GC__SLOT_CONTIGUOUS) {
             gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__SLOT_CONTIGUOUS);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }
     }
-    heap->threads->root_site = NULL;
+    threads->root_site = NULL;
 }
