@@ -377,7 +377,8 @@ static void fibers_start(void) {
         f->stack = gc_stack_create(heap, f->memory + FIBER_BYTES);
         getcontext(&f->context);
         f->context.uc_stack.ss_sp = f->memory, f->context.uc_stack.ss_size = FIBER_BYTES;
-        makecontext(&f->context, (void (*)(void))(uintptr_t)fiber_main, 2, (unsigned)(uintptr_t)f, (unsigned)((uintptr_t)f >> 32));
+        makecontext(&f->context, (void (*)(void))(uintptr_t)fiber_main, 2, (unsigned)(uintptr_t)f,
+                    (unsigned)((uintptr_t)f >> 32));
     }
 }
 
@@ -457,7 +458,8 @@ static void destroyed_on_a_fiber(void) {
         f->stack = gc_stack_create(heap, f->memory + FIBER_BYTES);
         getcontext(&f->context);
         f->context.uc_stack.ss_sp = f->memory, f->context.uc_stack.ss_size = FIBER_BYTES;
-        makecontext(&f->context, (void (*)(void))(uintptr_t)on_fiber, 2, (unsigned)(uintptr_t)f, (unsigned)((uintptr_t)f >> 32));
+        makecontext(&f->context, (void (*)(void))(uintptr_t)on_fiber, 2, (unsigned)(uintptr_t)f,
+                    (unsigned)((uintptr_t)f >> 32));
         for (int i = 0; i < 8 && !f->ended; i++) resume(f, &gc, &back);
     }
     ok(f->ended, "a heap is destroyed on a fiber, and scopes of the thread's own stack end after that");
@@ -487,7 +489,8 @@ static void conservative_fibers(void) {
     fibers_start();
     for (int i = 0; i < FIBERS; i++) {
         struct fiber *f = &fibers[i];
-        makecontext(&f->context, (void (*)(void))(uintptr_t)fiber_conservative_main, 2, (unsigned)(uintptr_t)f, (unsigned)((uintptr_t)f >> 32));
+        makecontext(&f->context, (void (*)(void))(uintptr_t)fiber_conservative_main, 2, (unsigned)(uintptr_t)f,
+                    (unsigned)((uintptr_t)f >> 32));
         resume(f, &gc, &back);
     }
     compact();
@@ -541,7 +544,8 @@ static void attached_on_fibers(void) {
     on_a_fiber(attach_on_fiber, NULL);
     ok(fiber_thread != NULL, "and possible elsewhere");
     gc_heap_destroy(fiber_heap);
-    is(tap_child(chosen_on_fiber, NULL, report, sizeof report), 256 + SIGABRT, "where it cannot be scanned later either");
+    is(tap_child(chosen_on_fiber, NULL, report, sizeof report), 256 + SIGABRT,
+       "where it cannot be scanned later either");
     has(report, "gc_thread_set_conservative", "which is reported");
 }
 
@@ -613,8 +617,8 @@ static void interrupted(void) {
     }
     setitimer(ITIMER_REAL, &never, NULL);
     ok(signals[ALLOCATING] >= 20 && signals[STORING] >= 20 && signals[SWITCHING] >= 20,
-       "%d signals came at allocations, %d at stores, %d at changes of mode", (int)signals[ALLOCATING], (int)signals[STORING],
-       (int)signals[SWITCHING]);
+       "%d signals came at allocations, %d at stores, %d at changes of mode", (int)signals[ALLOCATING],
+       (int)signals[STORING], (int)signals[SWITCHING]);
     is(wrong + (uint64_t)in_handler_wrong, 0, "and did no harm");
 }
 
@@ -629,7 +633,10 @@ static void do_mode(void) {
 }
 static void do_handle(void) { gc_handle_destroy(heap, gc_handle_create(heap, GC_HANDLE_STRONG, NULL)); }
 static void do_roots(void) { gc_roots_add(heap, signal_slots, 1, 0), gc_roots_remove(heap, signal_slots); }
-static void do_stats(void) { stats(); }
+static void do_stats(void) {
+    static gc_stats all; /* not copied out of a function: the interruption is to be within gc.h */
+    gc_heap_stats(heap, &all);
+}
 static void do_verify(void) { gc_heap_verify(heap); }
 static void do_find(void) { gc_heap_object_at(heap, signal_vector); }
 static void do_attach(void) { gc_thread_attach(heap); }
@@ -696,9 +703,10 @@ static void from_handlers(void) {
         for (size_t k = 0; k < FORBIDDEN; k++) {
             if (forbidden[k].debug > GC_DEBUG || (i != 1 && k && k != i)) continue; /* all of them in gc_collect */
             int status = tap_child(in_the_middle, (void *)(uintptr_t)(i * FORBIDDEN + k), report, sizeof report);
-            ok(status != 0 && strstr(report, "misuse") && strstr(report, forbidden[k].name) && strstr(report, "signal handler"),
+            ok(status != 0 && strstr(report, "misuse") && strstr(report, forbidden[k].name) &&
+                   strstr(report, "signal handler"),
                "%s in a handler that interrupts %s is reported", forbidden[k].name, forbidden[i].name);
-            if (status == 0 || !strstr(report, "misuse")) diag("status %d: %s", status, report);
+            if (status == 0 || !strstr(report, forbidden[k].name)) diag("status %d: %s", status, report);
         }
     has(report, "set a flag", "with the remedy");
 }
