@@ -60,7 +60,7 @@ $(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_PORTABLE_
 # own take longest to compile, so only that of handles is among them, which no other test covers.
 plain_programs := $(test_programs)
 $(eval $(call variant,quick,$(CC),-Isrc -O1 -g0 -DGC_DEBUG=2 -DGC_REGION_SHIFT=18))
-left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc)))
+left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc))) %/test_barrier_forms
 quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
 test_programs := $(plain_programs)
 
@@ -72,7 +72,7 @@ scripts := $(wildcard tests/*/*.t)
 tests := $(longest) $(filter-out $(longest),$(test_programs) $(scripts))
 wanted := $(if $(CASE),$(strip $(foreach test,$(tests),$(if $(findstring $(CASE),$(test)),$(test)))),$(tests))
 
-quick_longest := $(filter %/test_collect %/test_threads %/test_barrier_forms %/test_verify,$(quick_programs))
+quick_longest := $(filter %/test_collect %/test_limits %/test_threads %/test_verify %/test_fork,$(quick_programs))
 quick_tests := $(quick_longest) tests/random/random.t $(filter-out $(quick_longest),$(quick_programs)) \
     $(addprefix tests/compile/,compile.t headers.t style.t)
 
