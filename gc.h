@@ -2474,7 +2474,6 @@ GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
    bundles that card lies in a dirty bundle. */
 
 
-#define GC__CARDS_PER_BYTE (GC_CARD_BITS ? 8 : 1)
 #define GC__CARD_BYTE_SPAN ((size_t)1 << GC_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
 
 GC__FN bool gc__card_is_dirty(uintptr_t address) {
@@ -3325,6 +3324,11 @@ typedef struct gc__thread_record {
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
 
+GC__FN const char *gc__thread_name(const gc_thread *thread) {
+    const char *name = gc__record(thread)->name;
+    return name ? name : "(unnamed)";
+}
+
 /* The threads of a heap. */
 typedef struct gc__threads {
     gc__lock lock; /* the heap's */
@@ -3559,7 +3563,7 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
         message, sizeof message,
         "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
         "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
-        (unsigned long long)waited_ms, gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+        (unsigned long long)waited_ms, gc__thread_name(thread));
     gc__warn(&heap->options, message);
 }
 
@@ -3584,8 +3588,7 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     if (waited > gc__record(thread)->stop_max_ns) gc__record(thread)->stop_max_ns = waited;
     if (waited <= heap->stats.stop_max_ns) return;
     heap->stats.stop_max_ns = waited;
-    snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s",
-             gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+    snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s", gc__thread_name(thread));
 }
 
 GC__FN void gc__world_stop_others(gc_heap *heap) {
@@ -3741,13 +3744,12 @@ GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) 
 /* A thread that ends in native code without leaving its scopes may overwrite its frames while collections run. */
 GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
     if (gc__frame_is_whole(memory, frame)) return;
-    const char *name = gc__record(memory->thread)->name;
     gc__fatal(
         &heap->options,
         "the frame of GC_ROOTS at %p of the thread `%s`, which is in preemptive mode, was overwritten: the thread "
         "has ended by pthread_exit or a cancellation, or called longjmp, and has not left its scopes. Compile with "
         "-fexceptions, so that a thread that ends leaves them, or restore frames by gc_frames_restore",
-        (const void *)frame, name ? name : "(unnamed)");
+        (const void *)frame, gc__thread_name(memory->thread));
 }
 
 /* `native`: the thread that runs native code on that stack, if one does. */
@@ -6635,7 +6637,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     GC_ASSERT(gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
               "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
-              gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+              gc__thread_name(thread));
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
@@ -6798,7 +6800,7 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
         "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
         "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
         "it leaves scopes in their order",
-        gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+        gc__thread_name(thread));
     gc__warn(&thread->heap->options, message);
 }
 
@@ -6820,7 +6822,7 @@ GC__FN bool gc__thread_ended(void) {
         }
         char message[256];
         snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
-                 gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+                 gc__thread_name(thread));
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
@@ -6940,7 +6942,7 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
             &thread->heap->options,
             "gc_thread_set_conservative: where the stack of the thread `%s` ends is not known: attach on the native "
             "thread's own stack, not on a fiber's, and hand gc_stack_create the highest address of each fiber's",
-            gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+            gc__thread_name(thread));
     gc__record(thread)->conservative = conservative;
 }
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
@@ -7492,7 +7494,7 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
-            gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+            gc__thread_name(thread));
 }
 
 /* Separates the thread, which is in the heap's list no more, from the heap. */

@@ -295,8 +295,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
         late = record->reported = true;
         snprintf(message, sizeof message,
                  "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
-                 record->type, (unsigned long long)ms,
-                 gc__record(record->thread)->name ? gc__record(record->thread)->name : "(unnamed)");
+                 record->type, (unsigned long long)ms, gc__thread_name(record->thread));
     }
     gc__lock_release(&all->lock);
     if (late) gc__warn(&heap->options, message);

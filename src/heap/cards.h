@@ -7,7 +7,6 @@
 #include "../api/barrier.h"
 #include "../platform/platform.h"
 
-#define GC__CARDS_PER_BYTE (GC_CARD_BITS ? 8 : 1)
 #define GC__CARD_BYTE_SPAN ((size_t)1 << GC_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
 
 GC__FN bool gc__card_is_dirty(uintptr_t address) {

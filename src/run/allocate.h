@@ -170,7 +170,7 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     GC_ASSERT(gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
               "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
-              gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+              gc__thread_name(thread));
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");

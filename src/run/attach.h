@@ -60,7 +60,7 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
         "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
         "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
         "it leaves scopes in their order",
-        gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+        gc__thread_name(thread));
     gc__warn(&thread->heap->options, message);
 }
 
@@ -82,7 +82,7 @@ GC__FN bool gc__thread_ended(void) {
         }
         char message[256];
         snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
-                 gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+                 gc__thread_name(thread));
         gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
@@ -202,6 +202,6 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
             &thread->heap->options,
             "gc_thread_set_conservative: where the stack of the thread `%s` ends is not known: attach on the native "
             "thread's own stack, not on a fiber's, and hand gc_stack_create the highest address of each fiber's",
-            gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+            gc__thread_name(thread));
     gc__record(thread)->conservative = conservative;
 }

@@ -176,7 +176,7 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
-            gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+            gc__thread_name(thread));
 }
 
 /* Separates the thread, which is in the heap's list no more, from the heap. */

@@ -99,13 +99,12 @@ GC__FN bool gc__frame_is_whole(gc__frame_memory *memory, const gc_frame *frame) 
 /* A thread that ends in native code without leaving its scopes may overwrite its frames while collections run. */
 GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory, const gc_frame *frame) {
     if (gc__frame_is_whole(memory, frame)) return;
-    const char *name = gc__record(memory->thread)->name;
     gc__fatal(
         &heap->options,
         "the frame of GC_ROOTS at %p of the thread `%s`, which is in preemptive mode, was overwritten: the thread "
         "has ended by pthread_exit or a cancellation, or called longjmp, and has not left its scopes. Compile with "
         "-fexceptions, so that a thread that ends leaves them, or restore frames by gc_frames_restore",
-        (const void *)frame, name ? name : "(unnamed)");
+        (const void *)frame, gc__thread_name(memory->thread));
 }
 
 /* `native`: the thread that runs native code on that stack, if one does. */

@@ -28,6 +28,11 @@ typedef struct gc__thread_record {
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
 
+GC__FN const char *gc__thread_name(const gc_thread *thread) {
+    const char *name = gc__record(thread)->name;
+    return name ? name : "(unnamed)";
+}
+
 /* The threads of a heap. */
 typedef struct gc__threads {
     gc__lock lock; /* the heap's */

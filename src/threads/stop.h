@@ -19,7 +19,7 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
         message, sizeof message,
         "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
         "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
-        (unsigned long long)waited_ms, gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+        (unsigned long long)waited_ms, gc__thread_name(thread));
     gc__warn(&heap->options, message);
 }
 
@@ -44,8 +44,7 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     if (waited > gc__record(thread)->stop_max_ns) gc__record(thread)->stop_max_ns = waited;
     if (waited <= heap->stats.stop_max_ns) return;
     heap->stats.stop_max_ns = waited;
-    snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s",
-             gc__record(thread)->name ? gc__record(thread)->name : "(unnamed)");
+    snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s", gc__thread_name(thread));
 }
 
 GC__FN void gc__world_stop_others(gc_heap *heap) {
