@@ -212,7 +212,8 @@ GC_API const char *gc_version(void);
     X(GC_ERROR_HANDLE, "the handle is not one of this kind and heap") \
     X(GC_ERROR_ARGUMENT, "an argument is NULL")                       \
     X(GC_ERROR_DISPOSED, "the safe handle has been closed")           \
-    X(GC_ERROR_MISUSE, "the call is not allowed here")
+    X(GC_ERROR_MISUSE, "the call is not allowed here")                \
+    X(GC_ERROR_FORMAT, "a table is malformed, or of another version")
 
 typedef enum gc_result {
 #define GC__RESULT_NAME(name, text) name,
@@ -625,7 +626,8 @@ enum {
     GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
     GC_SLOT_CONSERVATIVE = 4, /* the word may be no reference at all: implies both of the above; never written */
     GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
-    GC__SLOT_CONTIGUOUS = 16  /* for a frame: `slots` is the address of the first of `count` variables */
+    GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
+    GC__SLOT_DERIVED = 32     /* `slot` is the address of a gc__derived */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
@@ -633,6 +635,18 @@ enum {
    may rewrite the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
+}
+
+typedef struct gc__derived {
+    void *slot, *base;
+} gc__derived;
+
+/* Reports a slot that holds an address computed from the object to which the slot `base` refers, even one outside of it: it
+   keeps its distance from the object. `base` must be reported as well, by gc_visit, in any order. While `base` holds null the
+   slot stays as it is. [scan_roots; never collects; cannot fail] */
+static inline void gc_visit_derived(gc_visitor *visitor, void *slot, void *base) {
+    gc__derived pair = {slot, base};
+    visitor->visit(visitor, &pair, 1, GC__SLOT_DERIVED);
 }
 
 /* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's.
@@ -694,6 +708,7 @@ typedef struct gc_stack {
     struct gc_thread *thread; /* runs on this stack; NULL: none does */
     struct gc_thread *last;   /* has last run on it; its frames name that thread */
     gc_frame *frames;
+    struct gc_code_frame *code; /* compiled frames that were left on it (gc_stackmap.h) */
     bool
         conservative; /* a fiber's: a thread whose native stacks are scanned has run on it, so it is scanned ever after */
     char *base;       /* the highest address; NULL: not scanned conservatively */
@@ -721,6 +736,7 @@ struct gc_thread {
     uint32_t mode;    /* gc_mode; atomic, written by the owning thread */
     gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_stack *stack;  /* on which it runs: its own, or one of gc_stack_create */
+    struct gc_code_frame *code;               /* where compiled code was left (gc_stackmap.h), innermost first */
     uintptr_t registers[GC__SAVED_REGISTERS]; /* in preemptive mode: what callee-saved registers held */
 };
 

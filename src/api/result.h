@@ -16,7 +16,8 @@
     X(GC_ERROR_HANDLE, "the handle is not one of this kind and heap") \
     X(GC_ERROR_ARGUMENT, "an argument is NULL")                       \
     X(GC_ERROR_DISPOSED, "the safe handle has been closed")           \
-    X(GC_ERROR_MISUSE, "the call is not allowed here")
+    X(GC_ERROR_MISUSE, "the call is not allowed here")                \
+    X(GC_ERROR_FORMAT, "a table is malformed, or of another version")
 
 typedef enum gc_result {
 #define GC__RESULT_NAME(name, text) name,

@@ -10,7 +10,8 @@ enum {
     GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
     GC_SLOT_CONSERVATIVE = 4, /* the word may be no reference at all: implies both of the above; never written */
     GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
-    GC__SLOT_CONTIGUOUS = 16  /* for a frame: `slots` is the address of the first of `count` variables */
+    GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
+    GC__SLOT_DERIVED = 32     /* `slot` is the address of a gc__derived */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
@@ -18,6 +19,18 @@ enum {
    may rewrite the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
+}
+
+typedef struct gc__derived {
+    void *slot, *base;
+} gc__derived;
+
+/* Reports a slot that holds an address computed from the object to which the slot `base` refers, even one outside of it: it
+   keeps its distance from the object. `base` must be reported as well, by gc_visit, in any order. While `base` holds null the
+   slot stays as it is. [scan_roots; never collects; cannot fail] */
+static inline void gc_visit_derived(gc_visitor *visitor, void *slot, void *base) {
+    gc__derived pair = {slot, base};
+    visitor->visit(visitor, &pair, 1, GC__SLOT_DERIVED);
 }
 
 /* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's.

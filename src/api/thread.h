@@ -52,6 +52,7 @@ typedef struct gc_stack {
     struct gc_thread *thread; /* runs on this stack; NULL: none does */
     struct gc_thread *last;   /* has last run on it; its frames name that thread */
     gc_frame *frames;
+    struct gc_code_frame *code; /* compiled frames that were left on it (gc_stackmap.h) */
     bool
         conservative; /* a fiber's: a thread whose native stacks are scanned has run on it, so it is scanned ever after */
     char *base;       /* the highest address; NULL: not scanned conservatively */
@@ -79,6 +80,7 @@ struct gc_thread {
     uint32_t mode;    /* gc_mode; atomic, written by the owning thread */
     gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_stack *stack;  /* on which it runs: its own, or one of gc_stack_create */
+    struct gc_code_frame *code;               /* where compiled code was left (gc_stackmap.h), innermost first */
     uintptr_t registers[GC__SAVED_REGISTERS]; /* in preemptive mode: what callee-saved registers held */
 };
 

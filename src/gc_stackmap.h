@@ -1,0 +1,21 @@
+/* gc_stackmap.h - stack maps for compiled code, and LLVM's; a companion of gc.h, which it includes.
+
+   In the .c file that defines GC_IMPLEMENTATION include this header after gc.h, or instead of it. */
+#pragma once
+
+#include "gc.h"
+
+#include "api/stackmap.h"
+#include "api/code.h"
+
+#ifdef GC_IMPLEMENTATION
+#include "stackmap/bits.h"      /* streams of bits */
+#include "stackmap/decode.h"    /* reading stack maps */
+#include "stackmap/encode.h"    /* writing them */
+#include "stackmap/registry.h"  /* code ranges by address */
+#include "stackmap/walk.h"      /* frames of compiled code */
+#include "stackmap/llvm.h"      /* the stack maps of LLVM */
+#include "stackmap/call.h"      /* calls between native and compiled code */
+#include "stackmap/interrupt.h" /* stopping threads in compiled code */
+#include "stackmap/dump.h"      /* stack maps as text */
+#endif

@@ -1,0 +1,4 @@
+/* Streams of bits. */
+#pragma once
+
+#include "../api/code.h"

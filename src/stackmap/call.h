@@ -1,0 +1,4 @@
+/* Calls between native and compiled code. */
+#pragma once
+
+#include "../api/code.h"

@@ -1,0 +1,4 @@
+/* Reading stack maps. */
+#pragma once
+
+#include "../api/code.h"

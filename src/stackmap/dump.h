@@ -1,0 +1,4 @@
+/* Stack maps as text. */
+#pragma once
+
+#include "../api/code.h"

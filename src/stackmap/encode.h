@@ -1,0 +1,4 @@
+/* Writing stack maps. */
+#pragma once
+
+#include "../api/code.h"

@@ -1,0 +1,4 @@
+/* Stopping threads in compiled code. */
+#pragma once
+
+#include "../api/code.h"

@@ -1,0 +1,4 @@
+/* The stack maps of LLVM. */
+#pragma once
+
+#include "../api/code.h"

@@ -1,0 +1,4 @@
+/* Code ranges by address. */
+#pragma once
+
+#include "../api/code.h"

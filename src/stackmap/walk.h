@@ -1,0 +1,4 @@
+/* Walking frames of compiled code. */
+#pragma once
+
+#include "../api/code.h"
