@@ -3336,6 +3336,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
+    bool interruptible; /* atomic; gc__compiled->interrupt may stop it within compiled code; written by the thread */
 } gc__thread_record;
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
@@ -3344,6 +3345,18 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
     const char *name = gc__record(thread)->name;
     return name ? name : "(unnamed)";
 }
+
+/* What threads that run compiled code need: implemented by gc_stackmap.h, which sets gc__compiled before any thread has a
+   gc_code_frame or is interruptible. */
+typedef struct gc__compiled_code {
+    /* Calls the visitor for the roots in the compiled frames below `innermost`. */
+    void (*visit)(gc_heap *heap, struct gc_code_frame *innermost, gc_visitor *visitor);
+    /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
+    void (*interrupt)(gc_thread *thread);
+    /* The calling thread leaves the stack that it runs on. */
+    void (*leave_stack)(gc_thread *thread);
+} gc__compiled_code;
+static const gc__compiled_code *gc__compiled;
 
 /* The threads of a heap. */
 typedef struct gc__threads {
@@ -3572,6 +3585,8 @@ GC__FN void gc__heaps_remove(const gc_heap *heap) {
 #define GC__STOP_SPINS \
     200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
 
+#define GC__INTERRUPT_NS ((uint64_t)200000) /* until a thread is interrupted again that has not stopped */
+
 /* Names a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
     char message[320];
@@ -3583,16 +3598,27 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
     gc__warn(&heap->options, message);
 }
 
+/* Compiled code need not poll: a signal stops it. */
+GC__FN bool gc__world_interrupt(gc_thread *thread) {
+    if (!__atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_ACQUIRE) || !gc__is_cooperative(thread))
+        return false;
+    gc__compiled->interrupt(thread);
+    return true;
+}
+
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     const uint64_t patience_ms = heap->options.stop_patience_ms;
+    uint64_t wait_ns = gc__record(thread)->interruptible ? GC__INTERRUPT_NS : patience_ms * GC__NS_PER_MS;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_for(&heap->threads->stopped_count, count, patience_ms * GC__NS_PER_MS);
-        if (spins < GC__STOP_SPINS || complained) continue;
+            gc__os_wait_for(&heap->threads->stopped_count, count, wait_ns);
+        if (spins < GC__STOP_SPINS) continue;
+        if (gc__world_interrupt(thread)) wait_ns += wait_ns / 4; /* it was in native code, or cannot be stopped where it is */
+        if (complained) continue;
         uint64_t waited_ms = (gc__os_now_ns() - heap->threads->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
@@ -3621,6 +3647,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         if (thread == self) continue;
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+        gc__world_interrupt(thread);
         running += gc__is_cooperative(thread);
     }
     __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
@@ -3831,7 +3858,9 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
         stack->base || !gc__record(thread)->conservative,
         "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
         "this one's highest address");
+    if (gc__record(thread)->interruptible) gc__compiled->leave_stack(thread);
     left->frames = thread->frames;
+    left->code = thread->code;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &gc__record(thread)->own_stack ? thread : NULL;
     left->conservative |= gc__record(thread)->conservative && left != &gc__record(thread)->own_stack;
@@ -3839,7 +3868,9 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
+    thread->code = stack->code;
     stack->frames = NULL; /* while the thread runs there the frames are in its own list */
+    stack->code = NULL;
     gc__record(thread)->stack_base = stack->base;
 }
 
@@ -3947,8 +3978,20 @@ GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, u
     return ok;
 }
 
+/* A slot at a distance from an object, which may be any. The slot of the object is not updated before the trace. */
+GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
+    uintptr_t object = *(gc_word *)pair->base;
+    if (!gc__in_arena(object)) return true;
+    return gc__words_push(&cycle->interior, (uintptr_t)pair->slot) &&
+           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) && gc__words_push(&cycle->interior, object);
+}
+
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    if (flags & GC__SLOT_DERIVED) {
+        if (!gc__root_gather_derived(roots->heap->cycle, (const gc__derived *)slot)) roots->failed = true;
+        return;
+    }
     bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
     bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
                                             GC_HAS_VALUES && (flags & GC_SLOT_VALUE))
@@ -3978,11 +4021,18 @@ __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc
     }
 }
 
+GC__FN void gc__code_visit_all(gc_heap *heap, struct gc_code_frame *innermost, gc_visitor *visitor) {
+    if (!innermost) return;
+    heap->threads->root_kind = "compiled frame";
+    gc__compiled->visit(heap, innermost, visitor);
+}
+
 /* The roots of a stack that does not run. */
 GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
     gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
+    gc__code_visit_all(heap, stack->code, visitor);
     heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
@@ -3996,6 +4046,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
+    gc__code_visit_all(heap, thread->code, visitor);
     heap->threads->root_kind = "native stack";
     if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
@@ -5511,7 +5562,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
-    if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR)) return;
+    if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR | GC__SLOT_DERIVED)) return;
     if (gc__traced) gc__traced_check(verifier->heap, slot, count);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -6800,6 +6851,7 @@ GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
     thread->stack = &gc__record(thread)->own_stack;
     gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
     thread->frames = gc__record(thread)->own_stack.frames = NULL;
+    thread->code = gc__record(thread)->own_stack.code = NULL;
     gc__record(thread)->conservative = false;
 }
 

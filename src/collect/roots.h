@@ -48,8 +48,20 @@ GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, u
     return ok;
 }
 
+/* A slot at a distance from an object, which may be any. The slot of the object is not updated before the trace. */
+GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
+    uintptr_t object = *(gc_word *)pair->base;
+    if (!gc__in_arena(object)) return true;
+    return gc__words_push(&cycle->interior, (uintptr_t)pair->slot) &&
+           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) && gc__words_push(&cycle->interior, object);
+}
+
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    if (flags & GC__SLOT_DERIVED) {
+        if (!gc__root_gather_derived(roots->heap->cycle, (const gc__derived *)slot)) roots->failed = true;
+        return;
+    }
     bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
     bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
                                             GC_HAS_VALUES && (flags & GC_SLOT_VALUE))
@@ -79,11 +91,18 @@ __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc
     }
 }
 
+GC__FN void gc__code_visit_all(gc_heap *heap, struct gc_code_frame *innermost, gc_visitor *visitor) {
+    if (!innermost) return;
+    heap->threads->root_kind = "compiled frame";
+    gc__compiled->visit(heap, innermost, visitor);
+}
+
 /* The roots of a stack that does not run. */
 GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
     gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
+    gc__code_visit_all(heap, stack->code, visitor);
     heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
@@ -97,6 +116,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
+    gc__code_visit_all(heap, thread->code, visitor);
     heap->threads->root_kind = "native stack";
     if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);

@@ -44,6 +44,7 @@ GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
     thread->stack = &gc__record(thread)->own_stack;
     gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
     thread->frames = gc__record(thread)->own_stack.frames = NULL;
+    thread->code = gc__record(thread)->own_stack.code = NULL;
     gc__record(thread)->conservative = false;
 }
 

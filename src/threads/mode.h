@@ -24,6 +24,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
+    bool interruptible; /* atomic; gc__compiled->interrupt may stop it within compiled code; written by the thread */
 } gc__thread_record;
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
@@ -32,6 +33,18 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
     const char *name = gc__record(thread)->name;
     return name ? name : "(unnamed)";
 }
+
+/* What threads that run compiled code need: implemented by gc_stackmap.h, which sets gc__compiled before any thread has a
+   gc_code_frame or is interruptible. */
+typedef struct gc__compiled_code {
+    /* Calls the visitor for the roots in the compiled frames below `innermost`. */
+    void (*visit)(gc_heap *heap, struct gc_code_frame *innermost, gc_visitor *visitor);
+    /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
+    void (*interrupt)(gc_thread *thread);
+    /* The calling thread leaves the stack that it runs on. */
+    void (*leave_stack)(gc_thread *thread);
+} gc__compiled_code;
+static const gc__compiled_code *gc__compiled;
 
 /* The threads of a heap. */
 typedef struct gc__threads {

@@ -43,7 +43,9 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
         stack->base || !gc__record(thread)->conservative,
         "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
         "this one's highest address");
+    if (gc__record(thread)->interruptible) gc__compiled->leave_stack(thread);
     left->frames = thread->frames;
+    left->code = thread->code;
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &gc__record(thread)->own_stack ? thread : NULL;
     left->conservative |= gc__record(thread)->conservative && left != &gc__record(thread)->own_stack;
@@ -51,7 +53,9 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
+    thread->code = stack->code;
     stack->frames = NULL; /* while the thread runs there the frames are in its own list */
+    stack->code = NULL;
     gc__record(thread)->stack_base = stack->base;
 }
 

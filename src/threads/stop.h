@@ -12,6 +12,8 @@
 #define GC__STOP_SPINS \
     200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
 
+#define GC__INTERRUPT_NS ((uint64_t)200000) /* until a thread is interrupted again that has not stopped */
+
 /* Names a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
     char message[320];
@@ -23,16 +25,27 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
     gc__warn(&heap->options, message);
 }
 
+/* Compiled code need not poll: a signal stops it. */
+GC__FN bool gc__world_interrupt(gc_thread *thread) {
+    if (!__atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_ACQUIRE) || !gc__is_cooperative(thread))
+        return false;
+    gc__compiled->interrupt(thread);
+    return true;
+}
+
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     const uint64_t patience_ms = heap->options.stop_patience_ms;
+    uint64_t wait_ns = gc__record(thread)->interruptible ? GC__INTERRUPT_NS : patience_ms * GC__NS_PER_MS;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
         if (spins < GC__STOP_SPINS)
             gc__cpu_pause();
         else if (gc__is_cooperative(thread))
-            gc__os_wait_for(&heap->threads->stopped_count, count, patience_ms * GC__NS_PER_MS);
-        if (spins < GC__STOP_SPINS || complained) continue;
+            gc__os_wait_for(&heap->threads->stopped_count, count, wait_ns);
+        if (spins < GC__STOP_SPINS) continue;
+        if (gc__world_interrupt(thread)) wait_ns += wait_ns / 4; /* it was in native code, or cannot be stopped where it is */
+        if (complained) continue;
         uint64_t waited_ms = (gc__os_now_ns() - heap->threads->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
@@ -61,6 +74,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         if (thread == self) continue;
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+        gc__world_interrupt(thread);
         running += gc__is_cooperative(thread);
     }
     __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);

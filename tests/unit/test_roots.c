@@ -12,8 +12,12 @@ static struct {
 } reported[8];
 static int reports, calls;
 
+static char *derived[4];
+static void *bases[2];
+
 static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
     calls += host == &calls && thread == gc;
+    for (int i = 0; i < 4; i++) gc_visit_derived(visitor, &derived[i], &bases[i / 2]);
     for (int i = 0; i < reports; i++) gc_visit(visitor, reported[i].slot, reported[i].count, reported[i].flags);
 }
 
@@ -254,6 +258,29 @@ static void large_interior(void) {
     reports = 0;
 }
 
+/* Addresses computed from an object, also beyond its ends, follow it; those of null stay. The slot of the object may be
+   reported later, as here, or by somebody else. */
+static void derived_slots(void) {
+    static char elsewhere;
+    reports = 0;
+    reported[reports].slot = bases, reported[reports].count = 2, reported[reports++].flags = 0;
+    for (int distance = -1000; distance <= 100000; distance += 33667) {
+        new_bytes(100); /* dies, so that the next one moves */
+        bytes *object = new_bytes(100);
+        bases[0] = object, bases[1] = NULL;
+        derived[0] = (char *)object + distance, derived[1] = (char *)object;
+        derived[2] = &elsewhere, derived[3] = NULL;
+        compact();
+        ok(bases[0] != object, "the object has moved");
+        is(derived[0] - (char *)bases[0], distance, "a derived slot keeps its distance");
+        ok(derived[1] == (char *)bases[0], "one without distance, too");
+        ok(derived[2] == &elsewhere && !derived[3], "what is derived from null stays");
+    }
+    memset(derived, 0, sizeof derived);
+    memset(bases, 0, sizeof bases);
+    reports = 0;
+}
+
 int main(void) {
     reported_again(computed_goto, "(made)", "a frame left by a computed goto");
     reported_again(entered_after_longjmp, "(made)", "a frame left by longjmp");
@@ -266,6 +293,7 @@ int main(void) {
     run(globals, (gc_options){0});
     run(callback, hosted);
     run(large_interior, hosted);
+    run(derived_slots, hosted);
     hosted.non_moving = true;
     run(callback, hosted);
     return done();
