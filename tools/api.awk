@@ -1,4 +1,4 @@
-# Makes docs/api.md, the whole API on one page:  awk -f tools/api.awk src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h
+# Makes docs/api.md, the whole API on one page:  awk -f tools/api.awk src/gc.h src/gc_handles.h ...
 #
 # Reads the parts that these headers include from src/api and src/barrier. A contract is the comment before a declaration; it
 # begins with what the function does and ends in its terms:  [thread and mode; whether it collects; how it fails]

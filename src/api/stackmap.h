@@ -11,8 +11,7 @@
    call pushed the return address. Source: the CLR's GC info, version 2, and what `!gcinfo` shows of it. */
 #pragma once
 
-#include "result.h"
-#include "roots.h"
+#include "config.h"
 
 #define GC_STACKMAP_VERSION 1
 #define GC_CODE_REGISTERS 16

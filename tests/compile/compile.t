@@ -94,6 +94,11 @@ for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_ENVIRONMENT=0
     # shellcheck disable=SC2046,SC2086 # a list of definitions
     compiles "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
 done
+# In either order.
+compiles 'gc_stackmap.h after gc.h' '#include "gc.h"
+#include "gc_stackmap.h"' -I. -DGC_IMPLEMENTATION
+compiles 'a user of gc.h with gc_stackmap.h' '#include "gc_stackmap.h"
+#include "tests/compile/user.h"' -I. -DGC_IMPLEMENTATION
 compiles "the model seam" '#include "tests/compile/model.h"' -I. -DGC_IMPLEMENTATION
 
 gc='#include "gc.h"'

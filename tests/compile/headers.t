@@ -10,11 +10,12 @@ for source in src/*.h; do
     ok $? "$header is up to date (make headers)"
     head -40 "$dir/diff" >&2
 done
-# The shipped headers compile to the same tokens as src/, except for __FILE__ and __LINE__. gc_handles.h includes the others.
+# The shipped headers compile to the same tokens as src/, except for __FILE__ and __LINE__. gc_handles.h includes the others, and
+# gc_stackmap.h all.
 tokens() { # tokens DIRECTORY LANGUAGE FLAGS...
     include=$1
     shift
-    echo '#include <gc_handles.h>' > "$dir/user"
+    printf '#include <gc_handles.h>\n#include <gc_stackmap.h>\n' > "$dir/user"
     gcc -x "$@" -I"$include" -E -P "$dir/user" | sed 's/"[^"]*[.]h"\(, *[0-9]*\)*/FILE/g' | tr -s ' \n' '\n\n'
     gcc -x "$@" -I"$include" -E -dM "$dir/user" | sort
 }

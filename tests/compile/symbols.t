@@ -3,28 +3,47 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 printf '#define GC_IMPLEMENTATION\n#include "gc.h"\n' > "$dir/gc.c"
+printf '#define GC_IMPLEMENTATION\n#include "gc_stackmap.h"\n' > "$dir/gc_stackmap.c"
 printf '#include "tests/compile/user.h"\nint main(void) { return call_user() == 0 || !gc_result_text(GC_OK); }\n' > "$dir/user.c"
 cp "$dir/gc.c" "$dir/gc.cc" && cp "$dir/user.c" "$dir/user.cc"
 cp "$dir/user.c" "$dir/other.c" && sed -i 's/main/other_main/' "$dir/other.c"
 
-for configuration in '-O2' '-O0 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1' '-O2 -DGC_PORTABLE_BARRIERS -DGC_CARD_BITS=1'; do
-    for compiler in gcc clang; do
+# adds NAME SOURCE COMPILER OPTIONS...
+adds() {
+    local name=$1 source=$2
+    shift 2
+    "$@" -std=c11 -fPIC -I. -c "$dir/$source" -o "$dir/gc.o"
+    ok $? "$name compiles"
+    is "$(nm -g --defined-only "$dir/gc.o" | awk '$3 !~ /^(gc|GC)_/ { print $3 }')" '' "$name: only gc_ names are defined"
+    # Statics share the namespace of the file that has the implementation. The part after a dot is the compiler's.
+    is "$(nm "$dir/gc.o" | awk '$2 ~ /^[tdbr]$/ && $3 !~ /^(gc_|GC_|[.])|[.]/ { print $3 }')" '' "$name: statics too"
+    # The undefined symbols of a shared library are libc's only; since glibc 2.34 libc has pthreads, too.
+    "$1" -shared -nodefaultlibs -Wl,--no-undefined "$dir/gc.o" -lc -lgcc -o "$dir/gc.so" 2> "$dir/log"
+    ok $? "$name: needs libc alone"
+    cat "$dir/log" >&2
+}
+for compiler in gcc clang; do
+    for configuration in '-O2' '-O0 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1' '-O2 -DGC_PORTABLE_BARRIERS -DGC_CARD_BITS=1'; do
         # shellcheck disable=SC2086 # options
-        $compiler -std=c11 -fPIC -I. $configuration -c "$dir/gc.c" -o "$dir/gc.o"
-        ok $? "$compiler $configuration compiles"
-        is "$(nm -g --defined-only "$dir/gc.o" | awk '$3 !~ /^(gc|GC)_/ { print $3 }')" '' "$compiler $configuration: only gc_ names are defined"
-        # Statics share the namespace of the file that has the implementation. The part after a dot is the compiler's.
-        is "$(nm "$dir/gc.o" | awk '$2 ~ /^[tdbr]$/ && $3 !~ /^(gc_|GC_|[.])|[.]/ { print $3 }')" '' "$compiler $configuration: statics too"
-        # The undefined symbols of a shared library are libc's only; since glibc 2.34 libc has pthreads, too.
-        $compiler -shared -nodefaultlibs -Wl,--no-undefined "$dir/gc.o" -lc -lgcc -o "$dir/gc.so" 2> "$dir/log"
-        ok $? "$compiler $configuration: needs libc alone"
-        cat "$dir/log" >&2
+        adds "$compiler $configuration" gc.c $compiler $configuration
+    done
+    for configuration in '-O2' '-O0 -DGC_DEBUG=3'; do
+        # shellcheck disable=SC2086
+        adds "gc_stackmap.h, $compiler $configuration" gc_stackmap.c $compiler $configuration
     done
 done
 
+# A program without gc_stackmap.h has none of its code: what the two objects define differs by its functions.
+defined() { gcc -std=c11 -O0 -w -I. -c "$dir/$1.c" -o "$dir/$1.o" && nm --defined-only "$dir/$1.o" | awk '{ print $3 }' | sort; }
+ctags --languages=C --langmap=C:.h --kinds-C=fv -I GC__FN,GC__INLINED,GC__OUT_OF_LINE,GC_API --sort=no -x --_xformat=%N src/stackmap/*.h |
+    sort > "$dir/parts"
+defined gc > "$dir/without" && defined gc_stackmap > "$dir/with"
+is "$(comm -12 "$dir/parts" "$dir/without")" '' "gc.h alone has nothing of src/stackmap"
+is "$(comm -23 "$dir/without" "$dir/with")" '' "gc_stackmap.h has all of gc.h"
+
 macros() { gcc -std=c11 -D_GNU_SOURCE -I. -dM -E "$@" - | awk '{ sub(/[(].*/, "", $2); print $2 }' | sort; }
 grep -h '^# *include <' ./*.h | macros > "$dir/system"
-echo '#include "gc.h"' | macros -DGC_IMPLEMENTATION > "$dir/all"
+echo '#include "gc_stackmap.h"' | macros -DGC_IMPLEMENTATION > "$dir/all"
 is "$(comm -13 "$dir/system" "$dir/all" | grep -v '^GC_')" '' "only GC_ macros are defined"
 
 # links NAME COMPILER-OF-IMPLEMENTATION COMPILER-OF-USER LINKER
