@@ -11,7 +11,9 @@
 #ifdef GC_IMPLEMENTATION
 #include "stackmap/bits.h"      /* streams of bits */
 #include "stackmap/decode.h"    /* reading stack maps */
-#include "stackmap/encode.h"    /* writing them */
+#include "stackmap/unwind.h"    /* their unwind rows */
+#include "stackmap/check.h"     /* what makes a stack map whole */
+#include "stackmap/encode.h"    /* writing stack maps */
 #include "stackmap/registry.h"  /* code ranges by address */
 #include "stackmap/walk.h"      /* frames of compiled code */
 #include "stackmap/llvm.h"      /* the stack maps of LLVM */

@@ -1,0 +1,4 @@
+/* What makes a stack map whole. */
+#pragma once
+
+#include "unwind.h"
