@@ -246,6 +246,18 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
    first argument, which must be the gc_thread, as r10. */
 #define GC_CODE_EXPORT(NAME, FUNCTION) GC__CODE_EXPORT(NAME, FUNCTION, "gc_code_call_native")
 #define GC_CODE_EXPORT_REF(NAME, FUNCTION) GC__CODE_EXPORT(NAME, FUNCTION, "gc_code_call_native_ref")
+/* The stub is found through the GOT, since a PLT would overwrite r11. */
+#define GC__CODE_EXPORT(NAME, FUNCTION, STUB)                                                                \
+    GC__EXTERN __attribute__((visibility("hidden"))) void (*const gc__code_target_##NAME)(void);             \
+    __attribute__((used)) void (*const gc__code_target_##NAME)(void) = (void (*)(void))(FUNCTION);           \
+    GC__EXTERN __attribute__((naked, noinline, no_instrument_function)) void NAME(void);                     \
+    void NAME(void) {                                                                                        \
+        __asm__("{movq %%rdi, %%r10|mov r10, rdi}\n\t"                                                       \
+                "{movq gc__code_target_" #NAME "(%%rip), %%r11|mov r11, gc__code_target_" #NAME "[rip]}\n\t" \
+                "{jmp *" STUB "@GOTPCREL(%%rip)|jmp qword ptr " STUB "@GOTPCREL[rip]}" ::                    \
+                    : "memory");                                                                             \
+    }                                                                                                        \
+    GC__STATIC_ASSERT(1, "takes the semicolon")
 
 /* Keeps the chain of frames right across a longjmp or a throw out of native code over compiled frames: take the mark before,
    restore it afterwards, as with gc_frames_mark. Before anything else than gc.h reads return addresses off the stack (an
@@ -317,8 +329,155 @@ GC__FN bool gc__stackmap_layout(const void *map, uint32_t offset, gc_frame_kind 
 
 /* The stack maps of LLVM. */
 
-/* Calls between native and compiled code. */
+/* Calls between native and compiled code: the stubs are in src/platform. */
 
+/* Calls between native and compiled code, on x86-64: part of the platform contract, for call.h.
+
+   The numbers are offsets in gc_thread and gc_code_frame, which call.h asserts. Each instruction is in both dialects of
+   assembly, for -masm=intel; CFI directives number registers as DWARF does: 3 is rbx, 6 is rbp, 7 is rsp. */
+
+
+#if defined(__x86_64__)
+/* No option of the compiler may add code of its own. */
+#define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))
+#ifdef __clang__
+#define GC__NAKED_MORE no_profile_instrument_function
+#else
+#define GC__NAKED_MORE no_profile_instrument_function, no_stack_protector, no_sanitize_undefined
+#endif
+
+#ifdef __GCC_HAVE_DWARF2_CFI_ASM /* the compiler describes functions to unwinders */
+#define GC__CFI(directive) ".cfi_" directive "\n\t"
+#else
+#define GC__CFI(directive)
+#endif
+
+/* clang-format off */
+#define GC__CODE_MOVE(from, to) "{movq %%" from ", %%" to "|mov " to ", " from "}\n\t"
+#define GC__CODE_LOAD(base, offset, to) "{movq " #offset "(%%" base "), %%" to "|mov " to ", [" base "+" #offset "]}\n\t"
+#define GC__CODE_STORE(from, base, offset) "{movq %%" from ", " #offset "(%%" base ")|mov [" base "+" #offset "], " from "}\n\t"
+#define GC__CODE_ADDRESS(base, offset, to) "{leaq " #offset "(%%" base "), %%" to "|lea " to ", [" base "+" #offset "]}\n\t"
+#define GC__CODE_NUMBER(number, base, offset) \
+    "{movl $" #number ", " #offset "(%%" base ")|mov dword ptr [" base "+" #offset "], " #number "}\n\t"
+#define GC__CODE_PUSH(name) "{pushq %%" name "|push " name "}\n\t"
+#define GC__CODE_POP(name) "{popq %%" name "|pop " name "}\n\t"
+
+/* The gc_code_frame lies at rbp - 160. It is whole before the thread has it. The preserved registers are restored from it,
+   since a collection may have updated them; rbp goes through the word that was pushed. */
+#define GC__CODE_CALL_NATIVE(results) \
+    GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16") \
+    GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6") \
+    "{subq $160, %%rsp|sub rsp, 160}\n\t" \
+    "{andq $-16, %%rsp|and rsp, -16}\n\t" \
+    GC__CODE_STORE("rbx", "rbp", -120) GC__CFI("offset 3, -136") \
+    GC__CODE_LOAD("rbp", 0, "rbx") GC__CODE_STORE("rbx", "rbp", -104) GC__CFI("offset 6, -120") \
+    GC__CODE_STORE("r12", "rbp", -48) GC__CFI("offset 12, -64") \
+    GC__CODE_STORE("r13", "rbp", -40) GC__CFI("offset 13, -56") \
+    GC__CODE_STORE("r14", "rbp", -32) GC__CFI("offset 14, -48") \
+    GC__CODE_STORE("r15", "rbp", -24) GC__CFI("offset 15, -40") \
+    GC__CODE_LOAD("rbp", 8, "rbx") GC__CODE_STORE("rbx", "rbp", -152) /* pc */ \
+    GC__CODE_ADDRESS("rbp", 16, "rbx") GC__CODE_STORE("rbx", "rbp", -112) /* sp */ \
+    GC__CODE_NUMBER(0xf038, "rbp", -16) GC__CODE_NUMBER(0, "rbp", -12) /* known; kind and results */ \
+    GC__CODE_LOAD("r10", 112, "rbx") GC__CODE_STORE("rbx", "rbp", -160) \
+    GC__CODE_ADDRESS("rbp", -160, "rbx") GC__CODE_STORE("rbx", "r10", 112) /* thread->code */ \
+    GC__CODE_MOVE("r10", "rbx") \
+    "{call *%%r11|call r11}\n\t" \
+    "{cmpl $0, 88(%%rbx)|cmp dword ptr [rbx+88], 0}\n\t" /* thread->poll */ \
+    "jne 2f\n" \
+    "3:\t" \
+    GC__CODE_LOAD("rbp", -160, "r11") GC__CODE_STORE("r11", "rbx", 112) \
+    GC__CODE_LOAD("rbp", -104, "r11") GC__CODE_STORE("r11", "rbp", 0) GC__CFI("offset 6, -16") \
+    GC__CODE_LOAD("rbp", -120, "rbx") GC__CFI("restore 3") \
+    GC__CODE_LOAD("rbp", -48, "r12") GC__CFI("restore 12") \
+    GC__CODE_LOAD("rbp", -40, "r13") GC__CFI("restore 13") \
+    GC__CODE_LOAD("rbp", -32, "r14") GC__CFI("restore 14") \
+    GC__CODE_LOAD("rbp", -24, "r15") GC__CFI("restore 15") \
+    "leave\n\t" GC__CFI("def_cfa 7, 8") GC__CFI("restore 6") \
+    "ret\n" \
+    "2:\t" \
+    GC__CFI("def_cfa 6, 16") GC__CFI("offset 3, -136") GC__CFI("offset 6, -120") GC__CFI("offset 12, -64") \
+    GC__CFI("offset 13, -56") GC__CFI("offset 14, -48") GC__CFI("offset 15, -40") \
+    GC__CODE_STORE("rax", "rbp", -144) GC__CODE_STORE("rdx", "rbp", -128) \
+    GC__CODE_NUMBER(0xf03d, "rbp", -16) GC__CODE_NUMBER(results << 16, "rbp", -12) \
+    "{subq $32, %%rsp|sub rsp, 32}\n\t" \
+    "{movups %%xmm0, (%%rsp)|movups [rsp], xmm0}\n\t" \
+    "{movups %%xmm1, 16(%%rsp)|movups [rsp+16], xmm1}\n\t" \
+    GC__CODE_MOVE("rbx", "rdi") \
+    "{call *120(%%rbx)|call qword ptr [rbx+120]}\n\t" /* thread->safepoint */ \
+    "{movups (%%rsp), %%xmm0|movups xmm0, [rsp]}\n\t" \
+    "{movups 16(%%rsp), %%xmm1|movups xmm1, [rsp+16]}\n\t" \
+    GC__CODE_LOAD("rbp", -144, "rax") GC__CODE_LOAD("rbp", -128, "rdx") \
+    "jmp 3b"
+
+GC__NAKED void gc_code_call_native(void) { __asm__(GC__CODE_CALL_NATIVE(0) :: : "memory"); }
+GC__NAKED void gc_code_call_native_ref(void) { __asm__(GC__CODE_CALL_NATIVE(1) :: : "memory"); }
+
+/* Restores the preserved registers by itself, so compiled code that is called so need not. */
+GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __attribute__((unused)),
+                                                          const void *start __attribute__((unused)),
+                                                          const uintptr_t *arguments __attribute__((unused))) {
+    __asm__(
+        GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16")
+        GC__CODE_PUSH("rbx") GC__CFI("def_cfa_offset 24") GC__CFI("offset 3, -24")
+        GC__CODE_PUSH("r12") GC__CFI("def_cfa_offset 32") GC__CFI("offset 12, -32")
+        GC__CODE_PUSH("r13") GC__CFI("def_cfa_offset 40") GC__CFI("offset 13, -40")
+        GC__CODE_PUSH("r14") GC__CFI("def_cfa_offset 48") GC__CFI("offset 14, -48")
+        GC__CODE_PUSH("r15") GC__CFI("def_cfa_offset 56") GC__CFI("offset 15, -56")
+        GC__CODE_PUSH("rax") GC__CFI("def_cfa_offset 64") /* for alignment */
+        GC__CODE_MOVE("rdi", "r15") GC__CODE_MOVE("rsi", "r11") GC__CODE_MOVE("rdx", "r10")
+        GC__CODE_LOAD("r10", 0, "rdi") GC__CODE_LOAD("r10", 8, "rsi") GC__CODE_LOAD("r10", 16, "rdx")
+        GC__CODE_LOAD("r10", 24, "rcx") GC__CODE_LOAD("r10", 32, "r8") GC__CODE_LOAD("r10", 40, "r9")
+        "{call *%%r11|call r11}\n\t"
+        GC__ASSEMBLY_LINKAGE("gc__code_entered")
+        "gc__code_entered:\n\t"
+        GC__CODE_POP("rcx") GC__CFI("def_cfa_offset 56")
+        GC__CODE_POP("r15") GC__CFI("def_cfa_offset 48") GC__CFI("restore 15")
+        GC__CODE_POP("r14") GC__CFI("def_cfa_offset 40") GC__CFI("restore 14")
+        GC__CODE_POP("r13") GC__CFI("def_cfa_offset 32") GC__CFI("restore 13")
+        GC__CODE_POP("r12") GC__CFI("def_cfa_offset 24") GC__CFI("restore 12")
+        GC__CODE_POP("rbx") GC__CFI("def_cfa_offset 16") GC__CFI("restore 3")
+        GC__CODE_POP("rbp") GC__CFI("def_cfa_offset 8") GC__CFI("restore 6")
+        "ret"
+        :: : "memory");
+}
+/* clang-format on */
+/* Where compiled code returns to gc__code_enter. */
+GC__EXTERN GC__VISIBLE const char gc__code_entered[];
+#else
+GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uintptr_t *arguments) {
+    (void)start, (void)arguments;
+    gc__fatal(&thread->heap->options, "gc_code_call: calling compiled code is for x86-64 only, so far");
+}
+static const char gc__code_entered[1];
+#endif
+
+#define GC__CODE_ARGUMENTS 6 /* those that are in integer registers */
+
+GC__STATIC_ASSERT(offsetof(gc_thread, poll) == 88 && offsetof(gc_thread, code) == 112 &&
+                      offsetof(gc_thread, safepoint) == 120,
+                  "src/platform/code_x86_64.h has these offsets");
+GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == 0 && offsetof(gc_code_frame, pc) == 8 &&
+                      offsetof(gc_code_frame, registers) == 16 && offsetof(gc_code_frame, known) == 144 &&
+                      offsetof(gc_code_frame, kind) == 148 && offsetof(gc_code_frame, results) == 150 &&
+                      sizeof(gc_code_frame) <= 160,
+                  "src/platform/code_x86_64.h has these offsets");
+GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "src/platform/code_x86_64.h has these values");
+
+GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
+    GC_ASSERT(count <= GC__CODE_ARGUMENTS,
+              "gc_code_call: %zu arguments, of which only six fit in registers: pass a pointer to the others", count);
+    GC_ASSERT(gc__is_cooperative(thread), "gc_code_call: compiled code runs in cooperative mode");
+    uintptr_t registers[GC__CODE_ARGUMENTS] = {0};
+    for (size_t i = 0; i < count && i < GC__CODE_ARGUMENTS; i++) registers[i] = arguments[i];
+    return gc__code_enter(thread, start, registers);
+}
+
+GC_API void gc_code_restore(gc_thread *thread, gc_code_frame *mark) {
+    GC_ASSERT(!mark || thread->code <= mark,
+              "gc_code_restore: the mark %p is that of a call which has ended: take it by gc_code_mark in the function "
+              "that calls setjmp, or that catches", (void *)mark);
+    thread->code = mark;
+}
 /* Stopping threads in compiled code. */
 
 /* Stack maps as text. */

@@ -93,6 +93,18 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
    first argument, which must be the gc_thread, as r10. */
 #define GC_CODE_EXPORT(NAME, FUNCTION) GC__CODE_EXPORT(NAME, FUNCTION, "gc_code_call_native")
 #define GC_CODE_EXPORT_REF(NAME, FUNCTION) GC__CODE_EXPORT(NAME, FUNCTION, "gc_code_call_native_ref")
+/* The stub is found through the GOT, since a PLT would overwrite r11. */
+#define GC__CODE_EXPORT(NAME, FUNCTION, STUB)                                                                \
+    GC__EXTERN __attribute__((visibility("hidden"))) void (*const gc__code_target_##NAME)(void);             \
+    __attribute__((used)) void (*const gc__code_target_##NAME)(void) = (void (*)(void))(FUNCTION);           \
+    GC__EXTERN __attribute__((naked, noinline, no_instrument_function)) void NAME(void);                     \
+    void NAME(void) {                                                                                        \
+        __asm__("{movq %%rdi, %%r10|mov r10, rdi}\n\t"                                                       \
+                "{movq gc__code_target_" #NAME "(%%rip), %%r11|mov r11, gc__code_target_" #NAME "[rip]}\n\t" \
+                "{jmp *" STUB "@GOTPCREL(%%rip)|jmp qword ptr " STUB "@GOTPCREL[rip]}" ::                    \
+                    : "memory");                                                                             \
+    }                                                                                                        \
+    GC__STATIC_ASSERT(1, "takes the semicolon")
 
 /* Keeps the chain of frames right across a longjmp or a throw out of native code over compiled frames: take the mark before,
    restore it afterwards, as with gc_frames_mark. Before anything else than gc.h reads return addresses off the stack (an

@@ -81,6 +81,7 @@ struct gc_thread {
     gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_stack *stack;  /* on which it runs: its own, or one of gc_stack_create */
     struct gc_code_frame *code;               /* where compiled code was left (gc_stackmap.h), innermost first */
+    void (*safepoint)(struct gc_thread *);    /* what gc_safepoint calls if poll is not 0; for assembly */
     uintptr_t registers[GC__SAVED_REGISTERS]; /* in preemptive mode: what callee-saved registers held */
 };
 

@@ -1,4 +1,33 @@
-/* Calls between native and compiled code. */
+/* Calls between native and compiled code: the stubs are in src/platform. */
 #pragma once
 
-#include "../api/code.h"
+#include "../threads/mode.h"
+#include "../platform/code_x86_64.h"
+
+#define GC__CODE_ARGUMENTS 6 /* those that are in integer registers */
+
+GC__STATIC_ASSERT(offsetof(gc_thread, poll) == 88 && offsetof(gc_thread, code) == 112 &&
+                      offsetof(gc_thread, safepoint) == 120,
+                  "src/platform/code_x86_64.h has these offsets");
+GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == 0 && offsetof(gc_code_frame, pc) == 8 &&
+                      offsetof(gc_code_frame, registers) == 16 && offsetof(gc_code_frame, known) == 144 &&
+                      offsetof(gc_code_frame, kind) == 148 && offsetof(gc_code_frame, results) == 150 &&
+                      sizeof(gc_code_frame) <= 160,
+                  "src/platform/code_x86_64.h has these offsets");
+GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "src/platform/code_x86_64.h has these values");
+
+GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
+    GC_ASSERT(count <= GC__CODE_ARGUMENTS,
+              "gc_code_call: %zu arguments, of which only six fit in registers: pass a pointer to the others", count);
+    GC_ASSERT(gc__is_cooperative(thread), "gc_code_call: compiled code runs in cooperative mode");
+    uintptr_t registers[GC__CODE_ARGUMENTS] = {0};
+    for (size_t i = 0; i < count && i < GC__CODE_ARGUMENTS; i++) registers[i] = arguments[i];
+    return gc__code_enter(thread, start, registers);
+}
+
+GC_API void gc_code_restore(gc_thread *thread, gc_code_frame *mark) {
+    GC_ASSERT(!mark || thread->code <= mark,
+              "gc_code_restore: the mark %p is that of a call which has ended: take it by gc_code_mark in the function "
+              "that calls setjmp, or that catches", (void *)mark);
+    thread->code = mark;
+}
