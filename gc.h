@@ -3337,7 +3337,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    bool interruptible; /* atomic; gc__compiled->interrupt may stop it within compiled code; written by the thread */
+    struct gc__interruptee *interruptible;      /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
@@ -3350,8 +3350,9 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
 /* What threads that run compiled code need: implemented by gc_stackmap.h, which sets gc__compiled before any thread has a
    gc_code_frame or is interruptible. */
 typedef struct gc__compiled_code {
-    /* Calls the visitor for the roots in the compiled frames below `innermost`. */
-    void (*visit)(gc_heap *heap, struct gc_code_frame *innermost, gc_visitor *visitor);
+    /* Calls the visitor for the roots in the compiled frames below `innermost`; `thread` runs on that stack, NULL: none
+       does. */
+    void (*visit)(gc_heap *heap, gc_thread *thread, struct gc_code_frame *innermost, gc_visitor *visitor);
     /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
     void (*interrupt)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
@@ -3609,7 +3610,8 @@ GC__FN bool gc__world_interrupt(gc_thread *thread) {
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     const uint64_t patience_ms = heap->options.stop_patience_ms;
-    uint64_t wait_ns = gc__record(thread)->interruptible ? GC__INTERRUPT_NS : patience_ms * GC__NS_PER_MS;
+    uint64_t wait_ns = patience_ms * GC__NS_PER_MS;
+    if (__atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_RELAXED)) wait_ns = GC__INTERRUPT_NS;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
@@ -4022,10 +4024,11 @@ __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc
     }
 }
 
-GC__FN void gc__code_visit_all(gc_heap *heap, struct gc_code_frame *innermost, gc_visitor *visitor) {
+GC__FN void gc__code_visit_all(gc_heap *heap, gc_thread *thread, struct gc_code_frame *innermost,
+                               gc_visitor *visitor) {
     if (!innermost) return;
     heap->threads->root_kind = "compiled frame";
-    gc__compiled->visit(heap, innermost, visitor);
+    gc__compiled->visit(heap, thread, innermost, visitor);
 }
 
 /* The roots of a stack that does not run. */
@@ -4033,7 +4036,7 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
     gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
-    gc__code_visit_all(heap, stack->code, visitor);
+    gc__code_visit_all(heap, NULL, stack->code, visitor);
     heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
@@ -4047,7 +4050,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
-    gc__code_visit_all(heap, thread->code, visitor);
+    gc__code_visit_all(heap, thread, thread->code, visitor);
     heap->threads->root_kind = "native stack";
     if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);

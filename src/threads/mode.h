@@ -24,7 +24,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    bool interruptible; /* atomic; gc__compiled->interrupt may stop it within compiled code; written by the thread */
+    struct gc__interruptee *interruptible;      /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
@@ -37,8 +37,9 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
 /* What threads that run compiled code need: implemented by gc_stackmap.h, which sets gc__compiled before any thread has a
    gc_code_frame or is interruptible. */
 typedef struct gc__compiled_code {
-    /* Calls the visitor for the roots in the compiled frames below `innermost`. */
-    void (*visit)(gc_heap *heap, struct gc_code_frame *innermost, gc_visitor *visitor);
+    /* Calls the visitor for the roots in the compiled frames below `innermost`; `thread` runs on that stack, NULL: none
+       does. */
+    void (*visit)(gc_heap *heap, gc_thread *thread, struct gc_code_frame *innermost, gc_visitor *visitor);
     /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
     void (*interrupt)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */

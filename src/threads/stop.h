@@ -35,7 +35,8 @@ GC__FN bool gc__world_interrupt(gc_thread *thread) {
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     const uint64_t patience_ms = heap->options.stop_patience_ms;
-    uint64_t wait_ns = gc__record(thread)->interruptible ? GC__INTERRUPT_NS : patience_ms * GC__NS_PER_MS;
+    uint64_t wait_ns = patience_ms * GC__NS_PER_MS;
+    if (__atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_RELAXED)) wait_ns = GC__INTERRUPT_NS;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
