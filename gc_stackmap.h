@@ -175,9 +175,9 @@ typedef struct gc_code_format {
     const char *name;
     /* Reports, by gc_visit and gc_visit_derived, the live slots of the frame. NULL, or a sentence why it cannot. */
     const char *(*visit)(const gc_code_cursor *frame, gc_visitor *visitor);
-    /* Moves the cursor to the caller's frame: sets pc, sp, kind, and the registers that this frame has saved. NULL, or a
-       sentence why it cannot. */
-    const char *(*unwind)(gc_code_cursor *frame);
+    /* Says where the frame ends: sets its cfa, below which is the return address, and in `saved`, which is zeroed, where it
+       has saved its caller's registers. Called when a walk has come to the frame. NULL, or a sentence why it cannot. */
+    const char *(*layout)(gc_code_cursor *frame);
     /* Whether the thread may be stopped at the frame's pc; 0: never. */
     bool (*is_interruptible)(const gc_code_cursor *frame);
     /* The gc_return_kind of rax, and that of rdx * 4, if the return address of a frame may be replaced; 0: it may not. */
@@ -267,16 +267,22 @@ static inline gc_code_frame *gc_code_mark(const gc_thread *thread) { return thre
 GC_API void gc_code_restore(gc_thread *thread, gc_code_frame *mark);
 GC_API void gc_code_release(gc_thread *thread);
 
+#define GC_SAVED_SOMEWHERE INT32_MIN
+
 /* One frame of compiled code in a walk. */
 struct gc_code_cursor {
     const gc_code *code; /* NULL: the walk has ended */
     uintptr_t pc;
-    uintptr_t sp;                             /* of this frame's code: after the return, if it was left by a call */
-    uintptr_t cfa;                            /* sp of the caller before the call; valid after gc_code_next */
+    uintptr_t sp;                            /* of this frame's code: after the return, if it was left by a call */
+    uintptr_t cfa;                           /* its caller's sp; the return address is at cfa - 8 */
     uintptr_t *registers[GC_CODE_REGISTERS]; /* where this frame's value of each register is now; NULL: it is not known */
+    int32_t saved[GC_CODE_REGISTERS];        /* where its caller's value is: at cfa + this; 0: where this frame's is; or
+                                                GC_SAVED_SOMEWHERE: it is not known */
     gc_frame_kind kind;
-    gc_code_frame *from;  /* the record at which this run of frames began */
-    gc_thread *thread;
+    bool innermost;      /* the first frame of its run */
+    gc_code_frame *from; /* the record at which this run of frames began */
+    gc_thread *thread;   /* NULL: the frame is on a stack on which no thread runs */
+    gc_heap *heap;
 };
 
 /* Walks the compiled frames of a thread that is the caller's own, or is stopped; innermost first:
