@@ -295,6 +295,11 @@ GC_API void gc_code_next(gc_code_cursor *frame);
    world is stopped; never collects; cannot fail] */
 GC_API void gc_code_visit(const gc_code_cursor *frame, gc_visitor *visitor);
 
+/* The signal that interrupts compiled code. The handler that it had before is called for signals from elsewhere. */
+#ifndef GC_CODE_SIGNAL
+#define GC_CODE_SIGNAL SIGURG
+#endif
+
 /* Sets whether a collection may stop the calling thread within compiled code, by a signal (GC_CODE_SIGNAL): at once where the
    code is fully interruptible, else when its innermost compiled method returns, whose return address is replaced. Otherwise,
    and in native code, the thread must poll. The handler runs on the thread's own stack, which needs 16 KiB of room.
@@ -331,11 +336,12 @@ GC__FN bool gc__stackmap_layout(const void *map, uint32_t offset, gc_frame_kind 
 
 /* Code ranges by address. */
 
-/* Walking frames of compiled code. */
+/* Replaced return addresses. A thread that was interrupted where compiled code cannot be stopped stops when that method
+   returns: its return address is replaced by that of a stub, which calls gc__code_on_return.
 
-/* The stack maps of LLVM. */
-
-/* Calls between native and compiled code: the stubs are in src/platform. */
+   A thread has at most one, which it replaces and puts back itself: in the handler of the signal, in the stub, or in
+   gc_code_release. So nobody else writes here; collections read while the thread is stopped. If the frame was left by a
+   longjmp or an exception, the address is stale; then its slot is below the stack pointer, or holds something else. */
 
 /* Calls between native and compiled code, on x86-64: part of the platform contract, for call.h.
 
@@ -446,6 +452,44 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
         "ret"
         :: : "memory");
 }
+
+/* Defines a stub to which a method returns whose return address was replaced. It calls function(gc_code_frame *), which
+   stores the address at which to go on to the frame's pc, and goes on there with the registers of the frame, as they are
+   then, and what else may hold a result. The frame has all registers but the upper parts of vectors longer than 16 bytes;
+   where the address of the stub was, that of the goal is written last, to return to it without a free register. The call
+   has a zero where unwinders look for the stub's own return address. */
+#define GC__CODE_RETURN_STUB(name, function) \
+    static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
+        __asm__( \
+            GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
+            GC__CODE_PUSH("r15") GC__CODE_PUSH("r14") GC__CODE_PUSH("r13") GC__CODE_PUSH("r12") \
+            GC__CODE_PUSH("r11") GC__CODE_PUSH("r10") GC__CODE_PUSH("r9") GC__CODE_PUSH("r8") \
+            GC__CODE_PUSH("rdi") GC__CODE_PUSH("rsi") GC__CODE_PUSH("rbp") GC__CODE_PUSH("rsp") \
+            GC__CODE_PUSH("rbx") GC__CODE_PUSH("rdx") GC__CODE_PUSH("rcx") GC__CODE_PUSH("rax") \
+            GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
+            GC__CODE_ADDRESS("rsp", 160, "rax") GC__CODE_STORE("rax", "rsp", 48) /* sp */ \
+            GC__CODE_MOVE("rsp", "rdi") \
+            GC__CODE_MOVE("rsp", "rbx") \
+            "{andq $-16, %%rsp|and rsp, -16}\n\t" \
+            "{subq $512, %%rsp|sub rsp, 512}\n\t" \
+            "{fxsave64 (%%rsp)|fxsave64 [rsp]}\n\t" \
+            "emms\n\t" \
+            GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
+            "call %P0\n\t" \
+            "{fxrstor64 16(%%rsp)|fxrstor64 [rsp+16]}\n\t" \
+            GC__CODE_MOVE("rbx", "rsp") \
+            GC__CODE_LOAD("rsp", 8, "rax") GC__CODE_STORE("rax", "rsp", 152) /* pc */ \
+            GC__CODE_ADDRESS("rsp", 16, "rsp") \
+            GC__CODE_POP("rax") GC__CODE_POP("rcx") GC__CODE_POP("rdx") GC__CODE_POP("rbx") \
+            GC__CODE_ADDRESS("rsp", 8, "rsp") \
+            GC__CODE_POP("rbp") GC__CODE_POP("rsi") GC__CODE_POP("rdi") \
+            GC__CODE_POP("r8") GC__CODE_POP("r9") GC__CODE_POP("r10") GC__CODE_POP("r11") \
+            GC__CODE_POP("r12") GC__CODE_POP("r13") GC__CODE_POP("r14") GC__CODE_POP("r15") \
+            GC__CODE_ADDRESS("rsp", 8, "rsp") \
+            "ret" \
+            :: "i"(function) : "memory"); \
+    }
+#define GC__CODE_PUSH_ZERO "{pushq $0|push 0}\n\t"
 /* clang-format on */
 /* Where compiled code returns to gc__code_enter. */
 GC__EXTERN GC__VISIBLE const char gc__code_entered[];
@@ -455,7 +499,218 @@ GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uint
     gc__fatal(&thread->heap->options, "gc_code_call: calling compiled code is for x86-64 only, so far");
 }
 static const char gc__code_entered[1];
+#define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
 #endif
+/* The platform contract for interrupts of compiled code, on Linux: a thread sends another one a signal, GC_CODE_SIGNAL. */
+
+
+/* Where interrupts are sent: to a thread. */
+typedef struct gc__os_target {
+    pid_t id; /* 0: it is to receive none */
+} gc__os_target;
+
+static __thread gc__os_target gc__os_me;
+static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
+static struct sigaction gc__os_interrupt_former;
+
+/* A signal is gc.h's own if it carries the address of the variable that belongs to this thread. All others are handed on;
+   they may stop the thread as well, if a collection waits for it. */
+GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) {
+    int error = errno;
+    gc__os_interrupted(context);
+    errno = error;
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &gc__os_me) return;
+    if (gc__os_interrupt_former.sa_flags & SA_SIGINFO)
+        gc__os_interrupt_former.sa_sigaction(number, info, context);
+    else if (gc__os_interrupt_former.sa_handler != SIG_DFL && gc__os_interrupt_former.sa_handler != SIG_IGN)
+        gc__os_interrupt_former.sa_handler(number);
+}
+
+GC__FN void gc__os_interrupt_in_child(void) {
+    if (gc__os_me.id) gc__os_me.id = (pid_t)syscall(SYS_gettid);
+}
+
+/* gc__os_end_lock is held. */
+GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = gc__os_interrupt_signal;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    if (gc__os_interrupted) return true;
+    gc__os_interrupted = f;
+    if (pthread_atfork(NULL, NULL, gc__os_interrupt_in_child) == 0 &&
+        sigaction(GC_CODE_SIGNAL, &action, &gc__os_interrupt_former) == 0)
+        return true;
+    gc__os_interrupted = NULL;
+    return false;
+}
+
+/* Has a thread interrupted if it is in cooperative mode. It must exist. */
+GC__FN void gc__os_interrupt(gc__os_target *target) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_signo = GC_CODE_SIGNAL;
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = target;
+    int error = errno;
+    syscall(SYS_rt_tgsigqueueinfo, info.si_pid, target->id, GC_CODE_SIGNAL, &info);
+    errno = error;
+}
+
+#if defined(__x86_64__)
+#define GC__ARCH_SHSTK_STATUS 0x5005
+
+/* A replaced return address would differ from the copy that the processor keeps. */
+GC__FN bool gc__os_has_shadow_stack(void) {
+    unsigned long features = 0;
+    int error = errno;
+    bool has = syscall(SYS_arch_prctl, GC__ARCH_SHSTK_STATUS, &features) == 0 && (features & 1);
+    errno = error;
+    return has;
+}
+
+/* Has `f` called whenever the calling thread is interrupted, with the state in which it was: handed to the functions below.
+   Returns where to send interrupts; or NULL, and *refusal says why. */
+GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char **refusal) {
+    sigset_t blocked;
+    *refusal = NULL;
+    gc__lock_take(&gc__os_end_lock);
+    if (!gc__os_interrupts_handle(f)) *refusal = "the system does not let GC_CODE_SIGNAL be handled: choose another signal";
+    gc__lock_release(&gc__os_end_lock);
+    if (gc__os_has_shadow_stack())
+        *refusal = "the process runs with a shadow stack, which forbids to replace return addresses: start it with "
+                   "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off";
+    if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, GC_CODE_SIGNAL) == 1)
+        *refusal = "the calling thread blocks GC_CODE_SIGNAL (SIGURG by default): unblock it by pthread_sigmask";
+    if (*refusal) return NULL;
+    gc__os_me.id = (pid_t)syscall(SYS_gettid);
+    return &gc__os_me;
+}
+
+static const unsigned char gc__os_register_index[GC_CODE_REGISTERS] = {
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+GC__FN uintptr_t gc__os_context_pc(const void *context) {
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) {
+    for (int i = 0; i < GC_CODE_REGISTERS; i++)
+        registers[i] = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[gc__os_register_index[i]];
+}
+/* The thread goes on with these registers. */
+GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) {
+    for (int i = 0; i < GC_CODE_REGISTERS; i++)
+        ((ucontext_t *)context)->uc_mcontext.gregs[gc__os_register_index[i]] = (greg_t)registers[i];
+}
+#else
+GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char **refusal) {
+    (void)f;
+    *refusal = "interrupting compiled code is for x86-64 only, so far";
+    return NULL;
+}
+GC__FN uintptr_t gc__os_context_pc(const void *context) { return (uintptr_t)context & 0; }
+GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) { (void)context, (void)registers; }
+GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) { (void)context, (void)registers; }
+#endif
+
+/* The library is unloaded, or the program ends. */
+GC__AT_UNLOAD GC__FN void gc__os_interrupts_end(void) {
+    struct sigaction action;
+    if (!gc__os_interrupted || sigaction(GC_CODE_SIGNAL, NULL, &action) != 0) return;
+    if (!(action.sa_flags & SA_SIGINFO) || action.sa_sigaction != gc__os_interrupt_signal) return;
+    sigaction(GC_CODE_SIGNAL, &gc__os_interrupt_former, NULL);
+}
+
+typedef struct gc__interruptee {
+    uintptr_t *slot; /* where the replaced address is; NULL: none is */
+    uintptr_t original;
+    unsigned results; /* of the method that returns there: gc_return_kind of rax, and that of rdx * 4 */
+    gc__os_target *target;
+} gc__interruptee;
+
+static __thread gc__interruptee gc__my_interruptee;
+
+#define GC__CODE_SP 4
+#define GC__CODE_PRESERVED 0xF038u /* with the stack pointer */
+#define GC__CODE_RESULTS 0x5u      /* rax, rdx */
+
+/* The attachment of the calling thread whose compiled code may be stopped; NULL: none. */
+GC__FN gc_thread *gc__interruptible_self(void) {
+    gc_thread *thread = gc__my_attachments;
+    while (thread && !gc__record(thread)->interruptible) thread = gc__record(thread)->next_attachment;
+    return thread;
+}
+
+/* Whether the calling thread may wait for a collection. It is in compiled code, or has just left it: so it can be in gc.h
+   only if that has called the host back. */
+GC__FN bool gc__code_may_stop(const gc_thread *thread) {
+    if (!thread || !thread->heap || !gc__is_cooperative(thread) || gc__inside) return false;
+    for (const gc_thread *mine = gc__my_attachments; mine; mine = gc__record(mine)->next_attachment)
+        if (mine->heap && gc__heap_is_locked(mine->heap)) return false;
+    return true;
+}
+
+/* Waits for a collection at a safe point of compiled code; the frame is what is known of it. */
+GC__FN void gc__code_stop(gc_thread *thread, gc_code_frame *frame) {
+    frame->previous = thread->code;
+    thread->code = frame;
+    gc__safepoint_slow(thread);
+    thread->code = frame->previous;
+}
+
+__attribute__((used)) GC__FN void gc__code_on_return(gc_code_frame *frame) {
+    gc__interruptee *self = &gc__my_interruptee;
+    gc_thread *thread = gc__interruptible_self();
+    if ((uintptr_t)self->slot + 8 != frame->registers[GC__CODE_SP])
+        gc__fatal(thread && thread->heap ? &thread->heap->options : NULL,
+                  "compiled code returned to an address that an interrupt had replaced in another frame, or on another "
+                  "stack: call gc_stack_switch before each switch of stacks, and gc_code_release before return "
+                  "addresses are copied");
+    frame->pc = self->original;
+    frame->kind = GC_FRAME_CALLER;
+    frame->results = (uint16_t)self->results;
+    frame->known = GC__CODE_PRESERVED | (self->results ? GC__CODE_RESULTS : 0);
+    self->slot = NULL;
+    if (gc__code_may_stop(thread)) gc__code_stop(thread, frame);
+}
+
+GC__CODE_RETURN_STUB(gc__code_returned, gc__code_on_return)
+
+/* The return address at the slot, in a frame of compiled code, as it was before it was replaced. `thread` runs on that
+   stack; NULL: none does. */
+__attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address(const gc_thread *thread,
+                                                                                 const uintptr_t *slot) {
+    uintptr_t address = *slot;
+    if (GC__LIKELY(address != (uintptr_t)gc__code_returned)) return address;
+    const gc__interruptee *owner = thread ? gc__record(thread)->interruptible : NULL;
+    return owner && owner->slot == slot ? owner->original : address;
+}
+
+/* Forgets the replaced address; puts it back unless its frame has been left. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__code_put_back(uintptr_t stack_pointer) {
+    gc__interruptee *self = &gc__my_interruptee;
+    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == (uintptr_t)gc__code_returned)
+        *self->slot = self->original;
+    self->slot = NULL;
+}
+
+GC_API void gc_code_release(gc_thread *thread) {
+    GC__API_SCOPE("gc_code_release");
+    GC_ASSERT(!thread || !thread->heap || gc__thread_self(thread->heap) == thread,
+              "gc_code_release: called for another thread than the calling one");
+    (void)thread;
+    if (gc__my_interruptee.slot) gc__code_put_back((uintptr_t)__builtin_frame_address(0));
+}
+/* Walking frames of compiled code. */
+
+/* The stack maps of LLVM. */
+
+/* Calls between native and compiled code: the stubs are in src/platform. */
+
 
 #define GC__CODE_ARGUMENTS 6 /* those that are in integer registers */
 
@@ -484,8 +739,112 @@ GC_API void gc_code_restore(gc_thread *thread, gc_code_frame *mark) {
               "that calls setjmp, or that catches", (void *)mark);
     thread->code = mark;
 }
-/* Stopping threads in compiled code. */
+/* Stopping threads in compiled code. A signal that lands on an instruction of registered code is as if that code had called
+   a function there: no lock is held, and nothing of libc's or gc.h's is in progress. So its handler may wait for the
+   collection, if the stack map says what lives at that instruction; if not, the method's return address is replaced. A signal
+   that lands elsewhere does nothing: the thread polls, or a later one finds it in compiled code. */
 
+
+#define GC__SIGNAL_FRAME_BYTES ((uintptr_t)1 << 16) /* at most: the signal's frame and the handler's */
+
+/* The signal has interrupted this very stack: it is handled neither later, nor on a stack for signals. */
+GC__FN bool gc__code_is_on_stack(uintptr_t handler, const void *context, uintptr_t stack_pointer) {
+    return handler < (uintptr_t)context && (uintptr_t)context < stack_pointer &&
+           stack_pointer - handler < GC__SIGNAL_FRAME_BYTES;
+}
+
+GC__FN bool gc__code_is_interruptible(const gc_code_cursor *at) {
+    return at->code && at->code->format->is_interruptible && at->code->format->is_interruptible(at);
+}
+
+/* Replaces the return address of the innermost frame whose caller may be stopped at the call. Native callers poll by
+   themselves. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_cursor *at, uintptr_t stack_pointer) {
+    gc__interruptee *self = &gc__my_interruptee;
+    do {
+        const gc_code_format *format = at->code->format;
+        if (!format->return_kinds) return;
+        unsigned results = format->return_kinds(at->code);
+        if (format->unwind(at)) return;
+        uintptr_t *slot = (uintptr_t *)(at->sp - 8);
+        at->code = gc_code_find((const void *)(at->pc - 1));
+        if (!at->code || (self->slot == slot && *slot == (uintptr_t)gc__code_returned)) return;
+        if (!gc__code_is_interruptible(at)) continue;
+        gc__code_put_back(stack_pointer);
+        self->original = at->pc;
+        self->results = results;
+        self->slot = slot;
+        *slot = (uintptr_t)gc__code_returned;
+        return;
+    } while (true);
+}
+
+/* Runs in a signal handler. */
+GC__FN void gc__code_interrupted(void *context) {
+    gc_code_frame frame;
+    gc_code_cursor at;
+    frame.pc = gc__os_context_pc(context);
+    const gc_code *code = gc_code_find((const void *)frame.pc);
+    if (!code) return;
+    gc_thread *thread = gc__interruptible_self();
+    if (!gc__code_may_stop(thread) || !__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return;
+    gc__os_context_read(context, frame.registers);
+    uintptr_t stack_pointer = frame.registers[GC__CODE_SP];
+    if (!gc__code_is_on_stack((uintptr_t)__builtin_frame_address(0), context, stack_pointer)) return;
+    frame.known = 0xFFFF;
+    frame.kind = GC_FRAME_INTERRUPTED;
+    frame.results = 0;
+    memset(&at, 0, sizeof at);
+    at.code = code;
+    at.pc = frame.pc;
+    at.sp = stack_pointer;
+    for (int i = 0; i < GC_CODE_REGISTERS; i++) at.registers[i] = &frame.registers[i];
+    at.kind = GC_FRAME_INTERRUPTED;
+    at.from = &frame;
+    at.thread = thread;
+    if (gc__code_is_interruptible(&at)) {
+        gc__code_put_back(stack_pointer);
+        gc__code_stop(thread, &frame);
+        gc__os_context_write(context, frame.registers);
+    } else {
+        gc__code_hijack(&at, stack_pointer);
+    }
+}
+
+GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible) {
+    GC__API_SCOPE("gc_thread_set_interruptible");
+    if (gc__is_null(thread, "gc_thread_set_interruptible", "thread")) return GC_ERROR_ARGUMENT;
+    GC_ASSERT(!thread->heap || gc__thread_self(thread->heap) == thread,
+              "gc_thread_set_interruptible: called for another thread than the calling one");
+    gc__interruptee *self = NULL;
+    if (interruptible) {
+        const gc_thread *other = gc__interruptible_self();
+        if (other && other != thread)
+            return gc__fail(GC_ERROR_MISUSE,
+                            "gc_thread_set_interruptible: the calling thread is interruptible as `%s`, attached to another "
+                            "heap, and compiled code does not show whose it is: end that first",
+                            gc__thread_name(other));
+        const char *refusal;
+        self = &gc__my_interruptee;
+        self->target = gc__os_interruptible(gc__code_interrupted, &refusal);
+        if (!self->target) return gc__fail(GC_ERROR_MISUSE, "gc_thread_set_interruptible: %s", refusal);
+    } else if (gc__record(thread)->interruptible) {
+        gc__code_put_back((uintptr_t)__builtin_frame_address(0));
+    }
+    __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_RELEASE);
+    return GC_OK;
+}
+
+/* What the world's stop does to a thread. */
+GC__FN void gc__code_interrupt(gc_thread *thread) {
+    const gc__interruptee *it = __atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_ACQUIRE);
+    if (it) gc__os_interrupt(it->target);
+}
+
+GC__FN void gc__code_leave_stack(gc_thread *thread) {
+    (void)thread;
+    gc__code_put_back((uintptr_t)__builtin_frame_address(0));
+}
 /* Stack maps as text. */
 
 #endif

@@ -15,6 +15,7 @@
 #include "stackmap/check.h"     /* what makes a stack map whole */
 #include "stackmap/encode.h"    /* writing stack maps */
 #include "stackmap/registry.h"  /* code ranges by address */
+#include "stackmap/returns.h"   /* replaced return addresses */
 #include "stackmap/walk.h"      /* frames of compiled code */
 #include "stackmap/llvm.h"      /* the stack maps of LLVM */
 #include "stackmap/call.h"      /* calls between native and compiled code */

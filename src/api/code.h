@@ -142,6 +142,11 @@ GC_API void gc_code_next(gc_code_cursor *frame);
    world is stopped; never collects; cannot fail] */
 GC_API void gc_code_visit(const gc_code_cursor *frame, gc_visitor *visitor);
 
+/* The signal that interrupts compiled code. The handler that it had before is called for signals from elsewhere. */
+#ifndef GC_CODE_SIGNAL
+#define GC_CODE_SIGNAL SIGURG
+#endif
+
 /* Sets whether a collection may stop the calling thread within compiled code, by a signal (GC_CODE_SIGNAL): at once where the
    code is fully interruptible, else when its innermost compiled method returns, whose return address is replaced. Otherwise,
    and in native code, the thread must poll. The handler runs on the thread's own stack, which needs 16 KiB of room.

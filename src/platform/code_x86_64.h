@@ -111,6 +111,44 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
         "ret"
         :: : "memory");
 }
+
+/* Defines a stub to which a method returns whose return address was replaced. It calls function(gc_code_frame *), which
+   stores the address at which to go on to the frame's pc, and goes on there with the registers of the frame, as they are
+   then, and what else may hold a result. The frame has all registers but the upper parts of vectors longer than 16 bytes;
+   where the address of the stub was, that of the goal is written last, to return to it without a free register. The call
+   has a zero where unwinders look for the stub's own return address. */
+#define GC__CODE_RETURN_STUB(name, function) \
+    static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
+        __asm__( \
+            GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
+            GC__CODE_PUSH("r15") GC__CODE_PUSH("r14") GC__CODE_PUSH("r13") GC__CODE_PUSH("r12") \
+            GC__CODE_PUSH("r11") GC__CODE_PUSH("r10") GC__CODE_PUSH("r9") GC__CODE_PUSH("r8") \
+            GC__CODE_PUSH("rdi") GC__CODE_PUSH("rsi") GC__CODE_PUSH("rbp") GC__CODE_PUSH("rsp") \
+            GC__CODE_PUSH("rbx") GC__CODE_PUSH("rdx") GC__CODE_PUSH("rcx") GC__CODE_PUSH("rax") \
+            GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
+            GC__CODE_ADDRESS("rsp", 160, "rax") GC__CODE_STORE("rax", "rsp", 48) /* sp */ \
+            GC__CODE_MOVE("rsp", "rdi") \
+            GC__CODE_MOVE("rsp", "rbx") \
+            "{andq $-16, %%rsp|and rsp, -16}\n\t" \
+            "{subq $512, %%rsp|sub rsp, 512}\n\t" \
+            "{fxsave64 (%%rsp)|fxsave64 [rsp]}\n\t" \
+            "emms\n\t" \
+            GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
+            "call %P0\n\t" \
+            "{fxrstor64 16(%%rsp)|fxrstor64 [rsp+16]}\n\t" \
+            GC__CODE_MOVE("rbx", "rsp") \
+            GC__CODE_LOAD("rsp", 8, "rax") GC__CODE_STORE("rax", "rsp", 152) /* pc */ \
+            GC__CODE_ADDRESS("rsp", 16, "rsp") \
+            GC__CODE_POP("rax") GC__CODE_POP("rcx") GC__CODE_POP("rdx") GC__CODE_POP("rbx") \
+            GC__CODE_ADDRESS("rsp", 8, "rsp") \
+            GC__CODE_POP("rbp") GC__CODE_POP("rsi") GC__CODE_POP("rdi") \
+            GC__CODE_POP("r8") GC__CODE_POP("r9") GC__CODE_POP("r10") GC__CODE_POP("r11") \
+            GC__CODE_POP("r12") GC__CODE_POP("r13") GC__CODE_POP("r14") GC__CODE_POP("r15") \
+            GC__CODE_ADDRESS("rsp", 8, "rsp") \
+            "ret" \
+            :: "i"(function) : "memory"); \
+    }
+#define GC__CODE_PUSH_ZERO "{pushq $0|push 0}\n\t"
 /* clang-format on */
 /* Where compiled code returns to gc__code_enter. */
 GC__EXTERN GC__VISIBLE const char gc__code_entered[];
@@ -120,4 +158,5 @@ GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uint
     gc__fatal(&thread->heap->options, "gc_code_call: calling compiled code is for x86-64 only, so far");
 }
 static const char gc__code_entered[1];
+#define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
 #endif

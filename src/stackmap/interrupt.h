@@ -1,4 +1,108 @@
-/* Stopping threads in compiled code. */
+/* Stopping threads in compiled code. A signal that lands on an instruction of registered code is as if that code had called
+   a function there: no lock is held, and nothing of libc's or gc.h's is in progress. So its handler may wait for the
+   collection, if the stack map says what lives at that instruction; if not, the method's return address is replaced. A signal
+   that lands elsewhere does nothing: the thread polls, or a later one finds it in compiled code. */
 #pragma once
 
-#include "../api/code.h"
+#include "returns.h"
+
+#define GC__SIGNAL_FRAME_BYTES ((uintptr_t)1 << 16) /* at most: the signal's frame and the handler's */
+
+/* The signal has interrupted this very stack: it is handled neither later, nor on a stack for signals. */
+GC__FN bool gc__code_is_on_stack(uintptr_t handler, const void *context, uintptr_t stack_pointer) {
+    return handler < (uintptr_t)context && (uintptr_t)context < stack_pointer &&
+           stack_pointer - handler < GC__SIGNAL_FRAME_BYTES;
+}
+
+GC__FN bool gc__code_is_interruptible(const gc_code_cursor *at) {
+    return at->code && at->code->format->is_interruptible && at->code->format->is_interruptible(at);
+}
+
+/* Replaces the return address of the innermost frame whose caller may be stopped at the call. Native callers poll by
+   themselves. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_cursor *at, uintptr_t stack_pointer) {
+    gc__interruptee *self = &gc__my_interruptee;
+    do {
+        const gc_code_format *format = at->code->format;
+        if (!format->return_kinds) return;
+        unsigned results = format->return_kinds(at->code);
+        if (format->unwind(at)) return;
+        uintptr_t *slot = (uintptr_t *)(at->sp - 8);
+        at->code = gc_code_find((const void *)(at->pc - 1));
+        if (!at->code || (self->slot == slot && *slot == (uintptr_t)gc__code_returned)) return;
+        if (!gc__code_is_interruptible(at)) continue;
+        gc__code_put_back(stack_pointer);
+        self->original = at->pc;
+        self->results = results;
+        self->slot = slot;
+        *slot = (uintptr_t)gc__code_returned;
+        return;
+    } while (true);
+}
+
+/* Runs in a signal handler. */
+GC__FN void gc__code_interrupted(void *context) {
+    gc_code_frame frame;
+    gc_code_cursor at;
+    frame.pc = gc__os_context_pc(context);
+    const gc_code *code = gc_code_find((const void *)frame.pc);
+    if (!code) return;
+    gc_thread *thread = gc__interruptible_self();
+    if (!gc__code_may_stop(thread) || !__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return;
+    gc__os_context_read(context, frame.registers);
+    uintptr_t stack_pointer = frame.registers[GC__CODE_SP];
+    if (!gc__code_is_on_stack((uintptr_t)__builtin_frame_address(0), context, stack_pointer)) return;
+    frame.known = 0xFFFF;
+    frame.kind = GC_FRAME_INTERRUPTED;
+    frame.results = 0;
+    memset(&at, 0, sizeof at);
+    at.code = code;
+    at.pc = frame.pc;
+    at.sp = stack_pointer;
+    for (int i = 0; i < GC_CODE_REGISTERS; i++) at.registers[i] = &frame.registers[i];
+    at.kind = GC_FRAME_INTERRUPTED;
+    at.from = &frame;
+    at.thread = thread;
+    if (gc__code_is_interruptible(&at)) {
+        gc__code_put_back(stack_pointer);
+        gc__code_stop(thread, &frame);
+        gc__os_context_write(context, frame.registers);
+    } else {
+        gc__code_hijack(&at, stack_pointer);
+    }
+}
+
+GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible) {
+    GC__API_SCOPE("gc_thread_set_interruptible");
+    if (gc__is_null(thread, "gc_thread_set_interruptible", "thread")) return GC_ERROR_ARGUMENT;
+    GC_ASSERT(!thread->heap || gc__thread_self(thread->heap) == thread,
+              "gc_thread_set_interruptible: called for another thread than the calling one");
+    gc__interruptee *self = NULL;
+    if (interruptible) {
+        const gc_thread *other = gc__interruptible_self();
+        if (other && other != thread)
+            return gc__fail(GC_ERROR_MISUSE,
+                            "gc_thread_set_interruptible: the calling thread is interruptible as `%s`, attached to another "
+                            "heap, and compiled code does not show whose it is: end that first",
+                            gc__thread_name(other));
+        const char *refusal;
+        self = &gc__my_interruptee;
+        self->target = gc__os_interruptible(gc__code_interrupted, &refusal);
+        if (!self->target) return gc__fail(GC_ERROR_MISUSE, "gc_thread_set_interruptible: %s", refusal);
+    } else if (gc__record(thread)->interruptible) {
+        gc__code_put_back((uintptr_t)__builtin_frame_address(0));
+    }
+    __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_RELEASE);
+    return GC_OK;
+}
+
+/* What the world's stop does to a thread. */
+GC__FN void gc__code_interrupt(gc_thread *thread) {
+    const gc__interruptee *it = __atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_ACQUIRE);
+    if (it) gc__os_interrupt(it->target);
+}
+
+GC__FN void gc__code_leave_stack(gc_thread *thread) {
+    (void)thread;
+    gc__code_put_back((uintptr_t)__builtin_frame_address(0));
+}

@@ -1,0 +1,126 @@
+/* The platform contract for interrupts of compiled code, on Linux: a thread sends another one a signal, GC_CODE_SIGNAL. */
+#pragma once
+
+#include "../api/code.h"
+#include "platform.h"
+
+/* Where interrupts are sent: to a thread. */
+typedef struct gc__os_target {
+    pid_t id; /* 0: it is to receive none */
+} gc__os_target;
+
+static __thread gc__os_target gc__os_me;
+static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
+static struct sigaction gc__os_interrupt_former;
+
+/* A signal is gc.h's own if it carries the address of the variable that belongs to this thread. All others are handed on;
+   they may stop the thread as well, if a collection waits for it. */
+GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) {
+    int error = errno;
+    gc__os_interrupted(context);
+    errno = error;
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &gc__os_me) return;
+    if (gc__os_interrupt_former.sa_flags & SA_SIGINFO)
+        gc__os_interrupt_former.sa_sigaction(number, info, context);
+    else if (gc__os_interrupt_former.sa_handler != SIG_DFL && gc__os_interrupt_former.sa_handler != SIG_IGN)
+        gc__os_interrupt_former.sa_handler(number);
+}
+
+GC__FN void gc__os_interrupt_in_child(void) {
+    if (gc__os_me.id) gc__os_me.id = (pid_t)syscall(SYS_gettid);
+}
+
+/* gc__os_end_lock is held. */
+GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = gc__os_interrupt_signal;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    if (gc__os_interrupted) return true;
+    gc__os_interrupted = f;
+    if (pthread_atfork(NULL, NULL, gc__os_interrupt_in_child) == 0 &&
+        sigaction(GC_CODE_SIGNAL, &action, &gc__os_interrupt_former) == 0)
+        return true;
+    gc__os_interrupted = NULL;
+    return false;
+}
+
+/* Has a thread interrupted if it is in cooperative mode. It must exist. */
+GC__FN void gc__os_interrupt(gc__os_target *target) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_signo = GC_CODE_SIGNAL;
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = target;
+    int error = errno;
+    syscall(SYS_rt_tgsigqueueinfo, info.si_pid, target->id, GC_CODE_SIGNAL, &info);
+    errno = error;
+}
+
+#if defined(__x86_64__)
+#define GC__ARCH_SHSTK_STATUS 0x5005
+
+/* A replaced return address would differ from the copy that the processor keeps. */
+GC__FN bool gc__os_has_shadow_stack(void) {
+    unsigned long features = 0;
+    int error = errno;
+    bool has = syscall(SYS_arch_prctl, GC__ARCH_SHSTK_STATUS, &features) == 0 && (features & 1);
+    errno = error;
+    return has;
+}
+
+/* Has `f` called whenever the calling thread is interrupted, with the state in which it was: handed to the functions below.
+   Returns where to send interrupts; or NULL, and *refusal says why. */
+GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char **refusal) {
+    sigset_t blocked;
+    *refusal = NULL;
+    gc__lock_take(&gc__os_end_lock);
+    if (!gc__os_interrupts_handle(f)) *refusal = "the system does not let GC_CODE_SIGNAL be handled: choose another signal";
+    gc__lock_release(&gc__os_end_lock);
+    if (gc__os_has_shadow_stack())
+        *refusal = "the process runs with a shadow stack, which forbids to replace return addresses: start it with "
+                   "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off";
+    if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, GC_CODE_SIGNAL) == 1)
+        *refusal = "the calling thread blocks GC_CODE_SIGNAL (SIGURG by default): unblock it by pthread_sigmask";
+    if (*refusal) return NULL;
+    gc__os_me.id = (pid_t)syscall(SYS_gettid);
+    return &gc__os_me;
+}
+
+static const unsigned char gc__os_register_index[GC_CODE_REGISTERS] = {
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+GC__FN uintptr_t gc__os_context_pc(const void *context) {
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) {
+    for (int i = 0; i < GC_CODE_REGISTERS; i++)
+        registers[i] = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[gc__os_register_index[i]];
+}
+/* The thread goes on with these registers. */
+GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) {
+    for (int i = 0; i < GC_CODE_REGISTERS; i++)
+        ((ucontext_t *)context)->uc_mcontext.gregs[gc__os_register_index[i]] = (greg_t)registers[i];
+}
+#else
+GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char **refusal) {
+    (void)f;
+    *refusal = "interrupting compiled code is for x86-64 only, so far";
+    return NULL;
+}
+GC__FN uintptr_t gc__os_context_pc(const void *context) { return (uintptr_t)context & 0; }
+GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) { (void)context, (void)registers; }
+GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) { (void)context, (void)registers; }
+#endif
+
+/* The library is unloaded, or the program ends. */
+GC__AT_UNLOAD GC__FN void gc__os_interrupts_end(void) {
+    struct sigaction action;
+    if (!gc__os_interrupted || sigaction(GC_CODE_SIGNAL, NULL, &action) != 0) return;
+    if (!(action.sa_flags & SA_SIGINFO) || action.sa_sigaction != gc__os_interrupt_signal) return;
+    sigaction(GC_CODE_SIGNAL, &gc__os_interrupt_former, NULL);
+}
