@@ -18,26 +18,26 @@ GC__FN bool gc__code_is_interruptible(const gc_code_cursor *at) {
     return at->code && at->code->format->is_interruptible && at->code->format->is_interruptible(at);
 }
 
-/* Replaces the return address of the innermost frame whose caller may be stopped at the call. Native callers poll by
-   themselves. */
+/* Replaces the return address of the innermost frame, if its caller may be stopped at the call. A native caller polls by
+   itself. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_cursor *at, uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    do {
-        const gc_code_format *format = at->code->format;
-        if (!format->return_kinds) return;
-        unsigned results = format->return_kinds(at->code);
-        if (format->unwind(at)) return;
-        uintptr_t *slot = (uintptr_t *)(at->sp - 8);
-        at->code = gc_code_find((const void *)(at->pc - 1));
-        if (!at->code || (self->slot == slot && *slot == (uintptr_t)gc__code_returned)) return;
-        if (!gc__code_is_interruptible(at)) continue;
-        gc__code_put_back(stack_pointer);
-        self->original = at->pc;
-        self->results = results;
-        self->slot = slot;
-        *slot = (uintptr_t)gc__code_returned;
-        return;
-    } while (true);
+    const gc_code_format *format = at->code->format;
+    if (!format->return_kinds || format->layout(at)) return;
+    uintptr_t *slot = (uintptr_t *)(at->cfa - 8);
+    unsigned results = format->return_kinds(at->code);
+    if (self->slot == slot && *slot == (uintptr_t)gc__code_returned) return;
+    at->pc = *slot;
+    at->sp = at->cfa;
+    at->kind = GC_FRAME_CALLER;
+    at->innermost = false;
+    at->code = gc_code_find((const void *)(at->pc - 1));
+    if (!gc__code_is_interruptible(at)) return;
+    gc__code_put_back(stack_pointer);
+    self->original = at->pc;
+    self->results = results;
+    self->slot = slot;
+    *slot = (uintptr_t)gc__code_returned;
 }
 
 /* Runs in a signal handler. */
@@ -62,7 +62,9 @@ GC__FN void gc__code_interrupted(void *context) {
     for (int i = 0; i < GC_CODE_REGISTERS; i++) at.registers[i] = &frame.registers[i];
     at.kind = GC_FRAME_INTERRUPTED;
     at.from = &frame;
+    at.innermost = true;
     at.thread = thread;
+    at.heap = thread->heap;
     if (gc__code_is_interruptible(&at)) {
         gc__code_put_back(stack_pointer);
         gc__code_stop(thread, &frame);
