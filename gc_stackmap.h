@@ -42,7 +42,7 @@ typedef struct gc_stackmap_slot {
 /* A call that may collect, or at the end of which the thread may be stopped. */
 typedef struct gc_stackmap_point {
     uint32_t offset;      /* the return address's: that of the instruction after the call */
-    const uint64_t *live; /* bit i: slots[i] is live after the call; (slot_count + 63) / 64 words */
+    const uint64_t *live; /* bit i: slots[i] is live after the call; (slot_count + 63) / 64 words; NULL: none is */
 } gc_stackmap_point;
 
 /* Code that is fully interruptible, [start, end). */
@@ -65,14 +65,15 @@ typedef enum gc_unwind_op {
     GC_UNWIND_SAVE,     /* saves register `number` at the stack pointer + bytes */
     GC_UNWIND_FRAME,    /* rbp = stack pointer + bytes: from now on the frame is found by rbp */
     GC_UNWIND_LEAVE,    /* stack pointer = rbp - bytes of GC_UNWIND_FRAME: as it was then */
+    GC_UNWIND_RESTORE,  /* loads register `number` from where it was saved: it has its caller's value again */
     GC_UNWIND_BODY      /* nothing; a return or jump has ended an epilog: the frame is as at the end of the prolog */
 } gc_unwind_op;
 
 typedef struct gc_stackmap_unwind {
     uint32_t offset; /* that of the next instruction; several may have the same one, and act in their order */
     uint8_t op;      /* gc_unwind_op */
-    uint8_t number;
-    int32_t bytes;
+    uint8_t number; /* of PUSH, POP, SAVE, RESTORE */
+    int32_t bytes;  /* of ALLOCATE, SAVE, FRAME: a multiple of 8 */
 } gc_stackmap_unwind;
 
 typedef enum gc_return_kind { GC_RETURN_SCALAR, GC_RETURN_OBJECT, GC_RETURN_INTERIOR, GC_RETURN_VALUE } gc_return_kind;
@@ -307,28 +308,812 @@ GC_API void gc_code_visit(const gc_code_cursor *frame, gc_visitor *visitor);
 GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible);
 
 #ifdef GC_IMPLEMENTATION
-/* Streams of bits. */
+/* Streams of bits, and ascending lists in them.
 
-/* Reading stack maps. */
+   The lowest bit of a byte comes first. A number of varying length, "base b", is written in groups of b + 1 bits, the low
+   group first; the top bit of a group says that another group follows. A signed number n is written as 2n, or -2n - 1.
 
-/* Where a frame's saved registers and its caller are: the unwind rows of a stack map. */
+   An ascending list of n numbers from 0 to max takes little more than n * (2 + log2(max / n)) bits, and any of its numbers
+   is found without those before it. The low_bits lowest bits of each number are stored side by side. The rest, `high`, is in
+   a row of n ones and max >> low_bits zeros, in which the number i sets bit high + i. So the zeros count how far `high` has
+   come, and the numbers with that `high` are the ones between two zeros. (Elias 1974, Fano 1971.) */
 
+
+/* What may be read. Beyond its end it reads as zero. */
+typedef struct gc__bits {
+    const uint8_t *start;
+    uint64_t bytes;
+} gc__bits;
+
+#define GC__BITS_AT_ONCE 56
+
+GC__INLINED uint64_t gc__bits_mask(unsigned width) { return ((uint64_t)1 << width) - 1; }
+
+/* At least 57 bits from `at` on. */
+GC__INLINED uint64_t gc__bits_load(const gc__bits *bits, uint64_t at) {
+    uint64_t byte = at >> 3, word = 0;
+    if (GC__LIKELY(byte + 8 <= bits->bytes)) {
+        memcpy(&word, bits->start + byte, 8);
+    } else if (byte < bits->bytes && bits->bytes >= 8) {
+        memcpy(&word, bits->start + bits->bytes - 8, 8);
+        word >>= 8 * (byte + 8 - bits->bytes);
+    } else {
+        for (uint64_t i = byte; i < bits->bytes; i++) word |= (uint64_t)bits->start[i] << 8 * (i - byte);
+    }
+    return word >> (at & 7);
+}
+
+/* The number in the `width` bits at `at`, width <= GC__BITS_AT_ONCE. */
+GC__INLINED uint64_t gc__bits_at(const gc__bits *bits, uint64_t at, unsigned width) {
+    return gc__bits_load(bits, at) & gc__bits_mask(width);
+}
+
+/* The same for width <= 64. */
+GC__FN uint64_t gc__bits_word(const gc__bits *bits, uint64_t at, unsigned width) {
+    if (width <= GC__BITS_AT_ONCE) return gc__bits_at(bits, at, width);
+    return gc__bits_at(bits, at, 32) | gc__bits_at(bits, at + 32, width - 32) << 32;
+}
+
+/* How many bits a number below `count` takes. */
+GC__FN unsigned gc__bits_for(uint64_t count) { return count > 1 ? 64 - (unsigned)__builtin_clzll(count - 1) : 0; }
+
+GC__FN unsigned gc__bits_count(uint64_t word) {
+    word -= word >> 1 & 0x5555555555555555;
+    word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+    return (unsigned)(((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
+}
+
+/* The position behind the n-th bit of the given value in [at, end), n >= 1; or `end`. */
+GC__FN uint64_t gc__bits_skip(const gc__bits *bits, uint64_t at, uint64_t end, uint64_t n, bool value) {
+    while (at < end) {
+        unsigned width = end - at < GC__BITS_AT_ONCE ? (unsigned)(end - at) : GC__BITS_AT_ONCE;
+        uint64_t word = gc__bits_load(bits, at);
+        word = (value ? word : ~word) & gc__bits_mask(width);
+        unsigned found = gc__bits_count(word);
+        if (found >= n) {
+            while (--n) word &= word - 1;
+            return at + (unsigned)__builtin_ctzll(word) + 1;
+        }
+        n -= found;
+        at += width;
+    }
+    return end;
+}
+
+/* Reading one thing after another. */
+typedef struct gc__bit_reader {
+    gc__bits bits;
+    uint64_t at;
+    bool overflow; /* a number was larger than 32 bits */
+} gc__bit_reader;
+
+GC__INLINED uint32_t gc__bits_read(gc__bit_reader *reader, unsigned width) {
+    uint64_t value = gc__bits_at(&reader->bits, reader->at, width);
+    reader->at += width;
+    return (uint32_t)value;
+}
+
+GC__FN uint32_t gc__bits_read_long(gc__bit_reader *reader, unsigned base) {
+    uint64_t value = 0, group;
+    unsigned shift = 0;
+    do {
+        group = gc__bits_read(reader, base + 1);
+        value |= (group & gc__bits_mask(base)) << shift;
+        shift += base;
+    } while (group >> base && shift < 32);
+    if (GC__LIKELY(value <= UINT32_MAX && !(group >> base))) return (uint32_t)value;
+    reader->overflow = true;
+    return 0;
+}
+
+GC__INLINED uint32_t gc__bits_read_number(gc__bit_reader *reader, unsigned base) {
+    uint64_t group = gc__bits_load(&reader->bits, reader->at);
+    if (GC__UNLIKELY(group >> base & 1)) return gc__bits_read_long(reader, base);
+    reader->at += base + 1;
+    return (uint32_t)(group & gc__bits_mask(base));
+}
+
+GC__FN int32_t gc__bits_read_signed(gc__bit_reader *reader, unsigned base) {
+    uint32_t value = gc__bits_read_number(reader, base);
+    return (int32_t)(value >> 1 ^ (0 - (value & 1)));
+}
+
+/* Writing. The memory must be zero before; without memory, the bits are only counted. */
+typedef struct gc__bit_writer {
+    uint8_t *start;
+    uint64_t at;
+} gc__bit_writer;
+
+/* Width <= GC__BITS_AT_ONCE. */
+GC__FN void gc__bits_write(gc__bit_writer *writer, uint64_t value, unsigned width) {
+    if (writer->start) {
+        value <<= writer->at & 7;
+        for (uint8_t *byte = writer->start + (writer->at >> 3); value; value >>= 8) *byte++ |= (uint8_t)value;
+    }
+    writer->at += width;
+}
+
+GC__FN void gc__bits_write_number(gc__bit_writer *writer, uint32_t value, unsigned base) {
+    for (; value >> base; value >>= base) gc__bits_write(writer, (value & gc__bits_mask(base)) | (uint64_t)1 << base, base + 1);
+    gc__bits_write(writer, value, base + 1);
+}
+
+GC__FN void gc__bits_write_signed(gc__bit_writer *writer, int32_t value, unsigned base) {
+    gc__bits_write_number(writer, (uint32_t)value << 1 ^ (value < 0 ? UINT32_MAX : 0), base);
+}
+
+/* An ascending list, and where it is. */
+typedef struct gc__ascending {
+    uint64_t lows, highs, end; /* positions of bits; the highs reach up to `end` */
+    uint32_t count, max;
+    unsigned low_bits;
+} gc__ascending;
+
+GC__FN gc__ascending gc__ascending_place(uint64_t at, uint32_t count, uint32_t max) {
+    gc__ascending list = {at, at, at, count, max, 0};
+    if (!count) return list;
+    if (max > count) list.low_bits = gc__bits_for((uint64_t)max / count + 1) - 1;
+    list.highs = at + (uint64_t)count * list.low_bits;
+    list.end = list.highs + count + (max >> list.low_bits);
+    return list;
+}
+
+GC__INLINED uint32_t gc__ascending_low(const gc__ascending *list, const gc__bits *bits, uint32_t i) {
+    return (uint32_t)gc__bits_at(bits, list->lows + (uint64_t)i * list->low_bits, list->low_bits);
+}
+
+/* How many numbers of the list are below `value`. *is_next is set if the next one is `value`. */
+GC__FN uint32_t gc__ascending_below(const gc__ascending *list, const gc__bits *bits, uint64_t value, bool *is_next) {
+    *is_next = false;
+    if (!list->count || value > list->max) return list->count;
+    uint64_t high = value >> list->low_bits, from = list->highs, low = value & gc__bits_mask(list->low_bits);
+    if (high) from = gc__bits_skip(bits, from, list->end, high, false);
+    uint64_t behind = gc__bits_skip(bits, from, list->end, 1, false);
+    if (high != (list->max >> list->low_bits)) behind--;
+    uint64_t first = from - list->highs - high, last = first + (behind - from);
+    if (last > list->count) last = list->count;
+    while (first < last) {
+        uint64_t middle = first + (last - first) / 2;
+        uint32_t found = gc__ascending_low(list, bits, (uint32_t)middle);
+        if (found == low) *is_next = true;
+        if (found < low)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first < list->count ? (uint32_t)first : list->count;
+}
+
+/* Number i of the list, i < count. */
+GC__FN uint32_t gc__ascending_at(const gc__ascending *list, const gc__bits *bits, uint32_t i) {
+    uint64_t high = gc__bits_skip(bits, list->highs, list->end, (uint64_t)i + 1, true) - 1 - list->highs - i;
+    return (uint32_t)(high << list->low_bits | gc__ascending_low(list, bits, i));
+}
+
+/* Takes the numbers in turn: begin at the position list->highs. *at is then behind the one of number i. */
+GC__FN uint32_t gc__ascending_next(const gc__ascending *list, const gc__bits *bits, uint32_t i, uint64_t *at) {
+    *at = gc__bits_skip(bits, *at, list->end, 1, true);
+    return (uint32_t)((*at - 1 - list->highs - i) << list->low_bits | gc__ascending_low(list, bits, i));
+}
+
+GC__FN void gc__ascending_write(gc__bit_writer *writer, const uint32_t *numbers, uint32_t count, uint32_t max) {
+    gc__ascending list = gc__ascending_place(writer->at, count, max);
+    for (uint32_t i = 0; i < count && writer->start; i++) {
+        writer->at = list.lows + (uint64_t)i * list.low_bits;
+        gc__bits_write(writer, numbers[i] & gc__bits_mask(list.low_bits), list.low_bits);
+        writer->at = list.highs + (numbers[i] >> list.low_bits) + i;
+        gc__bits_write(writer, 1, 1);
+    }
+    writer->at = list.end;
+}
+/* Reading stack maps: the facts, the slots, and which of them are live. Everything here works in constant memory, takes no
+   lock, and reads no more than it needs: it may run in signal handlers. The project's docs/stackmaps.md describes the format
+   bit by bit. */
+
+
+/* The first byte: the version, and the processor in its two top bits. */
+#define GC__STACKMAP_PROCESSOR 0
+#define GC__STACKMAP_FIRST_BYTE (GC_STACKMAP_VERSION | GC__STACKMAP_PROCESSOR << 6)
+#define GC__STACKMAP_BYTES_MAX ((uint32_t)1 << 28)
+#define GC__PRESERVED_REGISTERS 0xF028 /* rbx, rbp, r12 to r15 */
+#define GC__STACK_POINTER 4
+#define GC__FRAME_POINTER 5
+
+/* The bases of the numbers of varying length. */
+enum {
+    GC__BASE_CODE = 4,    /* bytes of code */
+    GC__BASE_POINTS = 2,  /* the number of safe points */
+    GC__BASE_SLOTS = 3,   /* the number of slots */
+    GC__BASE_FEW = 1,     /* what is usually 0 or 1 */
+    GC__BASE_MANY = 4,    /* rows of a table */
+    GC__BASE_OFFSET = 5,  /* of the first stack slot of a run, in words */
+    GC__BASE_GAP = 1,     /* words between the stack slots of a run */
+    GC__BASE_AREA = 3     /* the size of an area of the stack, in words */
+};
+
+/* Live sets are stored as changes to the set before, and after each GC__CHANGES_APART changes there is a whole set. */
+#define GC__CHANGES_APART 32
+
+typedef enum gc__live_sets { GC__SETS_DIRECT, GC__SETS_DISTINCT, GC__SETS_CHANGES } gc__live_sets;
+
+/* Changes of slots from dead to live or back, each with the place at which it takes effect. */
+typedef struct gc__changes {
+    gc__ascending places;
+    uint64_t slots, sets, end; /* positions of bits */
+    uint32_t columns;          /* slots of a set */
+    unsigned slot_bits;
+} gc__changes;
+
+/* A map that was opened: its header, and where everything is. */
+typedef struct gc__stackmap {
+    gc__bits bits;
+    gc_stackmap_facts facts;
+    bool overflow;        /* a number of the header was too large */
+    uint32_t kept_count;  /* slots that a call preserves: they come first */
+    uint32_t tracked_count; /* then those which are reported of the innermost frame only; then the untracked ones */
+    gc__live_sets form;
+    uint32_t distinct_count;
+    gc__ascending points, ranges; /* ranges: starts and ends in turn */
+    uint64_t sets;                /* live sets of the points, or numbers of distinct ones */
+    uint64_t distinct;            /* the distinct ones */
+    gc__changes at_points, in_ranges;
+    uint64_t unwind, slots, header_end; /* positions of the unwind rows, and of the slots; and where the header ends */
+} gc__stackmap;
+
+GC__FN gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, uint32_t columns) {
+    gc__changes changes;
+    changes.places = gc__ascending_place(at, count, max);
+    changes.columns = columns;
+    changes.slot_bits = gc__bits_for(columns);
+    changes.slots = changes.places.end;
+    changes.sets = changes.slots + (uint64_t)count * changes.slot_bits;
+    changes.end = changes.sets + (uint64_t)(count / GC__CHANGES_APART) * columns;
+    return changes;
+}
+
+/* A number of rows: never more than there are bits, so that positions cannot overflow. */
+GC__FN uint32_t gc__stackmap_count(gc__bit_reader *reader, unsigned base) {
+    uint32_t count = gc__bits_read_number(reader, base);
+    if (GC__LIKELY(count <= reader->bits.bytes * 8)) return count;
+    reader->overflow = true;
+    return 0;
+}
+
+GC__FN uint32_t gc__stackmap_words(gc__bit_reader *reader) {
+    uint32_t words = gc__bits_read_number(reader, GC__BASE_AREA);
+    if (GC__LIKELY(words <= INT32_MAX / 8)) return words * 8;
+    reader->overflow = true;
+    return 0;
+}
+
+GC__FN int32_t gc__stackmap_signed_words(gc__bit_reader *reader, unsigned base) {
+    int32_t words = gc__bits_read_signed(reader, base);
+    if (GC__LIKELY(words >= INT32_MIN / 8 && words <= INT32_MAX / 8)) return words * 8;
+    reader->overflow = true;
+    return 0;
+}
+
+/* The bytes of the map, which follow its first byte, seven bits in each byte. 0: they are malformed. */
+GC__FN uint32_t gc__stackmap_bytes(const uint8_t *map, uint64_t limit, uint32_t *length) {
+    uint32_t bytes = 0;
+    for (uint32_t i = 1; i < limit && i <= 5; i++) {
+        bytes |= (uint32_t)(map[i] & 127) << 7 * (i - 1);
+        *length = i + 1;
+        if (map[i] < 128) return bytes <= GC__STACKMAP_BYTES_MAX && bytes > i ? bytes : 0;
+    }
+    return 0;
+}
+
+/* The facts of a method that is not plain: it has interruptible ranges, or special slots, or arguments on the stack. */
+GC__FN void gc__stackmap_read_special(gc__stackmap *map, gc__bit_reader *reader, uint32_t *innermost_count) {
+    gc_stackmap_facts *facts = &map->facts;
+    facts->flags = (uint16_t)gc__bits_read(reader, 10);
+    facts->returns[1] = (uint8_t)gc__bits_read(reader, 2);
+    facts->outgoing_bytes = gc__stackmap_words(reader);
+    facts->argument_bytes = gc__stackmap_words(reader);
+    for (unsigned i = 0; i < 5; i++)
+        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i) facts->extra[i] = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
+    if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE) facts->extra[5] = (int32_t)gc__stackmap_words(reader);
+    facts->range_count = gc__stackmap_count(reader, GC__BASE_FEW);
+    if (facts->range_count) facts->change_count = gc__stackmap_count(reader, GC__BASE_MANY);
+    *innermost_count = gc__stackmap_count(reader, GC__BASE_FEW);
+    facts->untracked_count = gc__stackmap_count(reader, GC__BASE_FEW);
+}
+
+/* Where the live sets of the safe points are; returns where they end. */
+GC__FN uint64_t gc__stackmap_place_sets(gc__stackmap *map, uint32_t rows) {
+    uint32_t points = map->facts.point_count, slots = map->kept_count;
+    map->sets = map->points.end;
+    if (map->form == GC__SETS_CHANGES) {
+        map->at_points = gc__changes_place(map->sets, rows, points - 1, slots);
+        return map->at_points.end;
+    }
+    if (map->form == GC__SETS_DIRECT) return map->sets + (uint64_t)points * slots;
+    map->distinct = map->sets + (uint64_t)points * gc__bits_for(rows);
+    return map->distinct + (uint64_t)rows * slots;
+}
+
+/* Opens a map of which at least `limit` bytes may be read, or that has passed gc_stackmap_check, which needs no limit. */
+GC__FN void gc__stackmap_open(gc__stackmap *map, const void *start, uint64_t limit) {
+    uint32_t header = 0, innermost_count = 0, rows = 0;
+    memset(map, 0, sizeof *map);
+    map->facts.bytes = gc__stackmap_bytes((const uint8_t *)start, limit, &header);
+    gc__bit_reader reader = {{(const uint8_t *)start, map->facts.bytes}, (uint64_t)header * 8, false};
+    gc_stackmap_facts *facts = &map->facts;
+    map->bits = reader.bits;
+    facts->code_bytes = gc__bits_read_number(&reader, GC__BASE_CODE);
+    bool special = gc__bits_read(&reader, 1), unwinds = gc__bits_read(&reader, 1);
+    facts->returns[0] = (uint8_t)gc__bits_read(&reader, 2);
+    if (special) gc__stackmap_read_special(map, &reader, &innermost_count);
+    facts->point_count = gc__stackmap_count(&reader, GC__BASE_POINTS);
+    map->kept_count = gc__stackmap_count(&reader, GC__BASE_SLOTS);
+    map->tracked_count = map->kept_count + innermost_count;
+    facts->slot_count = map->tracked_count + facts->untracked_count;
+    if (facts->point_count && map->kept_count && gc__bits_read(&reader, 1)) {
+        map->form = gc__bits_read(&reader, 1) ? GC__SETS_CHANGES : GC__SETS_DISTINCT;
+        rows = gc__stackmap_count(&reader, GC__BASE_MANY);
+        map->distinct_count = map->form == GC__SETS_DISTINCT ? rows : 0;
+    }
+    uint32_t unwind_bits = 0;
+    if (unwinds) {
+        facts->prolog_bytes = gc__bits_read_number(&reader, GC__BASE_MANY);
+        facts->unwind_count = gc__stackmap_count(&reader, GC__BASE_MANY);
+        if (facts->unwind_count) unwind_bits = gc__stackmap_count(&reader, GC__BASE_OFFSET);
+    }
+    map->overflow = reader.overflow;
+    map->header_end = reader.at;
+    map->points = gc__ascending_place(reader.at, facts->point_count, facts->code_bytes);
+    map->ranges = gc__ascending_place(gc__stackmap_place_sets(map, rows), facts->range_count * 2, facts->code_bytes);
+    map->in_ranges = gc__changes_place(map->ranges.end, facts->change_count, facts->code_bytes, map->tracked_count);
+    map->unwind = map->in_ranges.end;
+    map->slots = map->unwind + unwind_bits;
+}
+
+GC_API gc_stackmap_facts gc_stackmap_read(const void *start) {
+    gc__stackmap map;
+    gc__stackmap_open(&map, start, UINT64_MAX);
+    return map.facts;
+}
+
+/* Takes the slots of a map in turn. They are in runs of one place and equal flags, and no run crosses from the kept slots
+   to those of the innermost frame or the untracked ones. */
+typedef struct gc__slot_cursor {
+    gc__bit_reader reader;
+    uint32_t index, section_end, run_end;
+    uint32_t sections[3];  /* where each ends */
+    uint32_t registers;    /* those of the run that are still to come */
+    uint64_t at;           /* where the bits of the last slot begin: of a run's first one they include the run's header */
+    gc_stackmap_slot slot; /* the last one */
+    unsigned section;
+} gc__slot_cursor;
+
+GC__FN gc__slot_cursor gc__slots_begin(const gc__stackmap *map) {
+    gc__slot_cursor cursor;
+    memset(&cursor, 0, sizeof cursor);
+    cursor.reader.bits = map->bits;
+    cursor.reader.at = map->slots;
+    cursor.sections[0] = map->kept_count;
+    cursor.sections[1] = map->tracked_count;
+    cursor.sections[2] = map->facts.slot_count;
+    cursor.section_end = map->kept_count;
+    return cursor;
+}
+
+/* Which registers a mask of them has: in the innermost frame's section the scratch ones, otherwise those preserved. */
+GC__FN uint32_t gc__slot_registers(unsigned section) {
+    return section == 1 ? 0xFFFF & ~(uint32_t)GC__PRESERVED_REGISTERS & ~((uint32_t)1 << GC__STACK_POINTER) : GC__PRESERVED_REGISTERS;
+}
+
+/* Moves the bits of `mask` to the places of the ones of `among`, in order. */
+GC__FN uint32_t gc__bits_spread(uint32_t mask, uint32_t among) {
+    uint32_t result = 0;
+    for (; mask; mask >>= 1, among &= among - 1)
+        if (mask & 1) result |= among & (0 - among);
+    return result;
+}
+
+GC__FN void gc__slots_begin_run(gc__slot_cursor *cursor) {
+    gc__bit_reader *reader = &cursor->reader;
+    while (cursor->index == cursor->section_end && cursor->section < 2) cursor->section_end = cursor->sections[++cursor->section];
+    uint32_t left = cursor->section_end - cursor->index;
+    memset(&cursor->slot, 0, sizeof cursor->slot);
+    cursor->slot.place = (uint8_t)gc__bits_read(reader, 2);
+    cursor->slot.untracked = cursor->section == 2;
+    if (gc__bits_read(reader, 1)) {
+        uint32_t flags = gc__bits_read(reader, 3);
+        cursor->slot.flags = (uint8_t)((flags & 3) | (flags & 4) << 1);
+    }
+    cursor->run_end = cursor->section_end;
+    if (cursor->slot.place == GC_PLACE_REGISTER) {
+        uint32_t among = gc__slot_registers(cursor->section);
+        cursor->registers = gc__bits_spread(gc__bits_read(reader, gc__bits_count(among)), among);
+        uint32_t count = gc__bits_count(cursor->registers);
+        if (count < left) cursor->run_end = cursor->index + count;
+    } else {
+        if (!gc__bits_read(reader, 1)) {
+            uint32_t count = gc__bits_read_number(reader, GC__BASE_POINTS);
+            if (count < left) cursor->run_end = cursor->index + count + 1;
+        }
+        cursor->slot.offset = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
+    }
+}
+
+/* The next slot; false: there is none. */
+GC__FN bool gc__slots_next(gc__slot_cursor *cursor) {
+    if (cursor->index == cursor->sections[2]) return false;
+    cursor->at = cursor->reader.at;
+    if (cursor->index == cursor->run_end) {
+        gc__slots_begin_run(cursor);
+    } else if (cursor->slot.place != GC_PLACE_REGISTER) {
+        uint32_t gap = gc__bits_read_number(&cursor->reader, GC__BASE_GAP);
+        uint64_t offset = (uint64_t)(cursor->slot.offset + (int64_t)8 + (int64_t)gap * 8);
+        cursor->reader.overflow |= (int64_t)offset > INT32_MAX;
+        cursor->slot.offset = (int32_t)(uint32_t)offset;
+    }
+    if (cursor->slot.place == GC_PLACE_REGISTER) {
+        cursor->slot.number = cursor->registers ? (uint8_t)__builtin_ctz(cursor->registers) : 0;
+        cursor->registers &= cursor->registers - 1;
+    }
+    cursor->index++;
+    return true;
+}
+
+GC_API gc_stackmap_slot gc_stackmap_slot_at(const void *start, uint32_t i) {
+    gc__stackmap map;
+    gc__stackmap_open(&map, start, UINT64_MAX);
+    gc__slot_cursor cursor = gc__slots_begin(&map);
+    while (cursor.index <= i && gc__slots_next(&cursor)) continue;
+    return cursor.slot;
+}
+
+/* Word `word` of the set that changes first .. last - 1 make of an empty one. A whole set that is stored between replaces
+   those before it. */
+GC__FN uint64_t gc__changes_word(const gc__changes *changes, const gc__bits *bits, uint32_t first, uint32_t last, uint32_t word) {
+    uint64_t set = 0, index = (uint64_t)word * 64;
+    uint32_t whole = last / GC__CHANGES_APART;
+    if (whole * GC__CHANGES_APART > first) {
+        first = whole * GC__CHANGES_APART;
+        uint64_t left = changes->columns - index;
+        set = gc__bits_word(bits, changes->sets + (uint64_t)(whole - 1) * changes->columns + index, left < 64 ? (unsigned)left : 64);
+    }
+    for (uint64_t at = changes->slots + (uint64_t)first * changes->slot_bits; first < last; first++, at += changes->slot_bits) {
+        uint64_t slot = gc__bits_at(bits, at, changes->slot_bits) - index;
+        if (slot < 64) set ^= (uint64_t)1 << slot;
+    }
+    return set;
+}
+
+/* A live set that was found. */
+typedef struct gc__live_set {
+    const gc__changes *changes;
+    uint32_t first, last; /* of the changes; without those the set is at the bit `at` */
+    uint64_t at;
+    uint32_t columns;     /* how many slots it says something about */
+    bool untracked;
+} gc__live_set;
+
+/* Finds the interruptible range with the offset: the changes from its start up to there. */
+GC__FN bool gc__stackmap_find_in_range(const gc__stackmap *map, uint32_t offset, uint32_t *first, uint32_t *last) {
+    bool next;
+    uint32_t ends = gc__ascending_below(&map->ranges, &map->bits, (uint64_t)offset + 1, &next);
+    if (!(ends & 1)) return false;
+    uint32_t start = gc__ascending_at(&map->ranges, &map->bits, ends - 1);
+    *first = gc__ascending_below(&map->in_ranges.places, &map->bits, start, &next);
+    *last = gc__ascending_below(&map->in_ranges.places, &map->bits, (uint64_t)offset + 1, &next);
+    return true;
+}
+
+GC__FN void gc__stackmap_point_set(const gc__stackmap *map, uint32_t point, gc__live_set *set) {
+    set->columns = map->kept_count;
+    if (map->form == GC__SETS_CHANGES) {
+        bool next;
+        set->changes = &map->at_points;
+        set->last = gc__ascending_below(&set->changes->places, &map->bits, (uint64_t)point + 1, &next);
+    } else if (map->form == GC__SETS_DIRECT) {
+        set->at = map->sets + (uint64_t)point * map->kept_count;
+    } else {
+        unsigned width = gc__bits_for(map->distinct_count);
+        set->at = map->distinct + gc__bits_at(&map->bits, map->sets + (uint64_t)point * width, width) * map->kept_count;
+    }
+}
+
+/* Finds the live set of a frame. False: the thread may not be stopped there. */
+GC__FN bool gc__stackmap_find(const gc__stackmap *map, uint32_t offset, gc_frame_kind kind, gc__live_set *set) {
+    bool is_point;
+    memset(set, 0, sizeof *set);
+    set->untracked = true;
+    if (kind == GC_FRAME_INTERRUPTED) {
+        set->changes = &map->in_ranges;
+        set->columns = map->tracked_count;
+        return gc__stackmap_find_in_range(map, offset, &set->first, &set->last);
+    }
+    if (!offset) return false;
+    uint32_t point = gc__ascending_below(&map->points, &map->bits, offset, &is_point);
+    if (is_point) {
+        gc__stackmap_point_set(map, point, set);
+    } else {
+        set->changes = &map->in_ranges;
+        set->columns = map->kept_count;
+        if (!gc__stackmap_find_in_range(map, offset - 1, &set->first, &set->last)) return false;
+    }
+    if (map->facts.flags & GC_METHOD_REPORT_LEAF_ONLY) set->columns = 0, set->untracked = false;
+    return true;
+}
+
+/* Word `word` of a live set. */
+GC__FN uint64_t gc__live_word(const gc__stackmap *map, const gc__live_set *set, uint32_t word) {
+    uint64_t index = (uint64_t)word * 64, live = 0;
+    if (index < set->columns) {
+        uint64_t left = set->columns - index;
+        unsigned width = left < 64 ? (unsigned)left : 64;
+        live = set->changes ? gc__changes_word(set->changes, &map->bits, set->first, set->last, word)
+                            : gc__bits_word(&map->bits, set->at + index, width);
+        if (width < 64) live &= gc__bits_mask(width);
+    }
+    if (set->untracked && index + 64 > map->tracked_count && index < map->facts.slot_count) {
+        uint64_t above = map->facts.slot_count - index;
+        uint64_t mask = above < 64 ? gc__bits_mask((unsigned)above) : UINT64_MAX;
+        live |= index < map->tracked_count ? mask & ~gc__bits_mask((unsigned)(map->tracked_count - index)) : mask;
+    }
+    return live;
+}
+
+GC_API bool gc_stackmap_live(const void *start, uint32_t offset, gc_frame_kind kind, uint64_t *live) {
+    gc__stackmap map;
+    gc__live_set set;
+    gc__stackmap_open(&map, start, UINT64_MAX);
+    if (!gc__stackmap_find(&map, offset, kind, &set)) return false;
+    for (uint32_t word = 0; (uint64_t)word * 64 < map.facts.slot_count; word++) live[word] = gc__live_word(&map, &set, word);
+    return true;
+}
+
+GC_API bool gc_stackmap_is_interruptible(const void *start, uint32_t offset) {
+    gc__stackmap map;
+    bool next;
+    gc__stackmap_open(&map, start, UINT64_MAX);
+    return gc__ascending_below(&map.ranges, &map.bits, (uint64_t)offset + 1, &next) & 1;
+}
+
+/* Takes the live slots of a frame in turn:
+       gc__live_cursor live;
+       if (!gc__live_begin(&live, map, offset, kind)) ... the thread may not be stopped there
+       while (gc__live_next(&live)) ... live.slots.slot */
+typedef struct gc__live_cursor {
+    gc__stackmap map;
+    gc__live_set set;
+    gc__slot_cursor slots;
+    uint64_t word;
+} gc__live_cursor;
+
+GC__FN bool gc__live_begin(gc__live_cursor *cursor, const void *start, uint32_t offset, gc_frame_kind kind) {
+    gc__stackmap_open(&cursor->map, start, UINT64_MAX);
+    cursor->slots = gc__slots_begin(&cursor->map);
+    return gc__stackmap_find(&cursor->map, offset, kind, &cursor->set);
+}
+
+GC__FN bool gc__live_next(gc__live_cursor *cursor) {
+    for (;;) {
+        uint32_t index = cursor->slots.index;
+        if (!(index & 63)) cursor->word = gc__live_word(&cursor->map, &cursor->set, index / 64);
+        if (!gc__slots_next(&cursor->slots)) return false;
+        if (cursor->word >> (index & 63) & 1) return true;
+    }
+}
+/* Where a frame's saved registers and its caller are: the unwind rows of a stack map. They may be read in signal handlers. */
+
+
+/* The rows that only few methods have take five bits; a push, a pop, and an allocation take two. */
+enum { GC__UNWIND_CODE_PUSH, GC__UNWIND_CODE_POP, GC__UNWIND_CODE_ALLOCATE, GC__UNWIND_CODE_OTHER };
+
+/* The frame has at most this many bytes, so that no sum overflows. */
+#define GC__FRAME_BYTES_MAX (1 << 30)
 
 /* How to leave a frame. The return address is at CFA - 8, and the caller's stack pointer is the CFA. */
 typedef struct gc__frame_layout {
-    bool by_frame;                      /* CFA = rbp + cfa; else CFA = stack pointer + cfa */
+    bool by_frame;                    /* CFA = rbp + cfa; else CFA = stack pointer + cfa */
     int32_t cfa;
     int32_t saved[GC_CODE_REGISTERS]; /* the caller's value of the register is at CFA + saved; 0: it is in the register */
 } gc__frame_layout;
 
-/* The layout of a frame whose pc is at `offset`: what the rows have done up to there. Without rows it is that of a method
-   which has only been called: CFA = stack pointer + 8. False: `offset` is outside of the code. May run in signal handlers. */
-GC__FN bool gc__stackmap_layout(const void *map, uint32_t offset, gc_frame_kind kind, gc__frame_layout *layout);
-GC__FN bool gc__stackmap_layout(const void *map, uint32_t offset, gc_frame_kind kind, gc__frame_layout *layout) {
-    (void)map, (void)offset, (void)kind;
-    memset(layout, 0, sizeof *layout);
-    layout->cfa = 8;
+/* Takes the rows of a map in turn. */
+typedef struct gc__unwind_cursor {
+    gc__bit_reader reader;
+    uint64_t at;            /* where the bits of the last row begin */
+    uint32_t left;
+    gc_stackmap_unwind row; /* the last one */
+} gc__unwind_cursor;
+
+/* The bytes that the instruction of a row usually takes, which need not be stored. `before` is the row before it. */
+GC__FN uint32_t gc__unwind_usual_bytes(const gc_stackmap_unwind *before, const gc_stackmap_unwind *row) {
+    switch (row->op) {
+    case GC_UNWIND_POP: /* the instruction `leave` is two rows */
+        if (before->op == GC_UNWIND_LEAVE && row->number == GC__FRAME_POINTER) return 0;
+        return row->number >= 8 && row->number < GC_CODE_REGISTERS ? 2 : 1;
+    case GC_UNWIND_PUSH: return row->number >= 8 && row->number < GC_CODE_REGISTERS ? 2 : 1;
+    case GC_UNWIND_ALLOCATE: return row->bytes >= -128 && row->bytes <= 127 ? 4 : 7;
+    case GC_UNWIND_FRAME: return row->bytes ? 5 : 3;
+    case GC_UNWIND_SAVE:
+    case GC_UNWIND_RESTORE: return 5;
+    default: return 1;
+    }
+}
+
+/* Registers are written by their place in this table; after it, 7 means that the number itself follows. */
+static const uint8_t gc__unwind_registers[8] = {3, 5, 12, 13, 14, 15, GC_NO_REGISTER, 0};
+
+GC__FN uint8_t gc__unwind_read_register(gc__bit_reader *reader) {
+    uint32_t index = gc__bits_read(reader, 3);
+    return index < 7 ? gc__unwind_registers[index] : (uint8_t)gc__bits_read(reader, 4);
+}
+
+GC__FN gc__unwind_cursor gc__unwind_begin(const gc__stackmap *map) {
+    gc__unwind_cursor cursor;
+    memset(&cursor, 0, sizeof cursor);
+    cursor.reader.bits = map->bits;
+    cursor.reader.at = map->unwind;
+    cursor.left = map->facts.unwind_count;
+    return cursor;
+}
+
+/* The next row; false: there is none. */
+GC__FN bool gc__unwind_next(gc__unwind_cursor *cursor) {
+    if (!cursor->left) return false;
+    gc__bit_reader *reader = &cursor->reader;
+    gc_stackmap_unwind before = cursor->row, row = {0, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, 0};
+    cursor->at = reader->at;
+    uint32_t code = gc__bits_read(reader, 2);
+    if (code <= GC__UNWIND_CODE_POP) {
+        row.op = code == GC__UNWIND_CODE_PUSH ? GC_UNWIND_PUSH : GC_UNWIND_POP;
+    } else if (code == GC__UNWIND_CODE_OTHER) {
+        row.op = (uint8_t)(GC_UNWIND_SAVE + gc__bits_read(reader, 3));
+    }
+    if (row.op == GC_UNWIND_PUSH || row.op == GC_UNWIND_POP || row.op == GC_UNWIND_SAVE || row.op == GC_UNWIND_RESTORE)
+        row.number = gc__unwind_read_register(reader);
+    if (row.op == GC_UNWIND_ALLOCATE || row.op == GC_UNWIND_SAVE || row.op == GC_UNWIND_FRAME)
+        row.bytes = gc__stackmap_signed_words(reader, GC__BASE_AREA);
+    bool usual = gc__bits_read(reader, 1);
+    uint64_t offset = before.offset;
+    offset += usual ? gc__unwind_usual_bytes(&before, &row) : gc__bits_read_number(reader, GC__BASE_MANY);
+    reader->overflow |= offset > UINT32_MAX;
+    row.offset = (uint32_t)offset;
+    cursor->row = row;
+    cursor->left--;
     return true;
+}
+
+/* A frame while its rows act. */
+typedef struct gc__unwind_frame {
+    gc__frame_layout layout; /* its cfa holds only while the frame is found by rbp */
+    int32_t depth;           /* CFA - stack pointer: that includes the return address */
+    int32_t frame_depth;     /* that at the row which set rbp */
+} gc__unwind_frame;
+
+typedef struct gc__unwind_state {
+    gc__unwind_frame now, body; /* body: at the end of the prolog */
+    uint32_t prolog_bytes;
+    bool dynamic; /* the method allocates stack of variable size: after the prolog, rbp alone finds the frame */
+    bool in_body;
+    /* What the slots of the method are checked by. */
+    int32_t depth_max;
+    int32_t frame_cfa;                 /* CFA - rbp, wherever rbp is the frame pointer; 0: it never is */
+    int32_t places[GC_CODE_REGISTERS]; /* where each register was saved last */
+} gc__unwind_state;
+
+GC__FN gc__unwind_state gc__unwind_start(uint32_t prolog_bytes, uint16_t flags) {
+    gc__unwind_state state;
+    memset(&state, 0, sizeof state);
+    state.now.depth = state.depth_max = 8;
+    state.prolog_bytes = prolog_bytes;
+    state.dynamic = (flags & GC_METHOD_DYNAMIC_STACK) != 0;
+    return state;
+}
+
+GC__FN const char *gc__unwind_move(gc__unwind_state *state, int64_t depth) {
+    if (depth < 8) return "the return address would be below the stack pointer";
+    if (depth > GC__FRAME_BYTES_MAX) return "the frame has more than 1 GiB";
+    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
+        if (state->now.layout.saved[i] < -depth) return "a saved register would be below the stack pointer, and no row takes it back";
+    state->now.depth = (int32_t)depth;
+    if (depth > state->depth_max) state->depth_max = (int32_t)depth;
+    return NULL;
+}
+
+GC__FN const char *gc__unwind_save(gc__unwind_state *state, unsigned number, int64_t place) {
+    int32_t *saved = state->now.layout.saved;
+    if (number >= GC_CODE_REGISTERS || number == GC__STACK_POINTER) return "there is no such register to save";
+    if (saved[number]) return "the register is saved already";
+    if (place < -(int64_t)state->now.depth || place > -16) return "the place is outside of the frame";
+    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
+        if (saved[i] == place) return "another register is saved at the same place";
+    saved[number] = state->places[number] = (int32_t)place;
+    return NULL;
+}
+
+/* The register has its caller's value again. */
+GC__FN const char *gc__unwind_take_back(gc__unwind_state *state, unsigned number) {
+    if (number >= GC_CODE_REGISTERS || !state->now.layout.saved[number]) return "the register is not saved";
+    state->now.layout.saved[number] = 0;
+    if (number == GC__FRAME_POINTER) state->now.layout.by_frame = false;
+    return NULL;
+}
+
+GC__FN const char *gc__unwind_set_frame(gc__unwind_state *state, int64_t bytes) {
+    gc__unwind_frame *now = &state->now;
+    if (now->layout.by_frame) return "rbp is the frame pointer already";
+    if (!now->layout.saved[GC__FRAME_POINTER]) return "rbp is not saved";
+    if (bytes < 0 || bytes > now->depth - 16) return "rbp would not point into the frame";
+    int32_t cfa = now->depth - (int32_t)bytes;
+    if (state->frame_cfa && state->frame_cfa != cfa) return "rbp would point to another place of the frame than before";
+    state->frame_cfa = now->layout.cfa = cfa;
+    now->frame_depth = now->depth;
+    now->layout.by_frame = true;
+    return NULL;
+}
+
+GC__FN const char *gc__unwind_leave(gc__unwind_state *state) {
+    if (!state->now.layout.by_frame) return "rbp is not the frame pointer here";
+    state->now.layout.by_frame = false;
+    return gc__unwind_move(state, state->now.frame_depth);
+}
+
+GC__FN const char *gc__unwind_pop(gc__unwind_state *state, unsigned number) {
+    int32_t depth = state->now.depth;
+    if (number != GC_NO_REGISTER) {
+        if (number < GC_CODE_REGISTERS && state->now.layout.saved[number] && state->now.layout.saved[number] != -depth)
+            return "the register is not saved at the stack pointer";
+        const char *fault = gc__unwind_take_back(state, number);
+        if (fault) return fault;
+    }
+    return gc__unwind_move(state, (int64_t)depth - 8);
+}
+
+/* The rows whose effect depends on where the stack pointer is. */
+GC__FN const char *gc__unwind_act(gc__unwind_state *state, const gc_stackmap_unwind *row) {
+    int64_t depth = state->now.depth;
+    if (state->dynamic && state->now.layout.by_frame && state->in_body) {
+        bool plain = row->op == GC_UNWIND_ALLOCATE || (row->op != GC_UNWIND_SAVE && row->number == GC_NO_REGISTER);
+        return plain ? NULL : "the stack pointer is not known before the frame is left, since the stack is dynamic";
+    }
+    if (row->op == GC_UNWIND_ALLOCATE) return gc__unwind_move(state, depth + row->bytes);
+    if (row->op == GC_UNWIND_POP) return gc__unwind_pop(state, row->number);
+    if (row->op == GC_UNWIND_SAVE) return gc__unwind_save(state, row->number, row->bytes - depth);
+    const char *fault = gc__unwind_move(state, depth + 8);
+    if (fault || row->number == GC_NO_REGISTER) return fault;
+    return gc__unwind_save(state, row->number, -depth - 8);
+}
+
+/* Lets a row act. NULL, or why it cannot. */
+GC__FN const char *gc__unwind_step(gc__unwind_state *state, const gc_stackmap_unwind *row) {
+    if (!state->in_body && row->offset > state->prolog_bytes) {
+        state->in_body = true;
+        state->body = state->now;
+    }
+    switch (row->op) {
+    case GC_UNWIND_FRAME: return gc__unwind_set_frame(state, row->bytes);
+    case GC_UNWIND_LEAVE: return gc__unwind_leave(state);
+    case GC_UNWIND_RESTORE:
+        if (row->number == GC__FRAME_POINTER && state->dynamic) return "rbp can only be popped, since the stack is dynamic";
+        return gc__unwind_take_back(state, row->number);
+    case GC_UNWIND_BODY:
+        if (!state->in_body) return "no epilog can have ended in the prolog";
+        state->now = state->body;
+        return NULL;
+    default: return gc__unwind_act(state, row);
+    }
+}
+
+/* The layout of a frame whose pc is at `offset`: what the rows have done up to there. Without rows it is that of a method
+   which has only been called: CFA = stack pointer + 8. False: `offset` is outside of the code. */
+GC__FN bool gc__stackmap_layout(const void *start, uint32_t offset, gc_frame_kind kind, gc__frame_layout *layout) {
+    gc__stackmap map;
+    gc__stackmap_open(&map, start, UINT64_MAX);
+    gc__unwind_state state = gc__unwind_start(map.facts.prolog_bytes, map.facts.flags);
+    gc__unwind_cursor rows = gc__unwind_begin(&map);
+    while (gc__unwind_next(&rows) && rows.row.offset + (uint64_t)(kind == GC_FRAME_CALLER) <= offset)
+        gc__unwind_step(&state, &rows.row);
+    *layout = state.now.layout;
+    if (!layout->by_frame) layout->cfa = state.now.depth;
+    return kind == GC_FRAME_CALLER ? offset && offset <= map.facts.code_bytes : offset < map.facts.code_bytes;
 }
 /* What makes a stack map whole. */
 
