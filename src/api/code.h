@@ -57,11 +57,16 @@ GC_API const gc_code *gc_code_find(const void *pc);
 /* The number of registered ranges. [any thread; never collects; cannot fail] */
 GC_API size_t gc_code_count(void);
 
-/* Registers the functions of modules that LLVM compiled: `section` is the contents of .llvm_stackmaps, relocated; several
-   sections may follow one another. It must stay until it is removed. Refuses what is malformed, and names it. NULL on
-   failure. [any thread; never collects; NULL: GC_ERROR_FORMAT, GC_ERROR_MEMORY] */
+/* Registers the functions of modules that LLVM compiled for x86-64: `section` is the contents of .llvm_stackmaps, relocated;
+   several sections may follow one another. It is not read afterwards. Refuses what is malformed, and names it. flags: 0 or
+   GC_LLVM_FRAMES_BY_SIZE. [any thread; never collects; NULL: GC_ERROR_FORMAT, GC_ERROR_MEMORY] */
 typedef struct gc_llvm_module gc_llvm_module;
-GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes);
+GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes, unsigned flags);
+enum {
+    /* The functions need no frame pointers, for frames are unwound by the stack sizes in the section. These are wrong during
+       calls with arguments on the stack, unless the code was compiled with llc's -no-x86-call-frame-opt. */
+    GC_LLVM_FRAMES_BY_SIZE = 1
+};
 /* Ends what gc_code_add_llvm began; NULL is allowed. [any thread; never collects; cannot fail] */
 GC_API void gc_code_remove_llvm(gc_llvm_module *module);
 
