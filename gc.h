@@ -1278,6 +1278,8 @@ GC__FN void gc__os_leave(void);
 /* The attribute of a function that is called when the library with this gc.h is unloaded, and at the end of the program,
    after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
+/* That of a function that is called before the host's constructors. */
+#define GC__AT_LOAD __attribute__((constructor(101)))
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
@@ -1293,6 +1295,8 @@ typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, siz
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
+/* Whether the address is in the code of the program or of a loaded library. */
+GC__FN bool gc__os_is_file_code(const void *address);
 /* A hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only as far as
    functions have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
@@ -1308,6 +1312,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <pthread.h>
 #include <sched.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -1654,6 +1659,21 @@ GC__FN void gc__os_print_frames(void **frames, int count) {
     }
 }
 #endif
+
+GC__FN int gc__os_file_has_code(struct dl_phdr_info *file, size_t bytes, void *address) {
+    (void)bytes;
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && (part->p_flags & PF_X) &&
+            (uintptr_t)address - (file->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return 1;
+    }
+    return 0;
+}
+
+GC__FN bool gc__os_is_file_code(const void *address) {
+    return dl_iterate_phdr(gc__os_file_has_code, (void *)(uintptr_t)address) != 0;
+}
 
 GC__FN void gc__os_print_stack(void) {
     void *frames[GC__STACK_FRAMES];
@@ -3350,9 +3370,8 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
 /* What threads that run compiled code need: implemented by gc_stackmap.h, which sets gc__compiled before any thread has a
    gc_code_frame or is interruptible. */
 typedef struct gc__compiled_code {
-    /* Calls the visitor for the roots in the compiled frames below `innermost`; `thread` runs on that stack, NULL: none
-       does. */
-    void (*visit)(gc_heap *heap, gc_thread *thread, struct gc_code_frame *innermost, gc_visitor *visitor);
+    /* Calls the visitor for the roots in the compiled frames of the stack, from `innermost` on. It sets root_method. */
+    void (*visit)(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost, gc_visitor *visitor);
     /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
     void (*interrupt)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
@@ -3379,6 +3398,8 @@ typedef struct gc__threads {
     gc_stack *stacks;      /* made by gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
+    const char *root_method; /* of a compiled frame; NULL: it is none; with the offset of its pc */
+    size_t root_offset;
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
@@ -4024,11 +4045,11 @@ __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc
     }
 }
 
-GC__FN void gc__code_visit_all(gc_heap *heap, gc_thread *thread, struct gc_code_frame *innermost,
+GC__FN void gc__code_visit_all(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost,
                                gc_visitor *visitor) {
     if (!innermost) return;
     heap->threads->root_kind = "compiled frame";
-    gc__compiled->visit(heap, thread, innermost, visitor);
+    gc__compiled->visit(heap, stack, innermost, visitor);
 }
 
 /* The roots of a stack that does not run. */
@@ -4036,7 +4057,7 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
     gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
-    gc__code_visit_all(heap, NULL, stack->code, visitor);
+    gc__code_visit_all(heap, stack, stack->code, visitor);
     heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
@@ -4050,7 +4071,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
-    gc__code_visit_all(heap, thread, thread->code, visitor);
+    gc__code_visit_all(heap, thread->stack, thread->code, visitor);
     heap->threads->root_kind = "native stack";
     if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
@@ -5507,7 +5528,8 @@ GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_
 
 /* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
 GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
-    const gc_frame_site *site = verifier->heap->threads->root_site;
+    const gc__threads *threads = verifier->heap->threads;
+    const gc_frame_site *site = threads->root_site;
     char field[160];
     if (verifier->holder) {
         gc__describe_field(field, sizeof field, verifier->holder, (uintptr_t)slot - verifier->holder);
@@ -5516,8 +5538,11 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
     } else if (site) {
         snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function,
                  site->file, site->line);
+    } else if (threads->root_method) {
+        snprintf(text, bytes, "the root at %p, in the compiled frame of `%s` at +0x%zx,", slot, threads->root_method,
+                 threads->root_offset);
     } else {
-        snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->threads->root_kind);
+        snprintf(text, bytes, "the root at %p (%s)", slot, threads->root_kind);
     }
 }
 

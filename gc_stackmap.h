@@ -287,6 +287,7 @@ struct gc_code_cursor {
     gc_frame_kind kind;
     bool innermost;      /* the first frame of its run */
     gc_code_frame *from; /* the record at which this run of frames began */
+    uintptr_t end;       /* private: the run does not go beyond this address */
     gc_thread *thread;   /* NULL: the frame is on a stack on which no thread runs */
     gc_heap *heap;
 };
@@ -1376,12 +1377,13 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
 /* clang-format on */
 /* Where compiled code returns to gc__code_enter. */
 GC__EXTERN GC__VISIBLE const char gc__code_entered[];
+#define GC__HAS_CODE_CALLS 1
 #else
 GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uintptr_t *arguments) {
-    (void)start, (void)arguments;
-    gc__fatal(&thread->heap->options, "gc_code_call: calling compiled code is for x86-64 only, so far");
+    return (void)thread, (void)start, arguments[0];
 }
-static const char gc__code_entered[1];
+static const char gc__code_entered[1] = {0};
+#define GC__HAS_CODE_CALLS 0
 #define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
 #endif
 /* The platform contract for interrupts of compiled code, on Linux: a thread sends another one a signal, GC_CODE_SIGNAL. */
@@ -1588,8 +1590,237 @@ GC_API void gc_code_release(gc_thread *thread) {
     (void)thread;
     if (gc__my_interruptee.slot) gc__code_put_back((uintptr_t)__builtin_frame_address(0));
 }
-/* Walking frames of compiled code. */
+/* Walking frames of compiled code.
 
+   Native and compiled code call each other, so the compiled frames of a stack form runs. A run begins at a gc_code_frame, a
+   record that compiled code left on the stack when it called native code or was stopped, and goes on caller by caller while
+   return addresses are in registered code. Where one is not, native code has called compiled code: the run ends, and the
+   next record, farther from the stack pointer, begins the next run.
+
+   Invariant: on one stack, records and the frames of runs lie in the order of the walk, at ascending addresses. */
+
+
+#define GC__RUN_BYTES_MAX ((uintptr_t)1 << 40) /* of a run on a stack whose base is not known */
+#define GC__PRESERVED_COUNT 6
+static const uint8_t gc__preserved[GC__PRESERVED_COUNT] = {3, 5, 12, 13, 14, 15};
+#define GC__SCRATCH_MASK 0x0FC7u
+
+GC__FN const char *gc__register_name(unsigned number) {
+    static const char *const names[GC_CODE_REGISTERS] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                                         "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+    return number < GC_CODE_REGISTERS ? names[number] : "(no register)";
+}
+
+GC__FN size_t gc__code_offset(const gc_code_cursor *frame) { return frame->pc - (uintptr_t)frame->code->start; }
+
+GC__FN void gc__walk_fault(const gc_code_cursor *frame, const char *fault) __attribute__((__noreturn__, __cold__));
+GC__FN void gc__walk_fault(const gc_code_cursor *frame, const char *fault) {
+    gc__fatal(&frame->heap->options, "the compiled frame of `%s` at +0x%zx (pc %p, stack pointer %p): %s",
+              gc__code_name(frame->code), gc__code_offset(frame), (void *)frame->pc, (void *)frame->sp, fault);
+}
+
+/* The layout of a frame of gc_stackmap_encode's maps. */
+GC__FN const char *gc__walk_lay_out(gc_code_cursor *frame) {
+    gc__frame_layout layout;
+    if (!gc__stackmap_layout(frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind, &layout))
+        return "the pc is outside of the code";
+    if (layout.by_frame && !frame->registers[5])
+        return "its frame is found by rbp, and a frame that it has called does not say where it saved rbp: list that "
+               "in "
+               "its unwind rows";
+    frame->cfa = (layout.by_frame ? *frame->registers[5] : frame->sp) + (uintptr_t)(intptr_t)layout.cfa;
+    memcpy(frame->saved, layout.saved, sizeof frame->saved);
+    return NULL;
+}
+
+/* Completes a cursor that has the pc, the stack pointer and the registers of a frame; code is NULL if that is no compiled
+   frame. */
+GC__FN void gc__walk_enter(gc_code_cursor *frame) {
+    frame->code = gc_code_find((const void *)(frame->pc - (frame->kind == GC_FRAME_CALLER)));
+    if (!frame->code) return;
+    memset(frame->saved, 0, sizeof frame->saved);
+    const gc_code_format *format = frame->code->format;
+    const char *fault = format ? format->layout(frame) : gc__walk_lay_out(frame);
+    if (fault) gc__walk_fault(frame, fault);
+    if (GC__LIKELY(frame->cfa > frame->sp && frame->cfa <= frame->end && !(frame->cfa & 7))) return;
+    gc__walk_fault(frame, "its unwind rows contradict the stack: its return address would lie below its stack pointer, "
+                          "beyond the stack, or beyond the native code that called it. The rows must say what each "
+                          "instruction does to the frame, or the code has overwritten rbp or the stack");
+}
+
+/* Whether mistakes are looked for that make walks slower. */
+GC__FN bool gc__walks_are_checked(const gc_heap *heap) {
+    return GC_DEBUG >= 1 || heap->options.verify || heap->options.stress;
+}
+
+/* The run has ended: whoever called that frame must be native code. */
+GC__FN void gc__walk_check_end(const gc_heap *heap, const gc_code *callee, uintptr_t pc) {
+    if (pc == (uintptr_t)gc__code_entered || !gc__walks_are_checked(heap) || gc__os_is_file_code((const void *)pc))
+        return;
+    gc__fatal(
+        &heap->options,
+        "the compiled method `%s` was called from %p, which is neither in registered code nor in a loaded file: what "
+        "is compiled there must be registered by gc_code_add until its last call has returned, also if it holds no "
+        "references",
+        gc__code_name(callee), (void *)pc);
+}
+
+/* Moves the cursor to the caller's frame, if that is compiled code; else code is NULL. */
+GC__FN void gc__walk_leave(gc_code_cursor *frame) {
+    if (frame->innermost)
+        for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
+            if (GC__SCRATCH_MASK >> i & 1) frame->registers[i] = NULL;
+    for (unsigned i = 0; i < GC__PRESERVED_COUNT; i++) {
+        int32_t saved = frame->saved[gc__preserved[i]];
+        if (GC__UNLIKELY(saved == GC_SAVED_SOMEWHERE))
+            frame->registers[gc__preserved[i]] = NULL;
+        else if (saved)
+            frame->registers[gc__preserved[i]] = (uintptr_t *)(frame->cfa + (uintptr_t)(intptr_t)saved);
+    }
+    const gc_code *callee = frame->code;
+    frame->sp = frame->cfa;
+    frame->pc = gc__code_return_address(frame->thread, (const uintptr_t *)(frame->cfa - 8));
+    frame->kind = GC_FRAME_CALLER;
+    frame->innermost = false;
+    gc__walk_enter(frame);
+    if (!frame->code) gc__walk_check_end(frame->heap, callee, frame->pc);
+}
+
+/* A record that was left on a stack, which other calls have used since, may hold anything. */
+GC__FN void gc__walk_check_record(const gc_heap *heap, const gc_code_frame *record, uintptr_t end) {
+    uintptr_t at = (uintptr_t)record, previous = (uintptr_t)record->previous;
+    bool whole = !(at & 7) && (!previous || previous > at) && record->kind <= GC_FRAME_INTERRUPTED &&
+                 record->registers[4] > at && record->registers[4] <= end;
+    if (GC__LIKELY(whole)) return;
+    gc__fatal(
+        &heap->options,
+        "the record at %p of a call out of compiled code (pc %p, stack pointer %p, next record %p) is not whole: the "
+        "call was left by longjmp or by an exception, or the stack was switched meanwhile. Restore by gc_code_restore "
+        "what gc_code_mark has returned before, and switch stacks by gc_stack_switch",
+        (const void *)record, (void *)record->pc, (void *)record->registers[4], (const void *)record->previous);
+}
+
+/* The first frame of the record's run. */
+GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_code_frame *record) {
+    gc_code_cursor frame;
+    memset(&frame, 0, sizeof frame);
+    uintptr_t base = (uintptr_t)stack->base;
+    frame.end = record->previous           ? (uintptr_t)record->previous
+                : base > (uintptr_t)record ? base
+                                           : (uintptr_t)record + GC__RUN_BYTES_MAX;
+    gc__walk_check_record(heap, record, frame.end);
+    frame.heap = heap;
+    frame.thread = stack->thread && stack->thread->stack == stack ? stack->thread : NULL;
+    frame.from = record;
+    frame.pc = record->pc;
+    frame.sp = record->registers[4];
+    frame.kind = (gc_frame_kind)record->kind;
+    frame.innermost = true;
+    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
+        frame.registers[i] = record->known >> i & 1 ? &record->registers[i] : NULL;
+    gc__walk_enter(&frame);
+    if (!frame.code)
+        gc__fatal(
+            &heap->options,
+            "the code at %p, which has called gc_code_call_native or was stopped, is in no registered code: register "
+            "it by gc_code_add, and keep it registered until its last call has returned",
+            (void *)record->pc);
+    return frame;
+}
+
+GC_API gc_code_cursor gc_code_first(gc_thread *thread) {
+    gc_code_cursor frame;
+    if (thread->code) return gc__walk_begin(thread->heap, thread->stack, thread->code);
+    memset(&frame, 0, sizeof frame);
+    return frame;
+}
+
+GC_API void gc_code_next(gc_code_cursor *frame) {
+    gc_code_frame *next = frame->from->previous;
+    gc__walk_leave(frame);
+    if (!frame->code && next) *frame = gc__walk_begin(frame->heap, frame->thread->stack, next);
+}
+
+/* What a call has just returned. */
+GC__FN void gc__walk_visit_results(gc_code_frame *record, gc_visitor *visitor) {
+    static const unsigned flags[] = {0, 0, GC_SLOT_INTERIOR, GC_SLOT_VALUE};
+    if (GC__LIKELY(!record->results)) return;
+    if (record->results & 3) gc_visit(visitor, &record->registers[0], 1, flags[record->results & 3]);
+    if (record->results >> 2 & 3) gc_visit(visitor, &record->registers[2], 1, flags[record->results >> 2 & 3]);
+}
+
+/* Where a live slot is; NULL: it is in a register that the walk does not know. */
+GC__FN void *gc__walk_slot_address(const gc_code_cursor *frame, const gc_stackmap_slot *slot) {
+    uintptr_t offset = (uintptr_t)(intptr_t)slot->offset;
+    if (slot->place == GC_PLACE_REGISTER) return frame->registers[slot->number];
+    if (slot->place == GC_PLACE_CFA) return (void *)(frame->cfa + offset);
+    if (slot->place == GC_PLACE_SP) return (void *)(frame->sp + offset);
+    return frame->registers[5] ? (void *)(*frame->registers[5] + offset) : NULL;
+}
+
+GC__FN void gc__walk_visit_slot(const gc_code_cursor *frame, const gc_stackmap_slot *slot, gc_visitor *visitor) {
+    void *at = gc__walk_slot_address(frame, slot);
+    if (GC__LIKELY(at != NULL)) {
+        gc_visit(visitor, at, 1, slot->flags);
+        return;
+    }
+    char fault[320];
+    snprintf(
+        fault, sizeof fault,
+        "%s is live in it, and a frame that it has called does not say where it saved that register: list each "
+        "preserved register that a method saves in its unwind rows, or keep what is live across calls on the stack",
+        gc__register_name(slot->place == GC_PLACE_REGISTER ? slot->number : 5));
+    gc__walk_fault(frame, fault);
+}
+
+/* Reports the frame by a map of gc_stackmap_encode. */
+GC__FN const char *gc__walk_visit_map(const gc_code_cursor *frame, gc_visitor *visitor) {
+    gc__live_cursor live;
+    if (GC__UNLIKELY(!gc__live_begin(&live, frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind)))
+        return frame->kind == GC_FRAME_CALLER ? "the call that returns there is no safe point: name it in the points "
+                                                "of the method, with the slots "
+                                                "that are live after it"
+                                              : "the thread was stopped where the code is not interruptible: a fault "
+                                                "of gc_stackmap.h, please report "
+                                                "it";
+    while (gc__live_next(&live)) gc__walk_visit_slot(frame, &live.slots.slot, visitor);
+    return NULL;
+}
+
+GC__FN bool gc__walk_is_interruptible(const gc_code_cursor *frame) {
+    gc__live_cursor live;
+    return gc__live_begin(&live, frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind);
+}
+
+GC__FN unsigned gc__code_return_kinds(const gc_code *code) {
+    gc_stackmap_facts facts = gc_stackmap_read(code->map);
+    return facts.returns[0] | (unsigned)facts.returns[1] << 2;
+}
+
+static const gc_code_format gc__own_format = {"gc_stackmap_encode",      gc__walk_visit_map,    gc__walk_lay_out,
+                                              gc__walk_is_interruptible, gc__code_return_kinds, NULL};
+
+GC__FN const gc_code_format *gc__code_format(const gc_code *code) {
+    return code->format ? code->format : &gc__own_format;
+}
+
+GC_API void gc_code_visit(const gc_code_cursor *frame, gc_visitor *visitor) {
+    gc__threads *threads = frame->heap->threads;
+    threads->root_method = gc__code_name(frame->code);
+    threads->root_offset = gc__code_offset(frame);
+    const char *fault = gc__code_format(frame->code)->visit(frame, visitor);
+    if (fault) gc__walk_fault(frame, fault);
+    if (frame->innermost) gc__walk_visit_results(frame->from, visitor);
+    threads->root_method = NULL;
+}
+
+/* Visits the roots in all compiled frames of a stack, whose innermost record is given. */
+GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_frame *record, gc_visitor *visitor) {
+    for (; record; record = record->previous) {
+        gc_code_cursor frame = gc__walk_begin(heap, stack, record);
+        for (; frame.code; gc__walk_leave(&frame)) gc_code_visit(&frame, visitor);
+    }
+}
 /* The stack maps of LLVM: version 3 of the section, with the records of statepoints, for x86-64.
 
    A section is a header, functions, constants, and the records of all functions in their order. The record of a statepoint
@@ -2205,6 +2436,8 @@ GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == 0 && offsetof(gc_code_fra
 GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "src/platform/code_x86_64.h has these values");
 
 GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
+    if (!GC__HAS_CODE_CALLS)
+        gc__fatal(&thread->heap->options, "gc_code_call: compiled code can be called on x86-64 only, so far");
     GC_ASSERT(count <= GC__CODE_ARGUMENTS,
               "gc_code_call: %zu arguments, of which only six fit in registers: pass a pointer to the others", count);
     GC_ASSERT(gc__is_cooperative(thread), "gc_code_call: compiled code runs in cooperative mode");
@@ -2216,7 +2449,8 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
 GC_API void gc_code_restore(gc_thread *thread, gc_code_frame *mark) {
     GC_ASSERT(!mark || thread->code <= mark,
               "gc_code_restore: the mark %p is that of a call which has ended: take it by gc_code_mark in the function "
-              "that calls setjmp, or that catches", (void *)mark);
+              "that calls setjmp, or that catches",
+              (void *)mark);
     thread->code = mark;
 }
 /* Stopping threads in compiled code. A signal that lands on an instruction of registered code is as if that code had called
@@ -2234,14 +2468,16 @@ GC__FN bool gc__code_is_on_stack(uintptr_t handler, const void *context, uintptr
 }
 
 GC__FN bool gc__code_is_interruptible(const gc_code_cursor *at) {
-    return at->code && at->code->format->is_interruptible && at->code->format->is_interruptible(at);
+    if (!at->code) return false;
+    const gc_code_format *format = gc__code_format(at->code);
+    return format->is_interruptible && format->is_interruptible(at);
 }
 
 /* Replaces the return address of the innermost frame, if its caller may be stopped at the call. A native caller polls by
    itself. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_cursor *at, uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    const gc_code_format *format = at->code->format;
+    const gc_code_format *format = gc__code_format(at->code);
     if (!format->return_kinds || format->layout(at)) return;
     uintptr_t *slot = (uintptr_t *)(at->cfa - 8);
     unsigned results = format->return_kinds(at->code);
@@ -2327,6 +2563,10 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
     (void)thread;
     gc__code_put_back((uintptr_t)__builtin_frame_address(0));
 }
+
+static const gc__compiled_code gc__the_compiled_code = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
+
+GC__AT_LOAD GC__FN void gc__compiled_code_begin(void) { gc__compiled = &gc__the_compiled_code; }
 /* Stack maps as text. */
 
 #endif

@@ -133,6 +133,7 @@ struct gc_code_cursor {
     gc_frame_kind kind;
     bool innermost;      /* the first frame of its run */
     gc_code_frame *from; /* the record at which this run of frames began */
+    uintptr_t end;       /* private: the run does not go beyond this address */
     gc_thread *thread;   /* NULL: the frame is on a stack on which no thread runs */
     gc_heap *heap;
 };

@@ -91,11 +91,11 @@ __attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc
     }
 }
 
-GC__FN void gc__code_visit_all(gc_heap *heap, gc_thread *thread, struct gc_code_frame *innermost,
+GC__FN void gc__code_visit_all(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost,
                                gc_visitor *visitor) {
     if (!innermost) return;
     heap->threads->root_kind = "compiled frame";
-    gc__compiled->visit(heap, thread, innermost, visitor);
+    gc__compiled->visit(heap, stack, innermost, visitor);
 }
 
 /* The roots of a stack that does not run. */
@@ -103,7 +103,7 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
     gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
-    gc__code_visit_all(heap, NULL, stack->code, visitor);
+    gc__code_visit_all(heap, stack, stack->code, visitor);
     heap->threads->root_kind = "native stack";
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
@@ -117,7 +117,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
     char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
-    gc__code_visit_all(heap, thread, thread->code, visitor);
+    gc__code_visit_all(heap, thread->stack, thread->code, visitor);
     heap->threads->root_kind = "native stack";
     if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);

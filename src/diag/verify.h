@@ -49,7 +49,8 @@ GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_
 
 /* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
 GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
-    const gc_frame_site *site = verifier->heap->threads->root_site;
+    const gc__threads *threads = verifier->heap->threads;
+    const gc_frame_site *site = threads->root_site;
     char field[160];
     if (verifier->holder) {
         gc__describe_field(field, sizeof field, verifier->holder, (uintptr_t)slot - verifier->holder);
@@ -58,8 +59,11 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
     } else if (site) {
         snprintf(text, bytes, "the root at %p, one of (%s) of frame %s (%s:%u)", slot, site->names, site->function,
                  site->file, site->line);
+    } else if (threads->root_method) {
+        snprintf(text, bytes, "the root at %p, in the compiled frame of `%s` at +0x%zx,", slot, threads->root_method,
+                 threads->root_offset);
     } else {
-        snprintf(text, bytes, "the root at %p (%s)", slot, verifier->heap->threads->root_kind);
+        snprintf(text, bytes, "the root at %p (%s)", slot, threads->root_kind);
     }
 }
 

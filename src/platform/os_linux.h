@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -354,6 +355,21 @@ GC__FN void gc__os_print_frames(void **frames, int count) {
     }
 }
 #endif
+
+GC__FN int gc__os_file_has_code(struct dl_phdr_info *file, size_t bytes, void *address) {
+    (void)bytes;
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && (part->p_flags & PF_X) &&
+            (uintptr_t)address - (file->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return 1;
+    }
+    return 0;
+}
+
+GC__FN bool gc__os_is_file_code(const void *address) {
+    return dl_iterate_phdr(gc__os_file_has_code, (void *)(uintptr_t)address) != 0;
+}
 
 GC__FN void gc__os_print_stack(void) {
     void *frames[GC__STACK_FRAMES];

@@ -110,6 +110,8 @@ GC__FN void gc__os_leave(void);
 /* The attribute of a function that is called when the library with this gc.h is unloaded, and at the end of the program,
    after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
+/* That of a function that is called before the host's constructors. */
+#define GC__AT_LOAD __attribute__((constructor(101)))
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
@@ -125,6 +127,8 @@ typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, siz
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
+/* Whether the address is in the code of the program or of a loaded library. */
+GC__FN bool gc__os_is_file_code(const void *address);
 /* A hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only as far as
    functions have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);

@@ -17,6 +17,8 @@ GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == 0 && offsetof(gc_code_fra
 GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "src/platform/code_x86_64.h has these values");
 
 GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
+    if (!GC__HAS_CODE_CALLS)
+        gc__fatal(&thread->heap->options, "gc_code_call: compiled code can be called on x86-64 only, so far");
     GC_ASSERT(count <= GC__CODE_ARGUMENTS,
               "gc_code_call: %zu arguments, of which only six fit in registers: pass a pointer to the others", count);
     GC_ASSERT(gc__is_cooperative(thread), "gc_code_call: compiled code runs in cooperative mode");
@@ -28,6 +30,7 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
 GC_API void gc_code_restore(gc_thread *thread, gc_code_frame *mark) {
     GC_ASSERT(!mark || thread->code <= mark,
               "gc_code_restore: the mark %p is that of a call which has ended: take it by gc_code_mark in the function "
-              "that calls setjmp, or that catches", (void *)mark);
+              "that calls setjmp, or that catches",
+              (void *)mark);
     thread->code = mark;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "returns.h"
+#include "walk.h"
 
 #define GC__SIGNAL_FRAME_BYTES ((uintptr_t)1 << 16) /* at most: the signal's frame and the handler's */
 
@@ -15,14 +16,16 @@ GC__FN bool gc__code_is_on_stack(uintptr_t handler, const void *context, uintptr
 }
 
 GC__FN bool gc__code_is_interruptible(const gc_code_cursor *at) {
-    return at->code && at->code->format->is_interruptible && at->code->format->is_interruptible(at);
+    if (!at->code) return false;
+    const gc_code_format *format = gc__code_format(at->code);
+    return format->is_interruptible && format->is_interruptible(at);
 }
 
 /* Replaces the return address of the innermost frame, if its caller may be stopped at the call. A native caller polls by
    itself. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_cursor *at, uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    const gc_code_format *format = at->code->format;
+    const gc_code_format *format = gc__code_format(at->code);
     if (!format->return_kinds || format->layout(at)) return;
     uintptr_t *slot = (uintptr_t *)(at->cfa - 8);
     unsigned results = format->return_kinds(at->code);
@@ -108,3 +111,7 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
     (void)thread;
     gc__code_put_back((uintptr_t)__builtin_frame_address(0));
 }
+
+static const gc__compiled_code gc__the_compiled_code = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
+
+GC__AT_LOAD GC__FN void gc__compiled_code_begin(void) { gc__compiled = &gc__the_compiled_code; }

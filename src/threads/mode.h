@@ -37,9 +37,8 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
 /* What threads that run compiled code need: implemented by gc_stackmap.h, which sets gc__compiled before any thread has a
    gc_code_frame or is interruptible. */
 typedef struct gc__compiled_code {
-    /* Calls the visitor for the roots in the compiled frames below `innermost`; `thread` runs on that stack, NULL: none
-       does. */
-    void (*visit)(gc_heap *heap, gc_thread *thread, struct gc_code_frame *innermost, gc_visitor *visitor);
+    /* Calls the visitor for the roots in the compiled frames of the stack, from `innermost` on. It sets root_method. */
+    void (*visit)(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost, gc_visitor *visitor);
     /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
     void (*interrupt)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
@@ -66,6 +65,8 @@ typedef struct gc__threads {
     gc_stack *stacks;      /* made by gc_stack_create: roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
+    const char *root_method; /* of a compiled frame; NULL: it is none; with the offset of its pc */
+    size_t root_offset;
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
