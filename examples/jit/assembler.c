@@ -240,6 +240,24 @@ void asm_lea(assembler *a, int to, asm_memory address) {
     with_memory(a, 0x8D, WIDE, to, address);
 }
 
+static void to_symbol(assembler *a, int symbol) {
+    GROW(a->calls, a->call_count + 1, a->call_room);
+    a->calls[a->call_count++] = (asm_fixup){a->bytes, symbol};
+    bytes(a, 0, 4);
+}
+
+void asm_lea_symbol(assembler *a, int to, int symbol, const char *name) {
+    say(a, "lea    %s,[rip+%s]", names_wide[to], name);
+    opcode(a, 0x8D, WIDE, to, 0, 0, false);
+    modrm(a, 0, to, RBP);
+    to_symbol(a, symbol);
+}
+
+void asm_xchg(assembler *a, int one, int other) {
+    say(a, "xchg   %s,%s", names_wide[one], names_wide[other]);
+    with_register(a, 0x87, WIDE, other, one, false);
+}
+
 void asm_push(assembler *a, int reg) {
     say(a, "push   %s", names_wide[reg]);
     opcode(a, 0x50 + (reg & 7), NARROW, 0, 0, reg, false);
@@ -408,9 +426,7 @@ void asm_finish(assembler *a) {
 void asm_call(assembler *a, int symbol, const char *name) {
     say(a, "call   %s", name)->is_call = true;
     byte(a, 0xE8);
-    GROW(a->calls, a->call_count + 1, a->call_room);
-    a->calls[a->call_count++] = (asm_fixup){a->bytes, symbol};
-    bytes(a, 0, 4);
+    to_symbol(a, symbol);
 }
 
 void asm_call_register(assembler *a, int reg) {

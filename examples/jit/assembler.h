@@ -70,7 +70,7 @@ typedef struct assembler {
     uint32_t label_count, label_room;
     asm_fixup *jumps; /* to labels */
     uint32_t jump_count, jump_room;
-    asm_fixup *calls; /* to symbols */
+    asm_fixup *calls; /* to symbols; also their addresses */
     uint32_t call_count, call_room;
     uint32_t line; /* of the instructions that follow */
 } assembler;
@@ -101,6 +101,8 @@ void asm_store_imm(assembler *a, asm_memory to, int32_t value);
 void asm_store_byte(assembler *a, asm_memory to, int from);
 void asm_store_byte_imm(assembler *a, asm_memory to, int value);
 void asm_lea(assembler *a, int to, asm_memory address);
+void asm_lea_symbol(assembler *a, int to, int symbol, const char *name);
+void asm_xchg(assembler *a, int one, int other); /* neither is rax */
 void asm_push(assembler *a, int reg);
 void asm_pop(assembler *a, int reg);
 

@@ -70,6 +70,8 @@ static void write_all(assembler *a) {
     asm_store_byte(a, any_memory(), any());
     asm_store_byte_imm(a, any_memory(), (int)random_below(256));
     asm_lea(a, any(), based_memory());
+    asm_lea_symbol(a, any(), 0, "elsewhere");
+    asm_xchg(a, 1 + (int)random_below(15), 1 + (int)random_below(15));
     asm_push(a, any());
     asm_pop(a, any());
     asm_alu(a, any_operation(), any(), any());
