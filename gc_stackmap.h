@@ -179,9 +179,10 @@ typedef struct gc_code_format {
     /* Says where the frame ends: sets its cfa, below which is the return address, and in `saved`, which is zeroed, where it
        has saved its caller's registers. Called when a walk has come to the frame. NULL, or a sentence why it cannot. */
     const char *(*layout)(gc_code_cursor *frame);
-    /* Whether the thread may be stopped at the frame's pc; 0: never. */
+    /* Whether the thread may be stopped at the frame's pc, or after the call in it if its kind is GC_FRAME_CALLER; 0: never. */
     bool (*is_interruptible)(const gc_code_cursor *frame);
-    /* The gc_return_kind of rax, and that of rdx * 4, if the return address of a frame may be replaced; 0: it may not. */
+    /* The gc_return_kind of rax, and that of rdx * 4. 0: return addresses may not be replaced; otherwise `layout` must be
+       right at every instruction of the code. */
     unsigned (*return_kinds)(const gc_code *code);
     /* Checks the tables of code that is being added. NULL, or a sentence that says what is wrong. 0: not checked. */
     const char *(*check)(const gc_code *code);
@@ -1547,14 +1548,19 @@ GC__FN void gc__code_stop(gc_thread *thread, gc_code_frame *frame) {
     thread->code = frame->previous;
 }
 
+GC__FN void gc__code_return_lost(const gc_thread *thread, const void *slot) __attribute__((__noreturn__, __cold__));
+GC__FN void gc__code_return_lost(const gc_thread *thread, const void *slot) {
+    gc__fatal(thread && thread->heap ? &thread->heap->options : NULL,
+              "the return address at %p was replaced by an interrupt, but not in this frame, or on another stack: call "
+              "gc_stack_switch before each switch of stacks, and gc_code_release before frames are copied",
+              slot);
+}
+
 __attribute__((used)) GC__FN void gc__code_on_return(gc_code_frame *frame) {
     gc__interruptee *self = &gc__my_interruptee;
     gc_thread *thread = gc__interruptible_self();
-    if ((uintptr_t)self->slot + 8 != frame->registers[GC__CODE_SP])
-        gc__fatal(thread && thread->heap ? &thread->heap->options : NULL,
-                  "compiled code returned to an address that an interrupt had replaced in another frame, or on another "
-                  "stack: call gc_stack_switch before each switch of stacks, and gc_code_release before return "
-                  "addresses are copied");
+    uintptr_t slot = frame->registers[GC__CODE_SP] - 8;
+    if ((uintptr_t)self->slot != slot) gc__code_return_lost(thread, (const void *)slot);
     frame->pc = self->original;
     frame->kind = GC_FRAME_CALLER;
     frame->results = (uint16_t)self->results;
@@ -1572,7 +1578,8 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address
     uintptr_t address = *slot;
     if (GC__LIKELY(address != (uintptr_t)gc__code_returned)) return address;
     const gc__interruptee *owner = thread ? gc__record(thread)->interruptible : NULL;
-    return owner && owner->slot == slot ? owner->original : address;
+    if (GC__UNLIKELY(!owner || owner->slot != slot)) gc__code_return_lost(thread, slot);
+    return owner->original;
 }
 
 /* Forgets the replaced address; puts it back unless its frame has been left. */
@@ -1712,8 +1719,10 @@ GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_co
     frame.heap = heap;
     frame.thread = stack->thread && stack->thread->stack == stack ? stack->thread : NULL;
     frame.from = record;
-    frame.pc = record->pc;
     frame.sp = record->registers[4];
+    frame.pc = record->pc;
+    if (GC__UNLIKELY(frame.pc == (uintptr_t)gc__code_returned)) /* it has jumped to native code, which returns there */
+        frame.pc = gc__code_return_address(frame.thread, (const uintptr_t *)(frame.sp - 8));
     frame.kind = (gc_frame_kind)record->kind;
     frame.innermost = true;
     for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
@@ -2468,26 +2477,25 @@ GC__FN bool gc__code_is_on_stack(uintptr_t handler, const void *context, uintptr
 }
 
 GC__FN bool gc__code_is_interruptible(const gc_code_cursor *at) {
-    if (!at->code) return false;
     const gc_code_format *format = gc__code_format(at->code);
     return format->is_interruptible && format->is_interruptible(at);
 }
 
-/* Replaces the return address of the innermost frame, if its caller may be stopped at the call. A native caller polls by
-   itself. */
+/* Replaces the return address of the innermost frame whose caller may be stopped at its call; a caller whose call is no safe
+   point is passed over. A native caller polls by itself. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_cursor *at, uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    const gc_code_format *format = gc__code_format(at->code);
-    if (!format->return_kinds || format->layout(at)) return;
-    uintptr_t *slot = (uintptr_t *)(at->cfa - 8);
-    unsigned results = format->return_kinds(at->code);
-    if (self->slot == slot && *slot == (uintptr_t)gc__code_returned) return;
-    at->pc = *slot;
-    at->sp = at->cfa;
-    at->kind = GC_FRAME_CALLER;
-    at->innermost = false;
-    at->code = gc_code_find((const void *)(at->pc - 1));
-    if (!gc__code_is_interruptible(at)) return;
+    uintptr_t *slot;
+    unsigned results;
+    do {
+        const gc_code_format *format = gc__code_format(at->code);
+        if (!format->return_kinds) return;
+        results = format->return_kinds(at->code);
+        slot = (uintptr_t *)(at->cfa - 8);
+        if (*slot == (uintptr_t)gc__code_returned) return;
+        gc__walk_leave(at);
+        if (!at->code) return;
+    } while (!gc__code_is_interruptible(at));
     gc__code_put_back(stack_pointer);
     self->original = at->pc;
     self->results = results;
@@ -2495,38 +2503,28 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_curs
     *slot = (uintptr_t)gc__code_returned;
 }
 
-/* Runs in a signal handler. */
-GC__FN void gc__code_interrupted(void *context) {
+/* Runs in the signal's handler. The frame must lie on the stack, and AddressSanitizer might put it elsewhere. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupted(void *context) {
     gc_code_frame frame;
-    gc_code_cursor at;
     frame.pc = gc__os_context_pc(context);
-    const gc_code *code = gc_code_find((const void *)frame.pc);
-    if (!code) return;
+    if (!gc_code_find((const void *)frame.pc)) return;
     gc_thread *thread = gc__interruptible_self();
     if (!gc__code_may_stop(thread) || !__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return;
     gc__os_context_read(context, frame.registers);
     uintptr_t stack_pointer = frame.registers[GC__CODE_SP];
     if (!gc__code_is_on_stack((uintptr_t)__builtin_frame_address(0), context, stack_pointer)) return;
+    frame.previous = thread->code;
     frame.known = 0xFFFF;
     frame.kind = GC_FRAME_INTERRUPTED;
     frame.results = 0;
-    memset(&at, 0, sizeof at);
-    at.code = code;
-    at.pc = frame.pc;
-    at.sp = stack_pointer;
-    for (int i = 0; i < GC_CODE_REGISTERS; i++) at.registers[i] = &frame.registers[i];
-    at.kind = GC_FRAME_INTERRUPTED;
-    at.from = &frame;
-    at.innermost = true;
-    at.thread = thread;
-    at.heap = thread->heap;
-    if (gc__code_is_interruptible(&at)) {
-        gc__code_put_back(stack_pointer);
-        gc__code_stop(thread, &frame);
-        gc__os_context_write(context, frame.registers);
-    } else {
+    gc_code_cursor at = gc__walk_begin(thread->heap, thread->stack, &frame);
+    if (!gc__code_is_interruptible(&at)) {
         gc__code_hijack(&at, stack_pointer);
+        return;
     }
+    gc__code_put_back(stack_pointer);
+    gc__code_stop(thread, &frame);
+    gc__os_context_write(context, frame.registers);
 }
 
 GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible) {
@@ -2567,6 +2565,10 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
 static const gc__compiled_code gc__the_compiled_code = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_code_begin(void) { gc__compiled = &gc__the_compiled_code; }
+
+static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
+
+GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }
 /* Stack maps as text. */
 
 #endif

@@ -25,9 +25,10 @@ typedef struct gc_code_format {
     /* Says where the frame ends: sets its cfa, below which is the return address, and in `saved`, which is zeroed, where it
        has saved its caller's registers. Called when a walk has come to the frame. NULL, or a sentence why it cannot. */
     const char *(*layout)(gc_code_cursor *frame);
-    /* Whether the thread may be stopped at the frame's pc; 0: never. */
+    /* Whether the thread may be stopped at the frame's pc, or after the call in it if its kind is GC_FRAME_CALLER; 0: never. */
     bool (*is_interruptible)(const gc_code_cursor *frame);
-    /* The gc_return_kind of rax, and that of rdx * 4, if the return address of a frame may be replaced; 0: it may not. */
+    /* The gc_return_kind of rax, and that of rdx * 4. 0: return addresses may not be replaced; otherwise `layout` must be
+       right at every instruction of the code. */
     unsigned (*return_kinds)(const gc_code *code);
     /* Checks the tables of code that is being added. NULL, or a sentence that says what is wrong. 0: not checked. */
     const char *(*check)(const gc_code *code);

@@ -107,6 +107,8 @@ GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (
 
 /* Undoes gc__os_at_thread_end and gc__os_on_fault. */
 GC__FN void gc__os_leave(void);
+/* The attribute of a function that is called when the program, or the library with this gc.h, is loaded. */
+#define GC__AT_LOAD __attribute__((constructor(101)))
 /* The attribute of a function that is called when the library with this gc.h is unloaded, and at the end of the program,
    after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))

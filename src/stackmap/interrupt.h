@@ -4,7 +4,7 @@
    that lands elsewhere does nothing: the thread polls, or a later one finds it in compiled code. */
 #pragma once
 
-#include "returns.h"
+#include "walk.h"
 #include "walk.h"
 
 #define GC__SIGNAL_FRAME_BYTES ((uintptr_t)1 << 16) /* at most: the signal's frame and the handler's */
@@ -16,26 +16,25 @@ GC__FN bool gc__code_is_on_stack(uintptr_t handler, const void *context, uintptr
 }
 
 GC__FN bool gc__code_is_interruptible(const gc_code_cursor *at) {
-    if (!at->code) return false;
     const gc_code_format *format = gc__code_format(at->code);
     return format->is_interruptible && format->is_interruptible(at);
 }
 
-/* Replaces the return address of the innermost frame, if its caller may be stopped at the call. A native caller polls by
-   itself. */
+/* Replaces the return address of the innermost frame whose caller may be stopped at its call; a caller whose call is no safe
+   point is passed over. A native caller polls by itself. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_cursor *at, uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    const gc_code_format *format = gc__code_format(at->code);
-    if (!format->return_kinds || format->layout(at)) return;
-    uintptr_t *slot = (uintptr_t *)(at->cfa - 8);
-    unsigned results = format->return_kinds(at->code);
-    if (self->slot == slot && *slot == (uintptr_t)gc__code_returned) return;
-    at->pc = *slot;
-    at->sp = at->cfa;
-    at->kind = GC_FRAME_CALLER;
-    at->innermost = false;
-    at->code = gc_code_find((const void *)(at->pc - 1));
-    if (!gc__code_is_interruptible(at)) return;
+    uintptr_t *slot;
+    unsigned results;
+    do {
+        const gc_code_format *format = gc__code_format(at->code);
+        if (!format->return_kinds) return;
+        results = format->return_kinds(at->code);
+        slot = (uintptr_t *)(at->cfa - 8);
+        if (*slot == (uintptr_t)gc__code_returned) return;
+        gc__walk_leave(at);
+        if (!at->code) return;
+    } while (!gc__code_is_interruptible(at));
     gc__code_put_back(stack_pointer);
     self->original = at->pc;
     self->results = results;
@@ -43,38 +42,28 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_curs
     *slot = (uintptr_t)gc__code_returned;
 }
 
-/* Runs in a signal handler. */
-GC__FN void gc__code_interrupted(void *context) {
+/* Runs in the signal's handler. The frame must lie on the stack, and AddressSanitizer might put it elsewhere. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupted(void *context) {
     gc_code_frame frame;
-    gc_code_cursor at;
     frame.pc = gc__os_context_pc(context);
-    const gc_code *code = gc_code_find((const void *)frame.pc);
-    if (!code) return;
+    if (!gc_code_find((const void *)frame.pc)) return;
     gc_thread *thread = gc__interruptible_self();
     if (!gc__code_may_stop(thread) || !__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return;
     gc__os_context_read(context, frame.registers);
     uintptr_t stack_pointer = frame.registers[GC__CODE_SP];
     if (!gc__code_is_on_stack((uintptr_t)__builtin_frame_address(0), context, stack_pointer)) return;
+    frame.previous = thread->code;
     frame.known = 0xFFFF;
     frame.kind = GC_FRAME_INTERRUPTED;
     frame.results = 0;
-    memset(&at, 0, sizeof at);
-    at.code = code;
-    at.pc = frame.pc;
-    at.sp = stack_pointer;
-    for (int i = 0; i < GC_CODE_REGISTERS; i++) at.registers[i] = &frame.registers[i];
-    at.kind = GC_FRAME_INTERRUPTED;
-    at.from = &frame;
-    at.innermost = true;
-    at.thread = thread;
-    at.heap = thread->heap;
-    if (gc__code_is_interruptible(&at)) {
-        gc__code_put_back(stack_pointer);
-        gc__code_stop(thread, &frame);
-        gc__os_context_write(context, frame.registers);
-    } else {
+    gc_code_cursor at = gc__walk_begin(thread->heap, thread->stack, &frame);
+    if (!gc__code_is_interruptible(&at)) {
         gc__code_hijack(&at, stack_pointer);
+        return;
     }
+    gc__code_put_back(stack_pointer);
+    gc__code_stop(thread, &frame);
+    gc__os_context_write(context, frame.registers);
 }
 
 GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible) {
@@ -115,3 +104,7 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
 static const gc__compiled_code gc__the_compiled_code = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_code_begin(void) { gc__compiled = &gc__the_compiled_code; }
+
+static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
+
+GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }

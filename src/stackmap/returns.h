@@ -47,14 +47,19 @@ GC__FN void gc__code_stop(gc_thread *thread, gc_code_frame *frame) {
     thread->code = frame->previous;
 }
 
+GC__FN void gc__code_return_lost(const gc_thread *thread, const void *slot) __attribute__((__noreturn__, __cold__));
+GC__FN void gc__code_return_lost(const gc_thread *thread, const void *slot) {
+    gc__fatal(thread && thread->heap ? &thread->heap->options : NULL,
+              "the return address at %p was replaced by an interrupt, but not in this frame, or on another stack: call "
+              "gc_stack_switch before each switch of stacks, and gc_code_release before frames are copied",
+              slot);
+}
+
 __attribute__((used)) GC__FN void gc__code_on_return(gc_code_frame *frame) {
     gc__interruptee *self = &gc__my_interruptee;
     gc_thread *thread = gc__interruptible_self();
-    if ((uintptr_t)self->slot + 8 != frame->registers[GC__CODE_SP])
-        gc__fatal(thread && thread->heap ? &thread->heap->options : NULL,
-                  "compiled code returned to an address that an interrupt had replaced in another frame, or on another "
-                  "stack: call gc_stack_switch before each switch of stacks, and gc_code_release before return "
-                  "addresses are copied");
+    uintptr_t slot = frame->registers[GC__CODE_SP] - 8;
+    if ((uintptr_t)self->slot != slot) gc__code_return_lost(thread, (const void *)slot);
     frame->pc = self->original;
     frame->kind = GC_FRAME_CALLER;
     frame->results = (uint16_t)self->results;
@@ -72,7 +77,8 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address
     uintptr_t address = *slot;
     if (GC__LIKELY(address != (uintptr_t)gc__code_returned)) return address;
     const gc__interruptee *owner = thread ? gc__record(thread)->interruptible : NULL;
-    return owner && owner->slot == slot ? owner->original : address;
+    if (GC__UNLIKELY(!owner || owner->slot != slot)) gc__code_return_lost(thread, slot);
+    return owner->original;
 }
 
 /* Forgets the replaced address; puts it back unless its frame has been left. */
