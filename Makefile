@@ -84,6 +84,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include bench/bench.mk
 -include tests/random/random.mk
 -include examples/ladder/ladder.mk
+-include examples/jit/jit.mk
 
 .PHONY: all help demo quick quick-programs test test-programs soak headers api format clean
 

@@ -28,6 +28,7 @@ typedef struct statement statement;
 
 /* Types are unique: equal types are the same pointer. References come last. */
 typedef enum type_kind {
+    TYPE_UNKNOWN, /* of what the checker has found an error in */
     TYPE_VOID,  /* of functions without a result, and of statements in the form of calls */
     TYPE_INT,   /* 64 bits; arithmetic wraps */
     TYPE_FLOAT, /* 64 bits */
@@ -47,8 +48,7 @@ struct type {
     const type *result;           /* of a function; void_type: none */
     const type **parameters;      /* of a function, without the receiver */
     int parameter_count;
-    const type *array; /* the type of arrays of this one, once it is needed */
-    const type *next;  /* of the types made so far */
+    const type *next; /* of the types made so far */
 };
 
 static inline bool type_is_reference(const type *t) { return t->kind >= TYPE_NULL; }
@@ -66,6 +66,7 @@ typedef struct field {
     const type *type;
     position at;
     int offset; /* bytes from the start of the object */
+    const struct type_written *type_written;
     struct field *next;
 } field;
 
@@ -82,6 +83,9 @@ struct object_class {
     object_class *next; /* in the order of the source; the hidden ones follow */
 };
 
+/* Parameters of a function, without the receiver: so that all of them are passed in registers. */
+#define PARAMETERS_MAX 5
+
 /* A parameter or variable of a function. */
 typedef struct local {
     const char *name;
@@ -90,12 +94,14 @@ typedef struct local {
     bool is_hidden;  /* made by the checker */
     position at;     /* of its declaration: the start of its scope */
     position end;    /* the end of its scope */
+    bool is_captured; /* a function inside this one has a copy, so there are no assignments */
     int assignments; /* after the declaration: 0 means that it is constant */
     struct local *next;
 } local;
 
 struct function {
-    const char *name;       /* as reports say it: main, Test.reflect, main.fn1 */
+    const char *name;
+    const char *full_name;  /* as reports say it: main, Test.reflect, main.fn1 */
     object_class *of_class; /* of a method; NULL */
     const type *type;       /* without the receiver */
     position at, end;
@@ -109,6 +115,8 @@ struct function {
     void *host;          /* the generator's */
     function *next;      /* in program.functions; or of the methods of a class */
     function *next_compiled;
+    const struct type_written *type_written;
+    function *as_value; /* made by the checker, if the function is used as a value */
 };
 
 /* Native functions: implemented by the runtime, as native_NAME. The first ones are called by what the checker rewrites, or
@@ -175,7 +183,7 @@ typedef enum binary_op {
     BINARY_OR
 } binary_op;
 
-/* Operands are evaluated from left to right. */
+/* Operands are evaluated from left to right. Only statements assign, so a local does not change within an expression. */
 typedef enum expression_kind {
     EXPRESSION_INT,           /* int_value */
     EXPRESSION_FLOAT,         /* float_value */
