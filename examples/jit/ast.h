@@ -29,9 +29,9 @@ typedef struct statement statement;
 /* Types are unique: equal types are the same pointer. References come last. */
 typedef enum type_kind {
     TYPE_UNKNOWN, /* of what the checker has found an error in */
-    TYPE_VOID,  /* of functions without a result, and of statements in the form of calls */
-    TYPE_INT,   /* 64 bits; arithmetic wraps */
-    TYPE_FLOAT, /* 64 bits */
+    TYPE_VOID,    /* of functions without a result, and of statements in the form of calls */
+    TYPE_INT,     /* 64 bits; arithmetic wraps */
+    TYPE_FLOAT,   /* 64 bits */
     TYPE_BOOL,
     TYPE_NULL, /* of the constant null where no other type is known: null == null */
     TYPE_STRING,
@@ -90,12 +90,12 @@ struct object_class {
 typedef struct local {
     const char *name;
     const type *type;
-    int index;       /* from 0; parameters come first, and `this` before them */
-    bool is_hidden;  /* made by the checker */
-    position at;     /* of its declaration: the start of its scope */
-    position end;    /* the end of its scope */
+    int index;        /* from 0; parameters come first, and `this` before them */
+    bool is_hidden;   /* made by the checker */
+    position at;      /* of its declaration: the start of its scope */
+    position end;     /* the end of its scope */
     bool is_captured; /* a function inside this one has a copy, so there are no assignments */
-    int assignments; /* after the declaration: 0 means that it is constant */
+    int assignments;  /* after the declaration: 0 means that it is constant */
     struct local *next;
 } local;
 

@@ -71,16 +71,21 @@ static bool has_break(const statement *st) {
 static bool never_ends(const statement *st) {
     if (!st) return false;
     switch (st->kind) {
-    case STATEMENT_RETURN: return true;
-    case STATEMENT_EXPRESSION: return st->value->kind == EXPRESSION_CALL_NATIVE && st->value->native == NATIVE_fail;
-    case STATEMENT_IF: return never_ends(st->body) && never_ends(st->otherwise);
-    case STATEMENT_WHILE: return st->value->kind == EXPRESSION_BOOL && st->value->int_value && !has_break(st->body);
+    case STATEMENT_RETURN:
+        return true;
+    case STATEMENT_EXPRESSION:
+        return st->value->kind == EXPRESSION_CALL_NATIVE && st->value->native == NATIVE_fail;
+    case STATEMENT_IF:
+        return never_ends(st->body) && never_ends(st->otherwise);
+    case STATEMENT_WHILE:
+        return st->value->kind == EXPRESSION_BOOL && st->value->int_value && !has_break(st->body);
     case STATEMENT_BLOCK:
         for (const statement *inner = st->first; inner; inner = inner->next) {
             if (never_ends(inner)) return true;
         }
         return false;
-    default: return false;
+    default:
+        return false;
     }
 }
 
@@ -132,7 +137,8 @@ static void check_target(context *c, expression *e) {
         e->local->assignments++;
         if (c->function->has_receiver && e->local->index == 0) why = "'this' cannot be assigned";
     } else if (e->kind == EXPRESSION_FIELD) {
-        if (e->left->type->of_class->is_hidden) why = "a function within another one has copies of its variables: they cannot be assigned";
+        if (e->left->type->of_class->is_hidden)
+            why = "a function within another one has copies of its variables: they cannot be assigned";
     } else if (e->kind == EXPRESSION_ELEMENT) {
         if (e->left->type == string_type) why = "the bytes of a string cannot be assigned";
     } else {
@@ -156,7 +162,8 @@ static statement **hoist(context *c, expression **e, const char *name, statement
 static void check_operator_assignment(context *c, statement *st) {
     expression *target = st->target;
     statement *assignment = new_statement(c->s, STATEMENT_ASSIGN, st->at), **last = &st->first;
-    if (target->kind == EXPRESSION_FIELD || target->kind == EXPRESSION_ELEMENT) last = hoist(c, &target->left, "(object)", last);
+    if (target->kind == EXPRESSION_FIELD || target->kind == EXPRESSION_ELEMENT)
+        last = hoist(c, &target->left, "(object)", last);
     if (target->kind == EXPRESSION_ELEMENT) last = hoist(c, &target->right, "(index)", last);
     *last = assignment;
     expression *value = new_expression(c->s, EXPRESSION_BINARY, st->at);
@@ -181,18 +188,25 @@ static void check_assignment(context *c, statement *st) {
     check_target(c, st->target);
     check_expression(c, st->value);
     if (st->target->type == unknown_type) return;
-    if (st->op >= 0) check_operator_assignment(c, st);
-    else require_fit(c->s, st->target->type, st->value, "the value");
+    if (st->op >= 0)
+        check_operator_assignment(c, st);
+    else
+        require_fit(c->s, st->target->type, st->value, "the value");
 }
 
 /* The native function that writes a value of the type; -1: there is none. */
 static int writer(const type *t) {
     switch (t->kind) {
-    case TYPE_INT: return NATIVE_write_int;
-    case TYPE_FLOAT: return NATIVE_write_float;
-    case TYPE_BOOL: return NATIVE_write_bool;
-    case TYPE_STRING: return NATIVE_write_string;
-    default: return -1;
+    case TYPE_INT:
+        return NATIVE_write_int;
+    case TYPE_FLOAT:
+        return NATIVE_write_float;
+    case TYPE_BOOL:
+        return NATIVE_write_bool;
+    case TYPE_STRING:
+        return NATIVE_write_string;
+    default:
+        return -1;
     }
 }
 
@@ -242,7 +256,8 @@ static void check_condition(context *c, expression *e) {
 }
 
 static void check_body_of(context *c, statement *st) {
-    if (st->kind == STATEMENT_VARIABLE) error_at(c->s, st->at, "a variable that is declared here could not be used: expected '{'");
+    if (st->kind == STATEMENT_VARIABLE)
+        error_at(c->s, st->at, "a variable that is declared here could not be used: expected '{'");
     check_scope(c, st, st->at);
 }
 
@@ -264,8 +279,10 @@ static void check_for(context *c, statement *st) {
     }
     loop->body = st->body;
     loop->step = st->step;
-    if (st->first) st->first->next = loop;
-    else st->first = loop;
+    if (st->first)
+        st->first->next = loop;
+    else
+        st->first = loop;
     st->kind = STATEMENT_BLOCK;
     st->value = NULL;
     st->body = st->step = NULL;
@@ -276,8 +293,10 @@ static void check_return(context *c, statement *st) {
     const type *result = c->function->type->result;
     if (st->value) {
         check_expression(c, st->value);
-        if (result == void_type) error_at(c->s, st->value->at, "%s returns no value", c->function->full_name);
-        else require_fit(c->s, result, st->value, "the result");
+        if (result == void_type)
+            error_at(c->s, st->value->at, "%s returns no value", c->function->full_name);
+        else
+            require_fit(c->s, result, st->value, "the result");
     } else if (result != void_type && result != unknown_type) {
         error_at(c->s, st->at, "expected a value to return: %s returns %s", c->function->full_name, result->name);
     }
@@ -285,18 +304,32 @@ static void check_return(context *c, statement *st) {
 
 static void check_statement(context *c, statement *st) {
     switch (st->kind) {
-    case STATEMENT_BLOCK: check_scope(c, st->first, st->end); break;
-    case STATEMENT_VARIABLE: check_variable(c, st); break;
-    case STATEMENT_ASSIGN: check_assignment(c, st); break;
-    case STATEMENT_EXPRESSION: check_expression_statement(c, st); break;
+    case STATEMENT_BLOCK:
+        check_scope(c, st->first, st->end);
+        break;
+    case STATEMENT_VARIABLE:
+        check_variable(c, st);
+        break;
+    case STATEMENT_ASSIGN:
+        check_assignment(c, st);
+        break;
+    case STATEMENT_EXPRESSION:
+        check_expression_statement(c, st);
+        break;
     case STATEMENT_IF:
         check_condition(c, st->value);
         check_body_of(c, st->body);
         if (st->otherwise) check_body_of(c, st->otherwise);
         break;
-    case STATEMENT_WHILE: check_loop(c, st); break;
-    case STATEMENT_FOR: check_for(c, st); break;
-    case STATEMENT_RETURN: check_return(c, st); break;
+    case STATEMENT_WHILE:
+        check_loop(c, st);
+        break;
+    case STATEMENT_FOR:
+        check_for(c, st);
+        break;
+    case STATEMENT_RETURN:
+        check_return(c, st);
+        break;
     case STATEMENT_BREAK:
     case STATEMENT_CONTINUE:
         if (c->loops == 0) error_at(c->s, st->at, "there is no loop around this");
@@ -319,8 +352,10 @@ void check_body(context *c) {
         error_at(c->s, f->end, "%s may end here without returning a value", f->full_name);
     for (const local *l = f->locals; l; l = l->next) {
         if (l->is_captured && l->assignments)
-            error_at(c->s, l->at, "%s is assigned, so a function within this one cannot have a copy of it: copy it to another variable",
-                     l->name);
+            error_at(
+                c->s, l->at,
+                "%s is assigned, so a function within this one cannot have a copy of it: copy it to another variable",
+                l->name);
     }
 }
 
@@ -331,7 +366,8 @@ static void declare_class(source *s, object_class *c) {
     }
     const object_class *first = find_class(s, c->name);
     if (first != c) error_at(s, c->at, "the class %s is declared already, in line %d", c->name, first->at.line);
-    if (c->field_count > FIELDS_MAX) error_at(s, c->at, "a class has at most %d fields, not %d", FIELDS_MAX, c->field_count);
+    if (c->field_count > FIELDS_MAX)
+        error_at(s, c->at, "a class has at most %d fields, not %d", FIELDS_MAX, c->field_count);
     c->type = class_type(s, c);
     c->instance_bytes = OBJECT_HEADER_BYTES;
 }
@@ -368,7 +404,8 @@ static void declare_native(source *s, function *f) {
     int i = NATIVE_FIRST_DECLARED;
     while (i < NATIVE_COUNT && strcmp(natives[i].name, f->name) != 0) i++;
     f->native = i;
-    if (i == NATIVE_COUNT) error_at(s, f->at, "the runtime has no native function %s", f->name);
+    if (i == NATIVE_COUNT)
+        error_at(s, f->at, "the runtime has no native function %s", f->name);
     else if (strcmp(natives[i].type, f->type->name) != 0 && f->type != unknown_type)
         error_at(s, f->at, "the native function %s is %s, not %s", f->name, natives[i].type, f->type->name);
 }
@@ -378,8 +415,10 @@ static void declare_function(source *s, function *f) {
     f->type = resolve_function_type(s, f->type_written);
     const function *first = find_function(s, f->name);
     if (first != f) error_at(s, f->at, "the function %s is declared already, in line %d", f->name, first->at.line);
-    if (f->body) add_compiled(s, f);
-    else declare_native(s, f);
+    if (f->body)
+        add_compiled(s, f);
+    else
+        declare_native(s, f);
 }
 
 static void check_function(source *s, function *f) {
@@ -395,7 +434,8 @@ static void check_function(source *s, function *f) {
 
 static void find_main(source *s) {
     function *f = s->program.main = find_function(s, "main");
-    if (!f || !f->body) error_at(s, (position){1, 1}, "the program has no function main");
+    if (!f || !f->body)
+        error_at(s, (position){1, 1}, "the program has no function main");
     else if (f->type->parameter_count || f->type->result != void_type)
         error_at(s, f->at, "main has no parameters and no result, so it is fn(), not %s", f->type->name);
 }

@@ -60,7 +60,8 @@ void check_function_value(context *c, expression *e) {
 /* A function that ignores its receiver and calls f. */
 static function *new_forwarder(context *c, function *f) {
     function *forwarder = ARENA_NEW(c->s, function);
-    *forwarder = (function){.name = f->name, .type = f->type, .at = f->at, .end = f->end, .native = -1, .is_hidden = true};
+    *forwarder =
+        (function){.name = f->name, .type = f->type, .at = f->at, .end = f->end, .native = -1, .is_hidden = true};
     forwarder->full_name = arena_format(c->s, "%s.value", f->full_name);
     context inner = {.s = c->s, .function = forwarder};
     const local *from = f->locals;

@@ -53,7 +53,8 @@ static expression *capture(context *c, const char *name, position at) {
         f = *c->last_capture = ARENA_NEW(c->s, field);
         *f = (field){.name = name, .type = value->type, .at = at};
         set_offset(c->captures, f);
-        if (++c->captures->field_count == FIELDS_MAX + 1) error_at(c->s, at, "a function has at most %d copies of variables", FIELDS_MAX);
+        if (++c->captures->field_count == FIELDS_MAX + 1)
+            error_at(c->s, at, "a function has at most %d copies of variables", FIELDS_MAX);
         c->last_capture = &f->next;
         *c->last_value = value;
         c->last_value = &value->next;
@@ -99,7 +100,9 @@ static void check_name(context *c, expression *e) {
         become_delegate_of(c, e, f);
         return;
     }
-    error_at(c->s, e->at, strcmp(name, "this") == 0 ? "there is no '%s' outside methods" : "no variable or function is named %s", name);
+    error_at(c->s, e->at,
+             strcmp(name, "this") == 0 ? "there is no '%s' outside methods" : "no variable or function is named %s",
+             name);
     e->type = unknown_type;
 }
 
@@ -129,8 +132,10 @@ static void become_member(context *c, expression *e, expression *object, const c
         e->type = int_type;
     } else {
         e->type = unknown_type;
-        if (of_class) error_at(c->s, e->at, "the class %s has no field or method %s", of_class->name, name);
-        else if (t != unknown_type) error_at(c->s, e->at, "a value that is %s has no member %s", t->name, name);
+        if (of_class)
+            error_at(c->s, e->at, "the class %s has no field or method %s", of_class->name, name);
+        else if (t != unknown_type)
+            error_at(c->s, e->at, "a value that is %s has no member %s", t->name, name);
     }
 }
 
@@ -165,7 +170,7 @@ static void check_unary(context *c, expression *e) {
     }
 }
 
-static const char *const binary_signs[] = {"+", "-", "*",  "/",  "%", "&",  "|", "^",  "<<",
+static const char *const binary_signs[] = {"+",  "-",  "*",  "/", "%",  "&", "|",  "^",  "<<",
                                            ">>", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
 
 /* Strings are added, and compared, by native functions. False: the operator is not for strings. */
@@ -175,14 +180,18 @@ static bool check_string_operator(context *c, expression *e) {
     expression *call = new_expression(c->s, EXPRESSION_CALL_NATIVE, e->at);
     left->next = right;
     switch (e->op) {
-    case BINARY_ADD: become_native_call(e, NATIVE_concat, left, string_type); return !has_null;
+    case BINARY_ADD:
+        become_native_call(e, NATIVE_concat, left, string_type);
+        return !has_null;
     case BINARY_EQUAL:
     case BINARY_NOT_EQUAL:
         e->type = bool_type;
         if (has_null) break;
         become_native_call(call, NATIVE_equal, left, bool_type);
-        if (e->op == BINARY_EQUAL) become(e, call);
-        else become_unary(e, UNARY_NOT, call, bool_type);
+        if (e->op == BINARY_EQUAL)
+            become(e, call);
+        else
+            become_unary(e, UNARY_NOT, call, bool_type);
         return true;
     case BINARY_LESS:
     case BINARY_LESS_EQUAL:
@@ -195,7 +204,8 @@ static bool check_string_operator(context *c, expression *e) {
         e->right->type = int_type;
         e->type = bool_type;
         return true;
-    default: break;
+    default:
+        break;
     }
     left->next = NULL;
     return e->type == bool_type;
@@ -224,7 +234,8 @@ void check_binary(context *c, expression *e) {
     }
     const char *advice = "";
     const type *l = left->type, *r = right->type;
-    if ((l == int_type && r == float_type) || (l == float_type && r == int_type)) advice = ": float(...) and int(...) convert";
+    if ((l == int_type && r == float_type) || (l == float_type && r == int_type))
+        advice = ": float(...) and int(...) convert";
     if (e->op == BINARY_ADD && (l == string_type) != (r == string_type)) advice = ": str(...) converts to a string";
     error_at(c->s, e->at, "the operator %s is not for %s and %s%s", binary_signs[e->op], l->name, r->name, advice);
 }
@@ -236,11 +247,12 @@ static void check_arguments(context *c, expression *e, const type *t, const char
     int i = 0;
     for (expression *a = e->arguments; a; a = a->next, i++) {
         check_expression(c, a);
-        if (i < t->parameter_count) require_fit(c->s, t->parameters[i], a, arena_format(c->s, "argument %d of %s", i + 1, callee));
+        if (i < t->parameter_count)
+            require_fit(c->s, t->parameters[i], a, arena_format(c->s, "argument %d of %s", i + 1, callee));
     }
     if (e->argument_count != t->parameter_count)
-        error_at(c->s, e->at, "%s takes %d argument%s, not %d", callee, t->parameter_count, t->parameter_count == 1 ? "" : "s",
-                 e->argument_count);
+        error_at(c->s, e->at, "%s takes %d argument%s, not %d", callee, t->parameter_count,
+                 t->parameter_count == 1 ? "" : "s", e->argument_count);
     e->type = t->result;
 }
 
@@ -262,7 +274,8 @@ static void check_call_of_value(context *c, expression *e) {
         for (expression *a = e->arguments; a; a = a->next) check_expression(c, a);
     } else if (t->kind != TYPE_FUNCTION) {
         error_at(c->s, e->at, "a value that is %s cannot be called", t->name);
-    } else if (callee->kind == EXPRESSION_DELEGATE && callee->function->of_class && !callee->function->of_class->is_hidden) {
+    } else if (callee->kind == EXPRESSION_DELEGATE && callee->function->of_class &&
+               !callee->function->of_class->is_hidden) {
         check_function_call(c, e, callee->function);
         callee->left->next = e->arguments;
         e->arguments = callee->left;
@@ -314,13 +327,20 @@ bool is_builtin_call(context *c, const expression *e, const char *name) {
 /* str(x), int(x) and float(x). */
 static bool become_conversion(expression *e, expression *x, const type *wanted) {
     const type *t = x->type;
-    if (wanted == t || t == unknown_type) become(e, x);
-    else if (wanted == string_type && t == int_type) become_native_call(e, NATIVE_int_to_string, x, wanted);
-    else if (wanted == string_type && t == float_type) become_native_call(e, NATIVE_float_to_string, x, wanted);
-    else if (wanted == string_type && t == bool_type) become_native_call(e, NATIVE_bool_to_string, x, wanted);
-    else if (wanted == float_type && t == int_type) become_unary(e, UNARY_TO_FLOAT, x, wanted);
-    else if (wanted == int_type && t == float_type) become_unary(e, UNARY_TO_INT, x, wanted);
-    else return false;
+    if (wanted == t || t == unknown_type)
+        become(e, x);
+    else if (wanted == string_type && t == int_type)
+        become_native_call(e, NATIVE_int_to_string, x, wanted);
+    else if (wanted == string_type && t == float_type)
+        become_native_call(e, NATIVE_float_to_string, x, wanted);
+    else if (wanted == string_type && t == bool_type)
+        become_native_call(e, NATIVE_bool_to_string, x, wanted);
+    else if (wanted == float_type && t == int_type)
+        become_unary(e, UNARY_TO_FLOAT, x, wanted);
+    else if (wanted == int_type && t == float_type)
+        become_unary(e, UNARY_TO_INT, x, wanted);
+    else
+        return false;
     return true;
 }
 
@@ -345,7 +365,8 @@ static void check_builtin_call(context *c, expression *e, int row) {
     const type *parameters[3] = {NULL};
     type t = {.kind = TYPE_FUNCTION, .result = *builtins[row].result, .parameters = parameters};
     t.parameter_count = builtins[row].parameter_count;
-    for (int i = 0; i < t.parameter_count; i++) parameters[i] = builtins[row].parameters[i] ? *builtins[row].parameters[i] : unknown_type;
+    for (int i = 0; i < t.parameter_count; i++)
+        parameters[i] = builtins[row].parameters[i] ? *builtins[row].parameters[i] : unknown_type;
     if (t.parameter_count == 0) {
         error_at(c->s, e->at, "%s is a statement, not a value", builtins[row].name);
         e->type = unknown_type;
@@ -353,8 +374,10 @@ static void check_builtin_call(context *c, expression *e, int row) {
     }
     check_arguments(c, e, &t, builtins[row].name);
     if (e->argument_count != t.parameter_count) return;
-    if (builtins[row].native >= 0) become_native_call(e, (native_number)builtins[row].native, e->arguments, t.result);
-    else check_builtin_of_any_type(c, e, row);
+    if (builtins[row].native >= 0)
+        become_native_call(e, (native_number)builtins[row].native, e->arguments, t.result);
+    else
+        check_builtin_of_any_type(c, e, row);
 }
 
 static void check_call(context *c, expression *e) {
@@ -393,8 +416,10 @@ static void check_new(context *c, expression *e) {
                      t->of_class->field_count == 1 ? "" : "s", e->argument_count);
     } else if (t->kind == TYPE_ARRAY) {
         e->kind = EXPRESSION_NEW_ARRAY;
-        if (e->argument_count == 1) require_fit(c->s, int_type, e->arguments, "the length of an array");
-        else error_at(c->s, e->at, "expected one length: new %s(n)", t->name);
+        if (e->argument_count == 1)
+            require_fit(c->s, int_type, e->arguments, "the length of an array");
+        else
+            error_at(c->s, e->at, "expected one length: new %s(n)", t->name);
         e->left = e->arguments;
         e->arguments = NULL;
         e->argument_count = 0;
@@ -406,23 +431,48 @@ static void check_new(context *c, expression *e) {
 
 void check_expression(context *c, expression *e) {
     switch (e->kind) {
-    case EXPRESSION_INT: e->type = int_type; break;
-    case EXPRESSION_FLOAT: e->type = float_type; break;
-    case EXPRESSION_BOOL: e->type = bool_type; break;
-    case EXPRESSION_STRING: e->type = string_type; break;
-    case EXPRESSION_NULL: e->type = null_type; break;
-    case EXPRESSION_NAME: check_name(c, e); break;
-    case EXPRESSION_MEMBER: check_member(c, e); break;
-    case EXPRESSION_ELEMENT: check_element(c, e); break;
-    case EXPRESSION_UNARY: check_unary(c, e); break;
+    case EXPRESSION_INT:
+        e->type = int_type;
+        break;
+    case EXPRESSION_FLOAT:
+        e->type = float_type;
+        break;
+    case EXPRESSION_BOOL:
+        e->type = bool_type;
+        break;
+    case EXPRESSION_STRING:
+        e->type = string_type;
+        break;
+    case EXPRESSION_NULL:
+        e->type = null_type;
+        break;
+    case EXPRESSION_NAME:
+        check_name(c, e);
+        break;
+    case EXPRESSION_MEMBER:
+        check_member(c, e);
+        break;
+    case EXPRESSION_ELEMENT:
+        check_element(c, e);
+        break;
+    case EXPRESSION_UNARY:
+        check_unary(c, e);
+        break;
     case EXPRESSION_BINARY:
         check_expression(c, e->left);
         check_expression(c, e->right);
         check_binary(c, e);
         break;
-    case EXPRESSION_INVOKE: check_call(c, e); break;
-    case EXPRESSION_NEW_TYPE: check_new(c, e); break;
-    case EXPRESSION_FUNCTION: check_function_value(c, e); break;
-    default: break; /* has been checked, as part of what the checker has rewritten */
+    case EXPRESSION_INVOKE:
+        check_call(c, e);
+        break;
+    case EXPRESSION_NEW_TYPE:
+        check_new(c, e);
+        break;
+    case EXPRESSION_FUNCTION:
+        check_function_value(c, e);
+        break;
+    default:
+        break; /* has been checked, as part of what the checker has rewritten */
     }
 }

@@ -4,13 +4,13 @@
 #include "ast.h"
 
 typedef struct jit_options {
-    bool is_release;          /* else debug: fully interruptible code, in which variables live until their scope ends */
-    bool dump;                /* print the code of each function with its GC info */
+    bool is_release; /* else debug: fully interruptible code, in which variables live until their scope ends */
+    bool dump;       /* print the code of each function with its GC info */
     const char *dump_function; /* NULL: of every function */
-    bool stats;               /* print the collector's statistics at the end, to standard error */
-    size_t nursery_bytes;     /* 0: as the collector chooses */
-    size_t stack_bytes;       /* of compiled code, before it is a stack overflow; 0: 512 KiB less than the thread has */
-    int argument_count;       /* of the program's: arg(0, ...) is the first */
+    bool stats;                /* print the collector's statistics at the end, to standard error */
+    size_t nursery_bytes;      /* 0: as the collector chooses */
+    size_t stack_bytes; /* of compiled code, before it is a stack overflow; 0: 512 KiB less than the thread has */
+    int argument_count; /* of the program's: arg(0, ...) is the first */
     const int64_t *arguments;
 } jit_options;
 

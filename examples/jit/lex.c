@@ -103,8 +103,10 @@ static void take_number(source *s, token *t) {
             while (is_digit(*s->cursor)) advance(s);
         }
         errno = 0;
-        if (t->kind == TOKEN_FLOAT) t->float_value = strtod(start, NULL);
-        else t->int_value = strtoull(start, NULL, 10);
+        if (t->kind == TOKEN_FLOAT)
+            t->float_value = strtod(start, NULL);
+        else
+            t->int_value = strtoull(start, NULL, 10);
         t->needs_minus = t->kind == TOKEN_INT && t->int_value == (uint64_t)1 << 63;
         if (t->kind == TOKEN_INT && (errno || t->int_value > (uint64_t)1 << 63)) {
             error_at(s, t->at, "the integer has more than 64 bits");
@@ -173,8 +175,10 @@ static void take_sign(source *s, token *t) {
         return;
     }
     unsigned char c = (unsigned char)*s->cursor;
-    if (c > ' ' && c < 127) error_at(s, t->at, "the character %c has no meaning here", c);
-    else error_at(s, t->at, "the byte 0x%02x has no meaning here", c);
+    if (c > ' ' && c < 127)
+        error_at(s, t->at, "the character %c has no meaning here", c);
+    else
+        error_at(s, t->at, "the byte 0x%02x has no meaning here", c);
     leave(s);
 }
 
@@ -182,11 +186,17 @@ void next_token(source *s) {
     skip_blanks(s);
     token t = {.at = s->cursor_at};
     char c = *s->cursor;
-    if (at_end(s)) t.kind = TOKEN_END;
-    else if (is_letter(c)) take_name(s, &t);
-    else if (is_digit(c)) take_number(s, &t);
-    else if (c == '"') take_string(s, &t);
-    else if (c == '\'') take_character(s, &t);
-    else take_sign(s, &t);
+    if (at_end(s))
+        t.kind = TOKEN_END;
+    else if (is_letter(c))
+        take_name(s, &t);
+    else if (is_digit(c))
+        take_number(s, &t);
+    else if (c == '"')
+        take_string(s, &t);
+    else if (c == '\'')
+        take_character(s, &t);
+    else
+        take_sign(s, &t);
     s->token = t;
 }

@@ -64,7 +64,8 @@ static size_t parse_bytes(const char *text) {
     unsigned long long number = strtoull(text, &end, 10);
     int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
     if (shift) end++;
-    if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && number < 1ull << 40 >> shift) return (size_t)number << shift;
+    if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && number < 1ull << 40 >> shift)
+        return (size_t)number << shift;
     fprintf(stderr, "jit: not a size in bytes: %s (below 1024G; K, M and G may follow a number)\n", text);
     exit(STATUS_USAGE);
 }
@@ -77,15 +78,24 @@ static const char *value_of(const char *word, const char *name) {
 
 static void take_option(jit_options *options, bool *check, const char *word) {
     const char *value;
-    if (!strcmp(word, "--debug")) options->is_release = false;
-    else if (!strcmp(word, "--release")) options->is_release = true;
-    else if (!strcmp(word, "--check")) *check = true;
-    else if (!strcmp(word, "--stats")) options->stats = true;
-    else if (!strcmp(word, "--dump")) options->dump = true;
-    else if ((value = value_of(word, "--dump"))) options->dump = true, options->dump_function = value;
-    else if ((value = value_of(word, "--nursery"))) options->nursery_bytes = parse_bytes(value);
-    else if ((value = value_of(word, "--stack"))) options->stack_bytes = parse_bytes(value);
-    else if (!strcmp(word, "--help")) usage(stdout, 0);
+    if (!strcmp(word, "--debug"))
+        options->is_release = false;
+    else if (!strcmp(word, "--release"))
+        options->is_release = true;
+    else if (!strcmp(word, "--check"))
+        *check = true;
+    else if (!strcmp(word, "--stats"))
+        options->stats = true;
+    else if (!strcmp(word, "--dump"))
+        options->dump = true;
+    else if ((value = value_of(word, "--dump")))
+        options->dump = true, options->dump_function = value;
+    else if ((value = value_of(word, "--nursery")))
+        options->nursery_bytes = parse_bytes(value);
+    else if ((value = value_of(word, "--stack")))
+        options->stack_bytes = parse_bytes(value);
+    else if (!strcmp(word, "--help"))
+        usage(stdout, 0);
     else {
         fprintf(stderr, "jit: no such option: %s\n", word);
         usage(stderr, STATUS_USAGE);
@@ -129,8 +139,10 @@ int main(int argc, char **argv) {
     program *p = program_read(argv[first]);
     if (p && (!options.dump_function || has_function(p, options.dump_function))) {
         status = 0;
-        if (check) program_print(p);
-        else status = jit_run(p, &options);
+        if (check)
+            program_print(p);
+        else
+            status = jit_run(p, &options);
     }
     if (p) program_free(p);
     free(arguments);

@@ -25,12 +25,15 @@ static _Noreturn void leave(source *s) { longjmp(*s->syntax_error, 1); }
 static const char *found(source *s) {
     const token *t = &s->token;
     switch (t->kind) {
-    case TOKEN_NAME: return arena_format(s, "the name %s", t->text);
+    case TOKEN_NAME:
+        return arena_format(s, "the name %s", t->text);
     case TOKEN_END:
     case TOKEN_INT:
     case TOKEN_FLOAT:
-    case TOKEN_STRING: return token_texts[t->kind];
-    default: return arena_format(s, "'%s'", token_texts[t->kind]);
+    case TOKEN_STRING:
+        return token_texts[t->kind];
+    default:
+        return arena_format(s, "'%s'", token_texts[t->kind]);
     }
 }
 
@@ -159,12 +162,15 @@ static expression *parse_constant(source *s) {
         e->kind = EXPRESSION_BOOL;
         e->int_value = t->kind == TOKEN_TRUE;
         break;
-    case TOKEN_NULL: e->kind = EXPRESSION_NULL; break;
+    case TOKEN_NULL:
+        e->kind = EXPRESSION_NULL;
+        break;
     case TOKEN_NAME:
         e->kind = EXPRESSION_NAME;
         e->text = t->text;
         break;
-    default: expected(s, "an expression");
+    default:
+        expected(s, "an expression");
     }
     next_token(s);
     return e;
@@ -216,10 +222,17 @@ static expression *parse_negative(source *s, position at) {
 static expression *parse_unary(source *s) {
     int op;
     switch (s->token.kind) {
-    case TOKEN_MINUS: op = UNARY_NEGATE; break;
-    case TOKEN_NOT: op = UNARY_NOT; break;
-    case TOKEN_COMPLEMENT: op = UNARY_COMPLEMENT; break;
-    default: return parse_postfix(s);
+    case TOKEN_MINUS:
+        op = UNARY_NEGATE;
+        break;
+    case TOKEN_NOT:
+        op = UNARY_NOT;
+        break;
+    case TOKEN_COMPLEMENT:
+        op = UNARY_COMPLEMENT;
+        break;
+    default:
+        return parse_postfix(s);
     }
     position at = s->token.at;
     next_token(s);
@@ -292,7 +305,8 @@ static statement *parse_block(source *s, const char *where) {
     statement *st = new_statement(s, STATEMENT_BLOCK, s->token.at), **last = &st->first;
     require(s, TOKEN_OPEN_BRACE, where);
     while (!next_is(s, TOKEN_CLOSE_BRACE)) {
-        if (next_is(s, TOKEN_END)) expected(s, arena_format(s, "a statement, or '}' for the '{' of line %d", st->at.line));
+        if (next_is(s, TOKEN_END))
+            expected(s, arena_format(s, "a statement, or '}' for the '{' of line %d", st->at.line));
         *last = parse_statement(s);
         last = &(*last)->next;
     }
@@ -308,8 +322,10 @@ static statement *parse_variable(source *s) {
     st->local->at = s->token.at;
     st->local->name = require_name(s, "the name of a variable");
     if (accept(s, TOKEN_COLON)) st->type_written = parse_type(s);
-    if (accept(s, TOKEN_ASSIGN)) st->value = parse_expression(s);
-    else if (!st->type_written) expected(s, "':' and a type, or '=' and a value, after the variable's name");
+    if (accept(s, TOKEN_ASSIGN))
+        st->value = parse_expression(s);
+    else if (!st->type_written)
+        expected(s, "':' and a type, or '=' and a value, after the variable's name");
     return st;
 }
 
@@ -317,13 +333,19 @@ static statement *parse_variable(source *s) {
 static int assignment_operator(token_kind kind) {
     switch (kind) {
     case TOKEN_PLUS_PLUS:
-    case TOKEN_PLUS_ASSIGN: return BINARY_ADD;
+    case TOKEN_PLUS_ASSIGN:
+        return BINARY_ADD;
     case TOKEN_MINUS_MINUS:
-    case TOKEN_MINUS_ASSIGN: return BINARY_SUBTRACT;
-    case TOKEN_TIMES_ASSIGN: return BINARY_MULTIPLY;
-    case TOKEN_OVER_ASSIGN: return BINARY_DIVIDE;
-    case TOKEN_REMAINDER_ASSIGN: return BINARY_REMAINDER;
-    default: return -1;
+    case TOKEN_MINUS_ASSIGN:
+        return BINARY_SUBTRACT;
+    case TOKEN_TIMES_ASSIGN:
+        return BINARY_MULTIPLY;
+    case TOKEN_OVER_ASSIGN:
+        return BINARY_DIVIDE;
+    case TOKEN_REMAINDER_ASSIGN:
+        return BINARY_REMAINDER;
+    default:
+        return -1;
     }
 }
 
@@ -373,8 +395,10 @@ static statement *parse_for(source *s) {
     statement *st = new_statement(s, STATEMENT_FOR, s->token.at);
     next_token(s);
     require(s, TOKEN_OPEN, "after 'for'");
-    if (next_is(s, TOKEN_VAR)) st->first = parse_variable(s);
-    else if (!next_is(s, TOKEN_SEMICOLON)) st->first = parse_simple(s);
+    if (next_is(s, TOKEN_VAR))
+        st->first = parse_variable(s);
+    else if (!next_is(s, TOKEN_SEMICOLON))
+        st->first = parse_simple(s);
     require(s, TOKEN_SEMICOLON, "after the first part of 'for'");
     if (!next_is(s, TOKEN_SEMICOLON)) st->value = parse_expression(s);
     require(s, TOKEN_SEMICOLON, "after the condition of 'for'");
@@ -403,14 +427,22 @@ static statement *parse_jump(source *s, statement_kind kind) {
 
 static statement *parse_any_statement(source *s) {
     switch (s->token.kind) {
-    case TOKEN_OPEN_BRACE: return parse_block(s, "");
-    case TOKEN_IF: return parse_if(s);
-    case TOKEN_WHILE: return parse_while(s);
-    case TOKEN_FOR: return parse_for(s);
-    case TOKEN_RETURN: return parse_return(s);
-    case TOKEN_BREAK: return parse_jump(s, STATEMENT_BREAK);
-    case TOKEN_CONTINUE: return parse_jump(s, STATEMENT_CONTINUE);
-    default: break;
+    case TOKEN_OPEN_BRACE:
+        return parse_block(s, "");
+    case TOKEN_IF:
+        return parse_if(s);
+    case TOKEN_WHILE:
+        return parse_while(s);
+    case TOKEN_FOR:
+        return parse_for(s);
+    case TOKEN_RETURN:
+        return parse_return(s);
+    case TOKEN_BREAK:
+        return parse_jump(s, STATEMENT_BREAK);
+    case TOKEN_CONTINUE:
+        return parse_jump(s, STATEMENT_CONTINUE);
+    default:
+        break;
     }
     statement *st = next_is(s, TOKEN_VAR) ? parse_variable(s) : parse_simple(s);
     require(s, TOKEN_SEMICOLON, "after the statement");

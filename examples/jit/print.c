@@ -11,7 +11,7 @@ static const char *const native_names[NATIVE_COUNT] = {
 };
 
 static const char *const unary_texts[] = {"-", "~", "!", "float", "int", "sqrt"};
-static const char *const binary_texts[] = {"+", "-", "*",  "/",  "%", "&",  "|", "^",  "<<",
+static const char *const binary_texts[] = {"+",  "-",  "*",  "/", "%",  "&", "|",  "^",  "<<",
                                            ">>", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
 
 static void print_expression(const expression *e);
@@ -29,21 +29,35 @@ static void print_text(const char *text, size_t bytes) {
     putchar('"');
     for (size_t i = 0; i < bytes; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c == '\n') fputs("\\n", stdout);
-        else if (c == '"' || c == '\\') printf("\\%c", c);
-        else if (c >= ' ' && c < 127) putchar(c);
-        else printf("\\x%02x", c);
+        if (c == '\n')
+            fputs("\\n", stdout);
+        else if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c >= ' ' && c < 127)
+            putchar(c);
+        else
+            printf("\\x%02x", c);
     }
     putchar('"');
 }
 
 static void print_constant(const expression *e) {
     switch (e->kind) {
-    case EXPRESSION_INT: printf("%lld", (long long)e->int_value); break;
-    case EXPRESSION_FLOAT: printf(floor(e->float_value) == e->float_value ? "%.1f" : "%.17g", e->float_value); break;
-    case EXPRESSION_BOOL: fputs(e->int_value ? "true" : "false", stdout); break;
-    case EXPRESSION_STRING: print_text(e->text, e->text_bytes); break;
-    default: fputs("null", stdout); break;
+    case EXPRESSION_INT:
+        printf("%lld", (long long)e->int_value);
+        break;
+    case EXPRESSION_FLOAT:
+        printf(floor(e->float_value) == e->float_value ? "%.1f" : "%.17g", e->float_value);
+        break;
+    case EXPRESSION_BOOL:
+        fputs(e->int_value ? "true" : "false", stdout);
+        break;
+    case EXPRESSION_STRING:
+        print_text(e->text, e->text_bytes);
+        break;
+    default:
+        fputs("null", stdout);
+        break;
     }
 }
 
@@ -74,7 +88,9 @@ static void print_call(const expression *e) {
 
 static void print_expression(const expression *e) {
     switch (e->kind) {
-    case EXPRESSION_LOCAL: printf("%s", e->local->name); break;
+    case EXPRESSION_LOCAL:
+        printf("%s", e->local->name);
+        break;
     case EXPRESSION_FIELD:
         print_expression(e->left);
         printf(".%s@%d", e->field->name, e->field->offset);
@@ -90,10 +106,14 @@ static void print_expression(const expression *e) {
         fputs(".length", stdout);
         break;
     case EXPRESSION_UNARY:
-    case EXPRESSION_BINARY: print_operator(e); break;
+    case EXPRESSION_BINARY:
+        print_operator(e);
+        break;
     case EXPRESSION_CALL:
     case EXPRESSION_CALL_NATIVE:
-    case EXPRESSION_CALL_DELEGATE: print_call(e); break;
+    case EXPRESSION_CALL_DELEGATE:
+        print_call(e);
+        break;
     case EXPRESSION_NEW:
         printf("new %s", e->type->name);
         print_arguments(e->arguments);
@@ -113,7 +133,9 @@ static void print_expression(const expression *e) {
         print_expression(e->left);
         putchar(')');
         break;
-    default: print_constant(e); break;
+    default:
+        print_constant(e);
+        break;
     }
 }
 
@@ -165,7 +187,9 @@ static void print_if(const statement *st, int depth) {
 static void print_statement(const statement *st, int depth) {
     printf("%5d  %*s", st->at.line, 4 * depth, "");
     switch (st->kind) {
-    case STATEMENT_BLOCK: print_block(st->first, depth); break;
+    case STATEMENT_BLOCK:
+        print_block(st->first, depth);
+        break;
     case STATEMENT_VARIABLE:
         printf("var %s: %s = ", st->local->name, st->local->type->name);
         print_expression(st->value);
@@ -175,13 +199,26 @@ static void print_statement(const statement *st, int depth) {
         fputs(" = ", stdout);
         print_expression(st->value);
         break;
-    case STATEMENT_EXPRESSION: print_expression(st->value); break;
-    case STATEMENT_IF: print_if(st, depth); break;
-    case STATEMENT_WHILE: print_while(st, depth); break;
-    case STATEMENT_RETURN: print_jump("return", st->value); break;
-    case STATEMENT_BREAK: print_jump("break", NULL); break;
-    case STATEMENT_CONTINUE: print_jump("continue", NULL); break;
-    case STATEMENT_FOR: break; /* has become a block */
+    case STATEMENT_EXPRESSION:
+        print_expression(st->value);
+        break;
+    case STATEMENT_IF:
+        print_if(st, depth);
+        break;
+    case STATEMENT_WHILE:
+        print_while(st, depth);
+        break;
+    case STATEMENT_RETURN:
+        print_jump("return", st->value);
+        break;
+    case STATEMENT_BREAK:
+        print_jump("break", NULL);
+        break;
+    case STATEMENT_CONTINUE:
+        print_jump("continue", NULL);
+        break;
+    case STATEMENT_FOR:
+        break; /* has become a block */
     }
     putchar('\n');
 }

@@ -1,4 +1,7 @@
 /* run.c - compiles a checked program, and runs it. */
+#define GC_IMPLEMENTATION
+#include "gc_stackmap.h"
+
 #include "jit.h"
 
 #include <stdio.h>

@@ -7,64 +7,64 @@
 #include <setjmp.h>
 
 /* The tokens, with the text by which messages name them. */
-#define TOKENS(X)                                                                                                      \
-    X(END, "the end of the file")                                                                                      \
-    X(NAME, "a name")                                                                                                  \
-    X(INT, "an integer")                                                                                               \
-    X(FLOAT, "a number")                                                                                               \
-    X(STRING, "a string")                                                                                              \
-    X(BREAK, "break")                                                                                                  \
-    X(CLASS, "class")                                                                                                  \
-    X(CONTINUE, "continue")                                                                                            \
-    X(ELSE, "else")                                                                                                    \
-    X(FALSE, "false")                                                                                                  \
-    X(FN, "fn")                                                                                                        \
-    X(FOR, "for")                                                                                                      \
-    X(IF, "if")                                                                                                        \
-    X(NATIVE, "native")                                                                                                \
-    X(NEW, "new")                                                                                                      \
-    X(NULL, "null")                                                                                                    \
-    X(RETURN, "return")                                                                                                \
-    X(TRUE, "true")                                                                                                    \
-    X(VAR, "var")                                                                                                      \
-    X(WHILE, "while")                                                                                                  \
-    X(SHIFT_LEFT, "<<")                                                                                                \
-    X(SHIFT_RIGHT, ">>")                                                                                               \
-    X(LESS_EQUAL, "<=")                                                                                                \
-    X(GREATER_EQUAL, ">=")                                                                                             \
-    X(EQUAL, "==")                                                                                                     \
-    X(NOT_EQUAL, "!=")                                                                                                 \
-    X(AND, "&&")                                                                                                       \
-    X(OR, "||")                                                                                                        \
-    X(PLUS_PLUS, "++")                                                                                                 \
-    X(MINUS_MINUS, "--")                                                                                               \
-    X(PLUS_ASSIGN, "+=")                                                                                               \
-    X(MINUS_ASSIGN, "-=")                                                                                              \
-    X(TIMES_ASSIGN, "*=")                                                                                              \
-    X(OVER_ASSIGN, "/=")                                                                                               \
-    X(REMAINDER_ASSIGN, "%=")                                                                                          \
-    X(ASSIGN, "=")                                                                                                     \
-    X(LESS, "<")                                                                                                       \
-    X(GREATER, ">")                                                                                                    \
-    X(PLUS, "+")                                                                                                       \
-    X(MINUS, "-")                                                                                                      \
-    X(TIMES, "*")                                                                                                      \
-    X(OVER, "/")                                                                                                       \
-    X(REMAINDER, "%")                                                                                                  \
-    X(AND_BITS, "&")                                                                                                   \
-    X(OR_BITS, "|")                                                                                                    \
-    X(XOR_BITS, "^")                                                                                                   \
-    X(COMPLEMENT, "~")                                                                                                 \
-    X(NOT, "!")                                                                                                        \
-    X(OPEN, "(")                                                                                                       \
-    X(CLOSE, ")")                                                                                                      \
-    X(OPEN_BRACE, "{")                                                                                                 \
-    X(CLOSE_BRACE, "}")                                                                                                \
-    X(OPEN_BRACKET, "[")                                                                                               \
-    X(CLOSE_BRACKET, "]")                                                                                              \
-    X(COMMA, ",")                                                                                                      \
-    X(SEMICOLON, ";")                                                                                                  \
-    X(COLON, ":")                                                                                                      \
+#define TOKENS(X)                 \
+    X(END, "the end of the file") \
+    X(NAME, "a name")             \
+    X(INT, "an integer")          \
+    X(FLOAT, "a number")          \
+    X(STRING, "a string")         \
+    X(BREAK, "break")             \
+    X(CLASS, "class")             \
+    X(CONTINUE, "continue")       \
+    X(ELSE, "else")               \
+    X(FALSE, "false")             \
+    X(FN, "fn")                   \
+    X(FOR, "for")                 \
+    X(IF, "if")                   \
+    X(NATIVE, "native")           \
+    X(NEW, "new")                 \
+    X(NULL, "null")               \
+    X(RETURN, "return")           \
+    X(TRUE, "true")               \
+    X(VAR, "var")                 \
+    X(WHILE, "while")             \
+    X(SHIFT_LEFT, "<<")           \
+    X(SHIFT_RIGHT, ">>")          \
+    X(LESS_EQUAL, "<=")           \
+    X(GREATER_EQUAL, ">=")        \
+    X(EQUAL, "==")                \
+    X(NOT_EQUAL, "!=")            \
+    X(AND, "&&")                  \
+    X(OR, "||")                   \
+    X(PLUS_PLUS, "++")            \
+    X(MINUS_MINUS, "--")          \
+    X(PLUS_ASSIGN, "+=")          \
+    X(MINUS_ASSIGN, "-=")         \
+    X(TIMES_ASSIGN, "*=")         \
+    X(OVER_ASSIGN, "/=")          \
+    X(REMAINDER_ASSIGN, "%=")     \
+    X(ASSIGN, "=")                \
+    X(LESS, "<")                  \
+    X(GREATER, ">")               \
+    X(PLUS, "+")                  \
+    X(MINUS, "-")                 \
+    X(TIMES, "*")                 \
+    X(OVER, "/")                  \
+    X(REMAINDER, "%")             \
+    X(AND_BITS, "&")              \
+    X(OR_BITS, "|")               \
+    X(XOR_BITS, "^")              \
+    X(COMPLEMENT, "~")            \
+    X(NOT, "!")                   \
+    X(OPEN, "(")                  \
+    X(CLOSE, ")")                 \
+    X(OPEN_BRACE, "{")            \
+    X(CLOSE_BRACE, "}")           \
+    X(OPEN_BRACKET, "[")          \
+    X(CLOSE_BRACKET, "]")         \
+    X(COMMA, ",")                 \
+    X(SEMICOLON, ";")             \
+    X(COLON, ":")                 \
     X(DOT, ".")
 
 typedef enum token_kind {
@@ -124,7 +124,8 @@ const char *arena_text(source *s, const char *text, size_t bytes);
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-const char *arena_format(source *s, const char *format, ...);
+const char *
+arena_format(source *s, const char *format, ...);
 
 /* A new node of the tree; a statement is no assignment with an operator. */
 expression *new_expression(source *s, expression_kind kind, position at);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define SIMPLE_TYPE(symbol, kind_, text)                                                                               \
-    static const type symbol##_record = {.kind = kind_, .name = text};                                                 \
+#define SIMPLE_TYPE(symbol, kind_, text)                               \
+    static const type symbol##_record = {.kind = kind_, .name = text}; \
     const type *const symbol = &symbol##_record
 SIMPLE_TYPE(unknown_type, TYPE_UNKNOWN, "of an unknown type");
 SIMPLE_TYPE(void_type, TYPE_VOID, "nothing");
@@ -67,7 +67,8 @@ const type *resolve_function_type(source *s, const type_written *written) {
         if (count < PARAMETERS_MAX) parameters[count++] = t;
     }
     if (written->parameter_count > PARAMETERS_MAX)
-        error_at(s, written->at, "a function has at most %d parameters, not %d", PARAMETERS_MAX, written->parameter_count);
+        error_at(s, written->at, "a function has at most %d parameters, not %d", PARAMETERS_MAX,
+                 written->parameter_count);
     const type *result = written->result ? resolve_type(s, written->result) : void_type;
     for (const type *t = s->types; t; t = t->next) {
         if (is_function_type(t, result, parameters, count)) return t;
@@ -128,8 +129,6 @@ static function *find_in(function *f, const char *name) {
     return f;
 }
 
-function *find_method(const object_class *c, const char *name) {
-    return find_in(c->methods, name);
-}
+function *find_method(const object_class *c, const char *name) { return find_in(c->methods, name); }
 
 function *find_function(const source *s, const char *name) { return find_in(s->program.functions, name); }
