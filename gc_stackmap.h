@@ -169,6 +169,7 @@ GC_API bool gc_stackmap_is_interruptible(const void *map, uint32_t offset);
 
 typedef struct gc_code gc_code;
 typedef struct gc_code_cursor gc_code_cursor;
+typedef struct gc_dump gc_dump;
 
 /* A kind of tables: implemented by gc.h for its own maps and for LLVM's, or by a host that has others. All of these may run
    in signal handlers: they must take no lock and no memory. */
@@ -186,6 +187,8 @@ typedef struct gc_code_format {
     unsigned (*return_kinds)(const gc_code *code);
     /* Checks the tables of code that is being added. NULL, or a sentence that says what is wrong. 0: not checked. */
     const char *(*check)(const gc_code *code);
+    /* Prints the tables, by gc_dump_fact, gc_dump_row and gc_dump_text. 0: they cannot be printed. */
+    void (*dump)(const gc_code *code, gc_dump *dump);
 } gc_code_format;
 
 /* A range of code. Owned by the host, for instance as the first member of its record of a method; it and its tables must
@@ -313,6 +316,70 @@ GC_API void gc_code_visit(const gc_code_cursor *frame, gc_visitor *visitor);
    and in native code, the thread must poll. The handler runs on the thread's own stack, which needs 16 KiB of room.
    GC_ERROR_MISUSE: another processor, or the signal cannot be handled. [its own thread; never collects; GC_ERROR_MISUSE] */
 GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible);
+/* Stack maps as text, for the authors of compilers: which slot becomes live or dead where, beside the code; and why a variable
+   is not live at an offset, in sentences. A debugger can call these as well: call gc_code_dump($pc, stdout, 0).
+
+   Offsets are hexadecimal. A row says what holds from the instruction at its offset on, so it stands before that instruction,
+   after the call if it is one of a call. Slots are registers by name, [rsp+16], [rbp-8], [cfa-24]. Source: what !gcinfo and
+   !u -gcinfo show of the CLR's GC info. */
+
+
+/* Where a variable is: debug information, which stack maps do not have. A variable may have several, also at a time. */
+typedef struct gc_code_variable {
+    const char *name;
+    gc_stackmap_slot slot; /* its flags are ignored */
+    uint32_t start, end;   /* the code in which the variable is there: [start, end) */
+} gc_code_variable;
+
+/* A line to print before the instruction at the offset: for instance the source. */
+typedef struct gc_code_note {
+    uint32_t offset;
+    const char *text;
+} gc_code_note;
+
+/* Writes the text of the instruction at `code` + offset to `text`, which has `room` bytes, ended by 0, and returns the bytes
+   of the instruction. 0: there is none that it knows. Implemented by the host. */
+typedef size_t (*gc_code_disassemble)(void *host, const void *code, uint32_t offset, char *text, size_t room);
+
+/* What a dump shows. All zero, or NULL instead: header and pointer table. */
+typedef struct gc_dump_options {
+    bool no_header, no_encoding,
+        no_unwinding; /* leaves out the header, the encoded bytes, the rows of pushes and pops */
+    const void *code; /* the method's: it is printed, too, and the rows between its instructions. 0: the rows alone */
+    uint64_t address; /* at which the code is said to be; 0: where it is */
+    const void *mark; /* an address in the code: its instruction is marked by >>>; 0: none */
+    gc_code_disassemble disassemble; /* 0: instructions are shown as bytes, from one boundary to the next */
+    void *host;                      /* for disassemble */
+    const uint32_t *boundaries;      /* offsets of instructions, ascending; used if there is no disassemble */
+    uint32_t boundary_count;         /* 0: the code is cut where rows are */
+    uint32_t note_count;
+    const gc_code_note *notes; /* ascending */
+    const gc_code_variable *variables;
+    uint32_t variable_count;
+} gc_dump_options;
+
+/* Prints a map: its header and its pointer table, the table with the code if options->code is set. [any thread; never
+   collects; cannot fail] */
+GC_API void gc_stackmap_dump(const void *map, FILE *to, const gc_dump_options *options);
+
+/* Says in sentences where the variable is at `offset`, whether it is live there, from where to where, and if it is not, why,
+   and what to do. NULL instead of a name: which slots and variables are live there. The offset is that of an instruction before
+   which a thread may be stopped, or of one after a call. False: options have no variable of this name. [any thread; never
+   collects; false: an unknown name] */
+GC_API bool gc_stackmap_explain(const void *map, uint32_t offset, const char *variable, FILE *to,
+                                const gc_dump_options *options);
+
+/* The same for the registered code that covers pc, in which pc is marked. False: there is none, or no variable of this name.
+   [any thread; never collects; false: no such code or variable] */
+GC_API bool gc_code_dump(const void *pc, FILE *to, const gc_dump_options *options);
+GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, const gc_dump_options *options);
+
+/* For gc_code_format.dump: adds a line to the header, "    name = value"; begins a row of the table, in the order of offsets,
+   with its bytes in hexadecimal; adds text to the row. [any thread; never collects; cannot fail] */
+GC_API void gc_dump_fact(gc_dump *dump, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+GC_API void gc_dump_row(gc_dump *dump, uint32_t offset, const char *encoded);
+GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #ifdef GC_IMPLEMENTATION
 /* Streams of bits, and ascending lists in them.
@@ -1807,7 +1874,7 @@ GC__FN unsigned gc__code_return_kinds(const gc_code *code) {
 }
 
 static const gc_code_format gc__own_format = {"gc_stackmap_encode",      gc__walk_visit_map,    gc__walk_lay_out,
-                                              gc__walk_is_interruptible, gc__code_return_kinds, NULL};
+                                              gc__walk_is_interruptible, gc__code_return_kinds, NULL, NULL};
 
 GC__FN const gc_code_format *gc__code_format(const gc_code *code) {
     return code->format ? code->format : &gc__own_format;
@@ -1829,6 +1896,621 @@ GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_f
         gc_code_cursor frame = gc__walk_begin(heap, stack, record);
         for (; frame.code; gc__walk_leave(&frame)) gc_code_visit(&frame, visitor);
     }
+}
+/* What a stack map says, row by row in the order of offsets, with the bits of each row. Nothing here takes memory. */
+
+
+/* Rows of one offset come in this order. */
+typedef enum gc__row_kind {
+    GC__ROW_CALL,      /* a safe point */
+    GC__ROW_UNWIND,    /* `unwind` */
+    GC__ROW_DEAD,      /* slot number `slot` dies */
+    GC__ROW_ENDED,     /* the same, since the range ends: no change says so */
+    GC__ROW_RANGE_END, /* of a fully interruptible range */
+    GC__ROW_RANGE,     /* one starts */
+    GC__ROW_LIVE,      /* slot number `slot` becomes live */
+    GC__ROW_NONE
+} gc__row_kind;
+
+/* What a row alone has of the map. What it shares with others, such as the high bits of offsets, is not in it. */
+typedef struct gc__row_bits {
+    uint8_t bytes[8];
+    unsigned count; /* of bits; more than 64: the rest is left out */
+} gc__row_bits;
+
+typedef struct gc__row {
+    gc__row_kind kind;
+    uint32_t offset, slot;
+    gc_stackmap_unwind unwind;
+    gc__row_bits bits;
+} gc__row;
+
+/* A cursor for each kind of rows. */
+typedef struct gc__rows {
+    gc__stackmap map;
+    const void *start;
+    gc__unwind_cursor unwind;
+    bool has_unwind;
+    uint32_t point, range_end, change; /* the next ones; range_end counts starts and ends */
+    uint32_t range_change;             /* the first change of the range */
+    uint32_t dying;                    /* at the end of a range: the next slot that may die */
+} gc__rows;
+
+GC__FN void gc__row_add_bits(gc__row *row, const gc__bits *bits, uint64_t at, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++, row->bits.count++)
+        if (row->bits.count < 64)
+            row->bits.bytes[row->bits.count / 8] |= (uint8_t)(gc__bits_at(bits, at + i, 1) << row->bits.count % 8);
+}
+
+GC__FN void gc__row_add_low_bits(gc__row *row, const gc__bits *bits, const gc__ascending *list, uint32_t i) {
+    gc__row_add_bits(row, bits, list->lows + (uint64_t)i * list->low_bits, list->low_bits);
+}
+
+GC__FN gc__rows gc__rows_begin(const void *map) {
+    gc__rows rows;
+    memset(&rows, 0, sizeof rows);
+    rows.start = map;
+    gc__stackmap_open(&rows.map, map, UINT64_MAX);
+    rows.unwind = gc__unwind_begin(&rows.map);
+    rows.has_unwind = gc__unwind_next(&rows.unwind);
+    return rows;
+}
+
+/* Offers a row, which is taken unless `row` comes before it. */
+GC__FN void gc__row_offer(gc__row *row, gc__row_kind kind, uint32_t offset, uint32_t slot) {
+    if (row->kind != GC__ROW_NONE && (offset > row->offset || (offset == row->offset && kind >= row->kind))) return;
+    row->kind = kind;
+    row->offset = offset;
+    row->slot = slot;
+}
+
+/* Whether the slot is live after the changes of the range up to number `last`. */
+GC__FN bool gc__rows_is_live(const gc__rows *rows, uint32_t last, uint32_t slot) {
+    uint64_t word = gc__changes_word(&rows->map.in_ranges, &rows->map.bits, rows->range_change, last, slot / 64);
+    return word >> (slot & 63) & 1;
+}
+
+/* The next change, or what takes the place of changes at the end of a range: that each live slot dies. */
+GC__FN void gc__rows_offer_change(gc__rows *rows, gc__row *row) {
+    const gc__stackmap *map = &rows->map;
+    if (!(rows->range_end & 1)) return;
+    uint32_t end = gc__ascending_at(&map->ranges, &map->bits, rows->range_end);
+    const gc__changes *changes = &map->in_ranges;
+    if (rows->change < map->facts.change_count) {
+        uint32_t offset = gc__ascending_at(&changes->places, &map->bits, rows->change);
+        uint32_t slot = (uint32_t)gc__bits_at(&map->bits, changes->slots + (uint64_t)rows->change * changes->slot_bits,
+                                              changes->slot_bits);
+        if (offset < end) {
+            bool was_live = gc__rows_is_live(rows, rows->change, slot);
+            gc__row_offer(row, was_live ? GC__ROW_DEAD : GC__ROW_LIVE, offset, slot);
+            return;
+        }
+    }
+    while (rows->dying < map->tracked_count && !gc__rows_is_live(rows, rows->change, rows->dying)) rows->dying++;
+    if (rows->dying < map->tracked_count) gc__row_offer(row, GC__ROW_ENDED, end, rows->dying);
+}
+
+/* The bits of the set of live slots. */
+GC__FN void gc__row_add_set(gc__row *row, const gc__stackmap *map, uint32_t point) {
+    if (map->form == GC__SETS_DIRECT) {
+        gc__row_add_bits(row, &map->bits, map->sets + (uint64_t)point * map->kept_count, map->kept_count);
+    } else if (map->form == GC__SETS_DISTINCT) {
+        unsigned width = gc__bits_for(map->distinct_count);
+        gc__row_add_bits(row, &map->bits, map->sets + (uint64_t)point * width, width);
+    } else {
+        const gc__changes *changes = &map->at_points;
+        bool next;
+        uint32_t i = gc__ascending_below(&changes->places, &map->bits, point, &next);
+        for (; i < changes->places.count && gc__ascending_at(&changes->places, &map->bits, i) == point; i++)
+            gc__row_add_bits(row, &map->bits, changes->slots + (uint64_t)i * changes->slot_bits, changes->slot_bits);
+    }
+}
+
+/* Moves the cursor behind the row, and adds the row's bits. */
+GC__FN void gc__rows_take(gc__rows *rows, gc__row *row) {
+    const gc__stackmap *map = &rows->map;
+    const gc__changes *changes = &map->in_ranges;
+    bool is_there;
+    switch (row->kind) {
+    case GC__ROW_CALL:
+        gc__row_add_low_bits(row, &map->bits, &map->points, rows->point);
+        gc__row_add_set(row, map, rows->point++);
+        break;
+    case GC__ROW_UNWIND:
+        row->unwind = rows->unwind.row;
+        gc__row_add_bits(row, &map->bits, rows->unwind.at, rows->unwind.reader.at - rows->unwind.at);
+        rows->has_unwind = gc__unwind_next(&rows->unwind);
+        break;
+    case GC__ROW_RANGE:
+        rows->change = gc__ascending_below(&changes->places, &map->bits, row->offset, &is_there);
+        rows->range_change = rows->change;
+        rows->dying = 0;
+        gc__row_add_low_bits(row, &map->bits, &map->ranges, rows->range_end++);
+        break;
+    case GC__ROW_RANGE_END:
+        gc__row_add_low_bits(row, &map->bits, &map->ranges, rows->range_end++);
+        break;
+    case GC__ROW_ENDED:
+        rows->dying = row->slot + 1;
+        break;
+    case GC__ROW_DEAD:
+    case GC__ROW_LIVE:
+        gc__row_add_low_bits(row, &map->bits, &changes->places, rows->change);
+        gc__row_add_bits(row, &map->bits, changes->slots + (uint64_t)rows->change * changes->slot_bits,
+                         changes->slot_bits);
+        rows->change++;
+        break;
+    case GC__ROW_NONE:
+        break;
+    }
+}
+
+/* The next row; false: there is none. */
+GC__FN bool gc__rows_next(gc__rows *rows, gc__row *row) {
+    const gc__stackmap *map = &rows->map;
+    memset(row, 0, sizeof *row);
+    row->kind = GC__ROW_NONE;
+    if (rows->point < map->facts.point_count)
+        gc__row_offer(row, GC__ROW_CALL, gc__ascending_at(&map->points, &map->bits, rows->point), 0);
+    if (rows->has_unwind) gc__row_offer(row, GC__ROW_UNWIND, rows->unwind.row.offset, 0);
+    if (rows->range_end < map->facts.range_count * 2)
+        gc__row_offer(row, rows->range_end & 1 ? GC__ROW_RANGE_END : GC__ROW_RANGE,
+                      gc__ascending_at(&map->ranges, &map->bits, rows->range_end), 0);
+    gc__rows_offer_change(rows, row);
+    gc__rows_take(rows, row);
+    return row->kind != GC__ROW_NONE;
+}
+/* Stack maps as text: the header, the pointer table, and both beside the code. */
+
+
+#include <stdarg.h>
+
+#define GC__TEXT_BYTES 160
+
+/* A dump that is being printed. */
+struct gc_dump {
+    FILE *to;
+    const gc_dump_options *options;
+    const uint8_t *code;             /* NULL: rows are printed alone */
+    uint32_t code_bytes, at;         /* the code before `at` has been printed */
+    uint32_t note, boundary;         /* the next ones */
+    bool row_is_open, row_is_inside; /* the last row has no line end yet; it is inside of an instruction */
+    bool is_muted;
+    bool only_one;                  /* all are muted but the row at `wanted` */
+    uint32_t wanted, before, after; /* and the rows next to it: 0, and UINT32_MAX, if there are none */
+    gc__unwind_state frame;
+};
+
+/* Text of limited length. */
+typedef struct gc__text {
+    char text[GC__TEXT_BYTES];
+    size_t length;
+} gc__text;
+
+GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text->text + text->length, sizeof text->text - text->length, format, arguments);
+    va_end(arguments);
+    text->length = gc__min(text->length + (size_t)(length > 0 ? length : 0), sizeof text->text - 1);
+}
+
+/* rbx, [rsp+16], [rbp-8], [cfa-24] */
+GC__FN gc__text gc__slot_place(const gc_stackmap_slot *slot) {
+    static const char *const bases[] = {"", "cfa", "rsp", "rbp"};
+    gc__text text = {"", 0};
+    if (slot->place == GC_PLACE_REGISTER)
+        gc__text_add(&text, "%s", gc__register_name(slot->number));
+    else
+        gc__text_add(&text, "[%s%+d]", bases[slot->place & 3], (int)slot->offset);
+    return text;
+}
+
+GC__FN bool gc__slot_is_at(const gc_stackmap_slot *slot, const gc_stackmap_slot *place) {
+    if (slot->place != place->place) return false;
+    return slot->place == GC_PLACE_REGISTER ? slot->number == place->number : slot->offset == place->offset;
+}
+
+/* The name of the variable that is in the slot at the offset; NULL: the host has named none. */
+GC__FN const char *gc__slot_variable(const gc_dump_options *options, const gc_stackmap_slot *slot, uint32_t offset) {
+    for (uint32_t i = 0; i < options->variable_count; i++) {
+        const gc_code_variable *variable = &options->variables[i];
+        if (gc__slot_is_at(slot, &variable->slot) && variable->start <= offset && offset < variable->end)
+            return variable->name;
+    }
+    return NULL;
+}
+
+/* The slot with its variable and its flags: "rbx=list (interior)". */
+GC__FN gc__text gc__slot_text(const gc_dump_options *options, const gc_stackmap_slot *slot, uint32_t offset) {
+    gc__text text = gc__slot_place(slot);
+    const char *name = gc__slot_variable(options, slot, offset);
+    if (name) gc__text_add(&text, "=%s", name);
+    if (slot->flags & GC_SLOT_INTERIOR) gc__text_add(&text, " (interior)");
+    if (slot->flags & GC_SLOT_PINNED) gc__text_add(&text, " (pinned)");
+    if (slot->flags & GC_SLOT_VALUE) gc__text_add(&text, " (value)");
+    if (slot->untracked) gc__text_add(&text, " (untracked)");
+    return text;
+}
+
+GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) {
+    va_list arguments;
+    if (dump->is_muted) return;
+    va_start(arguments, format);
+    vfprintf(dump->to, format, arguments);
+    va_end(arguments);
+}
+
+GC_API void gc_dump_fact(gc_dump *dump, const char *name, const char *format, ...) {
+    va_list arguments;
+    if (dump->options->no_header || dump->is_muted) return;
+    fprintf(dump->to, "    %-19s= ", name);
+    va_start(arguments, format);
+    vfprintf(dump->to, format, arguments);
+    va_end(arguments);
+    fputc('\n', dump->to);
+}
+
+/* The bytes of the instruction at the offset, and its text. Without a disassembler or boundaries it reaches up to `limit`. */
+GC__FN uint32_t gc__dump_instruction(const gc_dump *dump, uint32_t offset, uint32_t limit, char *text, size_t room) {
+    const gc_dump_options *options = dump->options;
+    uint32_t bytes = limit - offset, left = dump->code_bytes - offset;
+    *text = 0;
+    if (options->disassemble) {
+        size_t found = options->disassemble(options->host, dump->code, offset, text, room);
+        if (found && found <= left) return (uint32_t)found;
+        snprintf(text, room, "(bad)");
+        return 1;
+    }
+    if (options->boundary_count) {
+        uint32_t i = dump->boundary;
+        while (i < options->boundary_count && options->boundaries[i] <= offset) i++;
+        bytes = (i < options->boundary_count ? options->boundaries[i] : dump->code_bytes) - offset;
+    }
+    return bytes < left ? bytes : left;
+}
+
+/* Prints the notes for the instruction at dump->at, between empty lines. */
+GC__FN void gc__dump_notes(gc_dump *dump) {
+    const gc_dump_options *options = dump->options;
+    uint32_t first = dump->note;
+    for (; dump->note < options->note_count && options->notes[dump->note].offset <= dump->at; dump->note++)
+        fprintf(dump->to, "%s%s\n", dump->note == first ? "\n" : "", options->notes[dump->note].text);
+    if (dump->note > first) fputc('\n', dump->to);
+}
+
+/* One line: address, bytes, text; what has many bytes and no text takes several lines. */
+GC__FN void gc__dump_instruction_line(const gc_dump *dump, uint32_t bytes, const char *text) {
+    const gc_dump_options *options = dump->options;
+    uint64_t address = (options->address ? options->address : (uintptr_t)dump->code) + dump->at;
+    uintptr_t mark = (uintptr_t)options->mark - ((uintptr_t)dump->code + dump->at);
+    fprintf(dump->to, "%s%08llx ", options->mark && mark < bytes ? ">>> " : "", (unsigned long long)address);
+    for (uint32_t i = 0; i < bytes; i++) {
+        if (i && i % 16 == 0) fprintf(dump->to, "\n%08llx ", (unsigned long long)address + i);
+        fprintf(dump->to, "%02x", dump->code[dump->at + i]);
+    }
+    int pad = 21 - (int)(2 * bytes);
+    if (*text) fprintf(dump->to, "%*s%s", pad > 1 ? pad : 1, "", text);
+    fputc('\n', dump->to);
+}
+
+/* Prints the code up to the offset. */
+GC__FN void gc__dump_code(gc_dump *dump, uint32_t offset) {
+    char text[GC__TEXT_BYTES];
+    while (dump->at < offset && dump->at < dump->code_bytes) {
+        uint32_t bytes = gc__dump_instruction(dump, dump->at, offset, text, sizeof text);
+        if (bytes > offset - dump->at) {
+            dump->row_is_inside = true;
+            return;
+        }
+        gc__dump_notes(dump);
+        gc__dump_instruction_line(dump, bytes, text);
+        dump->at += bytes;
+    }
+}
+
+GC__FN void gc__dump_end_row(gc_dump *dump) {
+    if (dump->row_is_open) fputs(dump->row_is_inside ? " (inside of the next instruction!)\n" : "\n", dump->to);
+    dump->row_is_open = dump->row_is_inside = false;
+}
+
+GC_API void gc_dump_row(gc_dump *dump, uint32_t offset, const char *encoded) {
+    gc__dump_end_row(dump);
+    dump->row_is_open = true;
+    if (dump->code) {
+        gc__dump_code(dump, offset);
+        fprintf(dump->to, "    GCInfo:      %04X        ", offset);
+    } else if (dump->options->no_encoding) {
+        fprintf(dump->to, "%04X        ", offset);
+    } else {
+        fprintf(dump->to, "%-15s| %04X        ", encoded ? encoded : "", offset);
+    }
+}
+
+GC__FN void gc__dump_slot(gc_dump *dump, const gc_stackmap_slot *slot, uint32_t offset) {
+    gc__text text = gc__slot_text(dump->options, slot, offset);
+    gc_dump_text(dump, "%s", text.text);
+}
+
+/* Slots that are live: "[ rbx, [rsp+16]=list ]". */
+GC__FN void gc__dump_live(gc_dump *dump, const gc__stackmap *map, uint32_t offset, gc_frame_kind kind) {
+    gc__live_cursor live;
+    gc_dump_text(dump, "[ ");
+    if (gc__live_begin(&live, map->bits.start, offset, kind)) {
+        for (unsigned count = 0; gc__live_next(&live);) {
+            if (live.slots.slot.untracked) continue;
+            if (count++) gc_dump_text(dump, ", ");
+            gc__dump_slot(dump, &live.slots.slot, offset);
+        }
+    }
+    gc_dump_text(dump, " ]");
+}
+
+GC__FN void gc__dump_unwind(gc_dump *dump, const gc_stackmap_unwind *row) {
+    const char *name = row->number == GC_NO_REGISTER ? "" : gc__register_name(row->number);
+    const char *space = *name ? " " : "";
+    switch (row->op) {
+    case GC_UNWIND_PUSH:
+        gc_dump_text(dump, "push%s%s", space, name);
+        break;
+    case GC_UNWIND_POP:
+        gc_dump_text(dump, "pop%s%s", space, name);
+        break;
+    case GC_UNWIND_ALLOCATE:
+        gc_dump_text(dump, "rsp%+d", (int)-row->bytes);
+        break;
+    case GC_UNWIND_SAVE:
+        gc_dump_text(dump, "save %s at [rsp%+d]", name, (int)row->bytes);
+        break;
+    case GC_UNWIND_RESTORE:
+        gc_dump_text(dump, "restore %s", name);
+        break;
+    case GC_UNWIND_FRAME:
+        gc_dump_text(dump, "rbp = rsp%+d, the frame pointer", (int)row->bytes);
+        break;
+    case GC_UNWIND_LEAVE:
+        gc_dump_text(dump, "rsp = as when the frame pointer was set");
+        break;
+    default:
+        gc_dump_text(dump, "the frame is that of the body again");
+        break;
+    }
+}
+
+GC__FN gc_stackmap_slot gc__slot_number(const gc__stackmap *map, uint32_t i) {
+    gc__slot_cursor cursor = gc__slots_begin(map);
+    while (cursor.index <= i && gc__slots_next(&cursor)) continue;
+    return cursor.slot;
+}
+
+/* What a row of a stack map means. */
+GC__FN void gc__dump_meaning(gc_dump *dump, const gc__stackmap *map, const gc__row *row) {
+    gc__unwind_state *frame = &dump->frame;
+    gc_stackmap_slot slot;
+    switch (row->kind) {
+    case GC__ROW_CALL:
+        gc_dump_text(dump, "call %d ", frame->in_body ? (int)(frame->now.depth - frame->body.depth) / 8 : 0);
+        gc__dump_live(dump, map, row->offset, GC_FRAME_CALLER);
+        break;
+    case GC__ROW_UNWIND:
+        gc__dump_unwind(dump, &row->unwind);
+        break;
+    case GC__ROW_RANGE:
+        gc_dump_text(dump, "fully interruptible from here on");
+        break;
+    case GC__ROW_RANGE_END:
+        gc_dump_text(dump, "partially interruptible from here on");
+        break;
+    case GC__ROW_NONE:
+        break;
+    case GC__ROW_DEAD:
+    case GC__ROW_ENDED:
+    case GC__ROW_LIVE:
+        slot = gc__slot_number(map, row->slot);
+        gc_dump_text(dump, slot.place == GC_PLACE_REGISTER ? "reg " : "");
+        gc__dump_slot(dump, &slot, row->kind == GC__ROW_LIVE || !row->offset ? row->offset : row->offset - 1);
+        gc_dump_text(dump, row->kind == GC__ROW_LIVE ? " becoming live" : " becoming dead");
+    }
+}
+
+/* "4B 02": the bits of a row, of which the first is the lowest of the first byte. */
+GC__FN gc__text gc__row_encoded(const gc__row *row) {
+    gc__text text = {"", 0};
+    unsigned bytes = (row->bits.count + 7) / 8;
+    for (unsigned i = 0; i < bytes && i < 4; i++) gc__text_add(&text, "%s%02X", i ? " " : "", row->bits.bytes[i]);
+    if (bytes > 4) gc__text_add(&text, " ..");
+    return text;
+}
+
+GC__FN void gc__dump_table(gc_dump *dump, const void *start) {
+    gc__rows rows = gc__rows_begin(start);
+    gc__row row;
+    gc__slot_cursor slots = gc__slots_begin(&rows.map);
+    dump->frame = gc__unwind_start(rows.map.facts.prolog_bytes, rows.map.facts.flags);
+    while (rows.map.facts.untracked_count && gc__slots_next(&slots)) {
+        if (!slots.slot.untracked) continue;
+        gc_dump_row(dump, 0, "");
+        gc__dump_slot(dump, &slots.slot, 0);
+    }
+    while (gc__rows_next(&rows, &row)) {
+        if (row.kind != GC__ROW_UNWIND || !dump->options->no_unwinding) {
+            gc__text encoded = gc__row_encoded(&row);
+            gc_dump_row(dump, row.offset, encoded.text);
+            gc__dump_meaning(dump, &rows.map, &row);
+        }
+        if (row.kind == GC__ROW_UNWIND) gc__unwind_step(&dump->frame, &row.unwind);
+    }
+}
+
+/* What the unwind rows say of the frame as a whole. */
+typedef struct gc__frame_facts {
+    gc__unwind_state state;
+    uint32_t saved; /* bit i: register i is */
+    uint32_t epilog_count, epilog_at;
+    bool in_epilog; /* at the end of the code */
+} gc__frame_facts;
+
+GC__FN gc__frame_facts gc__frame_facts_of(const gc__stackmap *map) {
+    gc__frame_facts facts;
+    gc__unwind_cursor rows = gc__unwind_begin(map);
+    memset(&facts, 0, sizeof facts);
+    facts.state = gc__unwind_start(map->facts.prolog_bytes, map->facts.flags);
+    while (gc__unwind_next(&rows)) {
+        gc__unwind_step(&facts.state, &rows.row);
+        for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
+            facts.saved |= (uint32_t)(facts.state.now.layout.saved[i] != 0) << i;
+        bool leaves = rows.row.op == GC_UNWIND_LEAVE || facts.state.now.depth < facts.state.body.depth;
+        if (facts.state.in_body && leaves && !facts.in_epilog) {
+            facts.in_epilog = true;
+            facts.epilog_count++;
+            if (!facts.epilog_at) facts.epilog_at = rows.row.offset;
+        }
+        if (rows.row.op == GC_UNWIND_BODY) facts.in_epilog = false;
+    }
+    if (!facts.state.in_body) facts.state.body = facts.state.now;
+    return facts;
+}
+
+/* The start of the first epilog, of which only the end of its first instruction is known; exact with a disassembler. */
+GC__FN void gc__dump_epilog(gc_dump *dump, uint32_t behind) {
+    char text[GC__TEXT_BYTES];
+    uint32_t at = 0, bytes = 0;
+    bool exact = dump->code && (dump->options->disassemble || dump->options->boundary_count);
+    while (exact && at + bytes < behind) {
+        at += bytes;
+        bytes = gc__dump_instruction(dump, at, dump->code_bytes, text, sizeof text);
+    }
+    gc_dump_fact(dump, "epilog        at", exact ? "%04X" : "before %04X", exact ? at : behind);
+}
+
+GC__FN const char *gc__yes_or_no(bool yes) { return yes ? "yes" : "no"; }
+
+/* The offset from the CFA of one of the five special slots. */
+GC__FN void gc__dump_special(gc_dump *dump, const char *name, const gc_stackmap_facts *facts, unsigned i) {
+    if (facts->flags & GC_METHOD_SECURITY_OBJECT << i)
+        gc_dump_fact(dump, name, "[cfa%+d]", (int)facts->extra[i]);
+    else
+        gc_dump_fact(dump, name, "no");
+}
+
+GC__FN void gc__dump_header(gc_dump *dump, const gc__stackmap *map) {
+    static const char *const kinds[] = {"scalar", "object", "interior", "value"};
+    const gc_stackmap_facts *facts = &map->facts;
+    gc__frame_facts frame = gc__frame_facts_of(map);
+    uint32_t start = facts->range_count ? gc__ascending_at(&map->ranges, &map->bits, 0) : 0;
+    uint32_t end = facts->range_count ? gc__ascending_at(&map->ranges, &map->bits, facts->range_count * 2 - 1) : 0;
+    gc__text saved = {"", 0};
+    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
+        if (frame.saved >> i & 1) gc__text_add(&saved, "%s%s", saved.length ? " " : "", gc__register_name(i));
+    gc_dump_fact(dump, "method      size", "%04X", facts->code_bytes);
+    gc_dump_fact(dump, "prolog      size", "%3u", facts->prolog_bytes);
+    gc_dump_fact(dump, "epilog     count", "%3u", frame.epilog_count);
+    gc_dump_fact(dump, "epilog      end", "%s", gc__yes_or_no(frame.in_epilog));
+    gc_dump_fact(dump, "saved registers", "%s", saved.length ? saved.text : "none");
+    gc_dump_fact(dump, "rbp frame", "%s", gc__yes_or_no(frame.state.frame_cfa != 0));
+    if (facts->range_count)
+        gc_dump_fact(dump, "fully interruptible", "yes, %04X to %04X%s", start, end,
+                     facts->range_count > 1 ? ", in parts" : "");
+    else
+        gc_dump_fact(dump, "fully interruptible", "no");
+    gc__dump_special(dump, "security object", facts, 0);
+    gc__dump_special(dump, "stack guard", facts, 1);
+    gc__dump_special(dump, "previous frame", facts, 2);
+    gc__dump_special(dump, "generics context", facts, 3);
+    gc__dump_special(dump, "reverse call", facts, 4);
+    gc_dump_fact(dump, "exception handlers", "%s", gc__yes_or_no(facts->flags & GC_METHOD_HANDLERS));
+    gc_dump_fact(dump, "local alloc", "%s", gc__yes_or_no(facts->flags & GC_METHOD_DYNAMIC_STACK));
+    gc_dump_fact(dump, "edit & continue", "%s", gc__yes_or_no(facts->flags & GC_METHOD_EDIT_AND_CONTINUE));
+    gc_dump_fact(dump, "varargs", "%s", gc__yes_or_no(facts->flags & GC_METHOD_VARARGS));
+    gc_dump_fact(dump, "innermost only", "%s", gc__yes_or_no(facts->flags & GC_METHOD_REPORT_LEAF_ONLY));
+    gc_dump_fact(dump, "argument   count", "%3u", facts->argument_bytes / 8);
+    gc_dump_fact(dump, "outgoing   count", "%3u", facts->outgoing_bytes / 8);
+    gc_dump_fact(dump, "stack frame size", "%3d", (int)frame.state.body.depth / 8 - 1);
+    gc_dump_fact(dump, "return      kind", "%s%s%s", kinds[facts->returns[0] & 3], facts->returns[1] ? ", " : "",
+                 facts->returns[1] ? kinds[facts->returns[1] & 3] : "");
+    gc_dump_fact(dump, "slot       count", "%3u", facts->slot_count);
+    gc_dump_fact(dump, "untracked  count", "%3u", facts->untracked_count);
+    if (frame.epilog_count) gc__dump_epilog(dump, frame.epilog_at);
+}
+
+GC__FN gc_dump_options gc__dump_options(const gc_dump_options *options) {
+    gc_dump_options none;
+    memset(&none, 0, sizeof none);
+    return options ? *options : none;
+}
+
+GC__FN gc_dump gc__dump_of(const gc_dump_options *options, const void *code, size_t code_bytes, FILE *to) {
+    gc_dump dump;
+    memset(&dump, 0, sizeof dump);
+    dump.to = to;
+    dump.options = options;
+    dump.code = (const uint8_t *)code;
+    dump.code_bytes = code_bytes < UINT32_MAX ? (uint32_t)code_bytes : UINT32_MAX;
+    return dump;
+}
+
+/* What `!u` begins with. */
+GC__FN void gc__dump_begin(gc_dump *dump, const char *name) {
+    const gc_dump_options *options = dump->options;
+    uintptr_t start = (uintptr_t)dump->code, shown = options->address ? (uintptr_t)options->address : start;
+    if (options->no_header) return;
+    if (options->mark)
+        fprintf(dump->to, "Will print '>>> ' at address: %08llx\n",
+                (unsigned long long)(shown + ((uintptr_t)options->mark - start)));
+    if (name) fprintf(dump->to, "%s\n", name);
+    if (dump->code) fprintf(dump->to, "Begin %08llx, size %x\n", (unsigned long long)shown, dump->code_bytes);
+}
+
+GC__FN void gc__dump_end(gc_dump *dump) {
+    gc__dump_end_row(dump);
+    if (dump->code) gc__dump_code(dump, dump->code_bytes);
+}
+
+/* The bytes in which the header is, the last of which it may share with the table. */
+GC__FN void gc__dump_header_bytes(gc_dump *dump, const gc__stackmap *map) {
+    if (dump->options->no_header || dump->options->no_encoding) return;
+    for (uint64_t i = 0; i < (map->header_end + 7) / 8; i++) fprintf(dump->to, "%02X ", map->bits.start[i]);
+    fputs("   |\n", dump->to);
+}
+
+GC__FN void gc__dump_map(gc_dump *dump, const void *start) {
+    gc__stackmap map;
+    gc__stackmap_open(&map, start, UINT64_MAX);
+    if (!dump->options->no_header) fputs("Method info block:\n", dump->to);
+    gc__dump_header(dump, &map);
+    gc__dump_header_bytes(dump, &map);
+    if (!dump->options->no_header)
+        fprintf(dump->to, "\n%s:\n", dump->code ? "Code and pointer table" : "Pointer table");
+    gc__dump_table(dump, start);
+}
+
+GC_API void gc_stackmap_dump(const void *map, FILE *to, const gc_dump_options *options) {
+    if (gc__is_null(map, "gc_stackmap_dump", "map") || gc__is_null(to, "gc_stackmap_dump", "to")) return;
+    gc_dump_options all = gc__dump_options(options);
+    gc_dump dump = gc__dump_of(&all, all.code, gc_stackmap_read(map).code_bytes, to);
+    gc__dump_begin(&dump, NULL);
+    gc__dump_map(&dump, map);
+    gc__dump_end(&dump);
+}
+
+GC_API bool gc_code_dump(const void *pc, FILE *to, const gc_dump_options *options) {
+    const gc_code *code = gc_code_find(pc);
+    if (!code || gc__is_null(to, "gc_code_dump", "to")) return false;
+    gc_dump_options marked = gc__dump_options(options);
+    marked.mark = pc == code->start ? NULL : pc;
+    gc_dump dump = gc__dump_of(&marked, code->start, code->bytes, to);
+    gc__dump_begin(&dump, code->name);
+    if (!code->format) {
+        gc__dump_map(&dump, code->map);
+    } else if (code->format->dump) {
+        gc_dump_fact(&dump, "tables", "%s", code->format->name);
+        code->format->dump(code, &dump);
+    } else {
+        gc_dump_fact(&dump, "tables", "%s, which have no dump", code->format->name);
+    }
+    gc__dump_end(&dump);
+    return true;
 }
 /* The stack maps of LLVM: version 3 of the section, with the records of statepoints, for x86-64.
 
@@ -2399,7 +3081,39 @@ GC__FN const char *gc__llvm_layout(gc_code_cursor *frame) {
     return NULL;
 }
 
-static const gc_code_format gc__llvm_format = {"LLVM", gc__llvm_visit, gc__llvm_layout, NULL, NULL, NULL};
+GC__FN void gc__llvm_dump_place(gc_dump *dump, const gc__llvm_place *place) {
+    const char *name = gc__llvm_register_name(place->number);
+    if (!place->count) gc_dump_text(dump, "%s", name);
+    for (uint16_t i = 0; i < place->count; i++)
+        gc_dump_text(dump, "%s[%s%+d]", i ? ", " : "", name, (int)(place->offset + 8 * i));
+}
+
+/* A row for each statepoint: places of bases, and derived ones with that of their base. */
+GC__FN void gc__llvm_dump(const gc_code *code, gc_dump *dump) {
+    const gc__llvm_function *function = (const gc__llvm_function *)code->map;
+    gc_dump_fact(dump, "stack frame size", function->stack_bytes == GC__LLVM_UNKNOWN ? "not known" : "%llu bytes",
+                 (unsigned long long)function->stack_bytes);
+    gc_dump_fact(dump, "statepoints", "%zu", function->count);
+    const gc__llvm_point *point = function->module->points + function->first;
+    for (const gc__llvm_point *end = point + function->count; point < end; point++) {
+        const gc__llvm_place *place = function->module->places + point->first;
+        gc_dump_row(dump, point->offset, NULL);
+        gc_dump_text(dump, "call [ ");
+        for (unsigned i = 0; i < point->bases; i++, place++) {
+            if (i) gc_dump_text(dump, ", ");
+            gc__llvm_dump_place(dump, place);
+        }
+        for (unsigned i = 0; i < point->pairs; i++, place += 2) {
+            gc_dump_text(dump, point->bases || i ? ", " : "");
+            gc__llvm_dump_place(dump, place);
+            gc_dump_text(dump, " derived from ");
+            gc__llvm_dump_place(dump, place + 1);
+        }
+        gc_dump_text(dump, " ]");
+    }
+}
+
+static const gc_code_format gc__llvm_format = {"LLVM", gc__llvm_visit, gc__llvm_layout, NULL, NULL, NULL, gc__llvm_dump};
 
 GC_API void gc_code_remove_llvm(gc_llvm_module *module) {
     if (!module) return;
@@ -2569,6 +3283,4 @@ GC__AT_LOAD GC__FN void gc__compiled_code_begin(void) { gc__compiled = &gc__the_
 static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }
-/* Stack maps as text. */
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "api/stackmap.h"
 #include "api/code.h"
+#include "api/stackmap_dump.h"
 
 #ifdef GC_IMPLEMENTATION
 #include "stackmap/bits.h"      /* streams of bits */
@@ -17,8 +18,9 @@
 #include "stackmap/registry.h"  /* code ranges by address */
 #include "stackmap/returns.h"   /* replaced return addresses */
 #include "stackmap/walk.h"      /* frames of compiled code */
+#include "stackmap/rows.h"      /* stack maps row by row */
+#include "stackmap/dump.h"      /* tables as text, beside the code */
 #include "stackmap/llvm.h"      /* the stack maps of LLVM */
 #include "stackmap/call.h"      /* calls between native and compiled code */
 #include "stackmap/interrupt.h" /* stopping threads in compiled code */
-#include "stackmap/dump.h"      /* stack maps as text */
 #endif

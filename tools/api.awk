@@ -95,7 +95,7 @@ function read_part(path,    line, declaration) {
             declaration = substr(declaration, 1, RLENGTH)
             if (declaration ~ /\(/ && declaration !~ /\(X\)$/ && comment != "") entry(declaration, "macro")
             while (line ~ /\\$/ && (getline line < file) > 0) line_number++
-        } else if (line ~ /^(GC_API|static inline)/) {
+        } else if (line ~ /^(GC_API|GC__EXTERN GC__VISIBLE|static inline)/) {
             declaration = line
             while (declaration !~ /[;{]/ && (getline line < file) > 0) {
                 line_number++

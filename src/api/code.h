@@ -15,6 +15,7 @@
 
 typedef struct gc_code gc_code;
 typedef struct gc_code_cursor gc_code_cursor;
+typedef struct gc_dump gc_dump;
 
 /* A kind of tables: implemented by gc.h for its own maps and for LLVM's, or by a host that has others. All of these may run
    in signal handlers: they must take no lock and no memory. */
@@ -32,6 +33,8 @@ typedef struct gc_code_format {
     unsigned (*return_kinds)(const gc_code *code);
     /* Checks the tables of code that is being added. NULL, or a sentence that says what is wrong. 0: not checked. */
     const char *(*check)(const gc_code *code);
+    /* Prints the tables, by gc_dump_fact, gc_dump_row and gc_dump_text. 0: they cannot be printed. */
+    void (*dump)(const gc_code *code, gc_dump *dump);
 } gc_code_format;
 
 /* A range of code. Owned by the host, for instance as the first member of its record of a method; it and its tables must

@@ -570,7 +570,39 @@ GC__FN const char *gc__llvm_layout(gc_code_cursor *frame) {
     return NULL;
 }
 
-static const gc_code_format gc__llvm_format = {"LLVM", gc__llvm_visit, gc__llvm_layout, NULL, NULL, NULL};
+GC__FN void gc__llvm_dump_place(gc_dump *dump, const gc__llvm_place *place) {
+    const char *name = gc__llvm_register_name(place->number);
+    if (!place->count) gc_dump_text(dump, "%s", name);
+    for (uint16_t i = 0; i < place->count; i++)
+        gc_dump_text(dump, "%s[%s%+d]", i ? ", " : "", name, (int)(place->offset + 8 * i));
+}
+
+/* A row for each statepoint: places of bases, and derived ones with that of their base. */
+GC__FN void gc__llvm_dump(const gc_code *code, gc_dump *dump) {
+    const gc__llvm_function *function = (const gc__llvm_function *)code->map;
+    gc_dump_fact(dump, "stack frame size", function->stack_bytes == GC__LLVM_UNKNOWN ? "not known" : "%llu bytes",
+                 (unsigned long long)function->stack_bytes);
+    gc_dump_fact(dump, "statepoints", "%zu", function->count);
+    const gc__llvm_point *point = function->module->points + function->first;
+    for (const gc__llvm_point *end = point + function->count; point < end; point++) {
+        const gc__llvm_place *place = function->module->places + point->first;
+        gc_dump_row(dump, point->offset, NULL);
+        gc_dump_text(dump, "call [ ");
+        for (unsigned i = 0; i < point->bases; i++, place++) {
+            if (i) gc_dump_text(dump, ", ");
+            gc__llvm_dump_place(dump, place);
+        }
+        for (unsigned i = 0; i < point->pairs; i++, place += 2) {
+            gc_dump_text(dump, point->bases || i ? ", " : "");
+            gc__llvm_dump_place(dump, place);
+            gc_dump_text(dump, " derived from ");
+            gc__llvm_dump_place(dump, place + 1);
+        }
+        gc_dump_text(dump, " ]");
+    }
+}
+
+static const gc_code_format gc__llvm_format = {"LLVM", gc__llvm_visit, gc__llvm_layout, NULL, NULL, NULL, gc__llvm_dump};
 
 GC_API void gc_code_remove_llvm(gc_llvm_module *module) {
     if (!module) return;

@@ -214,7 +214,7 @@ GC__FN unsigned gc__code_return_kinds(const gc_code *code) {
 }
 
 static const gc_code_format gc__own_format = {"gc_stackmap_encode",      gc__walk_visit_map,    gc__walk_lay_out,
-                                              gc__walk_is_interruptible, gc__code_return_kinds, NULL};
+                                              gc__walk_is_interruptible, gc__code_return_kinds, NULL, NULL};
 
 GC__FN const gc_code_format *gc__code_format(const gc_code *code) {
     return code->format ? code->format : &gc__own_format;

@@ -1,0 +1,4 @@
+/* Sentences. */
+#pragma once
+
+#include "dump.h"
