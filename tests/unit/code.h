@@ -189,6 +189,7 @@ static inline void call_stub(method *m, void (*stub)(void), void (*function)(voi
 
 /* Ends a method. The map is encoded and the code registered, unless tests do so themselves. */
 static inline void method_protect(method *m) {
+    if (m->map.unwind_count && m->unwind[m->map.unwind_count - 1].offset == m->at) m->map.unwind_count--; /* the last return */
     m->map.code_bytes = m->at;
     m->code.start = m->start;
     m->code.bytes = m->at;
