@@ -1774,7 +1774,7 @@ GC__FN void gc__walk_check_record(const gc_heap *heap, const gc_code_frame *reco
         (const void *)record, (void *)record->pc, (void *)record->registers[4], (const void *)record->previous);
 }
 
-/* The first frame of the record's run. */
+/* The first frame of the record's run, which is empty if gc_code_call has called a stub of GC_CODE_EXPORT. */
 GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_code_frame *record) {
     gc_code_cursor frame;
     memset(&frame, 0, sizeof frame);
@@ -1795,7 +1795,7 @@ GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_co
     for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
         frame.registers[i] = record->known >> i & 1 ? &record->registers[i] : NULL;
     gc__walk_enter(&frame);
-    if (!frame.code)
+    if (!frame.code && frame.pc != (uintptr_t)gc__code_entered)
         gc__fatal(
             &heap->options,
             "the code at %p, which has called gc_code_call_native or was stopped, is in no registered code: register "
@@ -1804,17 +1804,21 @@ GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_co
     return frame;
 }
 
-GC_API gc_code_cursor gc_code_first(gc_thread *thread) {
+/* The first compiled frame from the record on. */
+GC__FN gc_code_cursor gc__walk_first(gc_heap *heap, const gc_stack *stack, gc_code_frame *record) {
     gc_code_cursor frame;
-    if (thread->code) return gc__walk_begin(thread->heap, thread->stack, thread->code);
     memset(&frame, 0, sizeof frame);
+    for (; record && !frame.code; record = record->previous) frame = gc__walk_begin(heap, stack, record);
     return frame;
 }
 
+GC_API gc_code_cursor gc_code_first(gc_thread *thread) {
+    return gc__walk_first(thread->heap, thread->stack, thread->code);
+}
+
 GC_API void gc_code_next(gc_code_cursor *frame) {
-    gc_code_frame *next = frame->from->previous;
     gc__walk_leave(frame);
-    if (!frame->code && next) *frame = gc__walk_begin(frame->heap, frame->thread->stack, next);
+    if (!frame->code) *frame = gc__walk_first(frame->heap, frame->thread->stack, frame->from->previous);
 }
 
 /* What a call has just returned. */
@@ -1894,6 +1898,7 @@ GC_API void gc_code_visit(const gc_code_cursor *frame, gc_visitor *visitor) {
 GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_frame *record, gc_visitor *visitor) {
     for (; record; record = record->previous) {
         gc_code_cursor frame = gc__walk_begin(heap, stack, record);
+        if (!frame.code) gc__walk_visit_results(record, visitor);
         for (; frame.code; gc__walk_leave(&frame)) gc_code_visit(&frame, visitor);
     }
 }
@@ -3275,10 +3280,6 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
     (void)thread;
     gc__code_put_back((uintptr_t)__builtin_frame_address(0));
 }
-
-static const gc__compiled_code gc__the_compiled_code = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
-
-GC__AT_LOAD GC__FN void gc__compiled_code_begin(void) { gc__compiled = &gc__the_compiled_code; }
 
 static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
 

@@ -112,8 +112,6 @@ GC__FN void gc__os_leave(void);
 /* The attribute of a function that is called when the library with this gc.h is unloaded, and at the end of the program,
    after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
-/* That of a function that is called before the host's constructors. */
-#define GC__AT_LOAD __attribute__((constructor(101)))
 
 /* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
