@@ -140,7 +140,7 @@ struct function {
     X(new_thread, "fn(fn(int): int)") /* a thread that will call the delegate; native code forgets nothing */ \
     X(join_threads, "fn()")           /* waits until all of them have ended */                                \
     X(sleep, "fn(int)")               /* milliseconds */                                                      \
-    X(collect, "fn()")                /* a complete collection */                                             \
+    X(collect, "fn()")                /* a complete collection, which moves what can move */                  \
     X(collections, "fn(): int")       /* how many there have been */                                          \
     X(clock_ns, "fn(): int")
 
