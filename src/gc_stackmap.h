@@ -20,6 +20,7 @@
 #include "stackmap/walk.h"      /* frames of compiled code */
 #include "stackmap/rows.h"      /* stack maps row by row */
 #include "stackmap/dump.h"      /* tables as text, beside the code */
+#include "stackmap/explain.h"   /* what is live, and why not, in sentences */
 #include "stackmap/llvm.h"      /* the stack maps of LLVM */
 #include "stackmap/call.h"      /* calls between native and compiled code */
 #include "stackmap/interrupt.h" /* stopping threads in compiled code */

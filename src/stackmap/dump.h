@@ -19,7 +19,7 @@ struct gc_dump {
     uint32_t code_bytes, at;         /* the code before `at` has been printed */
     uint32_t note, boundary;         /* the next ones */
     bool row_is_open, row_is_inside; /* the last row has no line end yet; it is inside of an instruction */
-    bool is_muted;
+    bool is_muted, is_found;
     bool only_one;                  /* all are muted but the row at `wanted` */
     uint32_t wanted, before, after; /* and the rows next to it: 0, and UINT32_MAX, if there are none */
     gc__unwind_state frame;
@@ -159,7 +159,19 @@ GC__FN void gc__dump_end_row(gc_dump *dump) {
     dump->row_is_open = dump->row_is_inside = false;
 }
 
+/* In search of one row: only that one is not muted. */
+GC__FN void gc__dump_pass_row(gc_dump *dump, uint32_t offset) {
+    dump->is_muted = offset != dump->wanted;
+    dump->is_found |= !dump->is_muted;
+    if (offset < dump->wanted) dump->before = offset;
+    if (offset > dump->wanted && offset < dump->after) dump->after = offset;
+}
+
 GC_API void gc_dump_row(gc_dump *dump, uint32_t offset, const char *encoded) {
+    if (dump->only_one) {
+        gc__dump_pass_row(dump, offset);
+        return;
+    }
     gc__dump_end_row(dump);
     dump->row_is_open = true;
     if (dump->code) {
