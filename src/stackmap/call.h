@@ -8,13 +8,13 @@
 
 GC__STATIC_ASSERT(offsetof(gc_thread, poll) == 88 && offsetof(gc_thread, code) == 112 &&
                       offsetof(gc_thread, safepoint) == 120,
-                  "src/platform/code_x86_64.h has these offsets");
+                  "the assembly of the stubs has these offsets");
 GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == 0 && offsetof(gc_code_frame, pc) == 8 &&
                       offsetof(gc_code_frame, registers) == 16 && offsetof(gc_code_frame, known) == 144 &&
                       offsetof(gc_code_frame, kind) == 148 && offsetof(gc_code_frame, results) == 150 &&
                       sizeof(gc_code_frame) <= 160,
-                  "src/platform/code_x86_64.h has these offsets");
-GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "src/platform/code_x86_64.h has these values");
+                  "the assembly of the stubs has these offsets");
+GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "the assembly of the stubs has these values");
 
 GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
     if (!GC__HAS_CODE_CALLS)
