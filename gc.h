@@ -3374,6 +3374,8 @@ typedef struct gc__compiled_code {
     void (*visit)(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost, gc_visitor *visitor);
     /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
     void (*interrupt)(gc_thread *thread);
+    /* Prints the innermost compiled frames of the calling thread to stderr, for a report. */
+    void (*print)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
     void (*leave_stack)(gc_thread *thread);
 } gc__compiled_code;
@@ -3882,6 +3884,11 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
         stack->base || !gc__record(thread)->conservative,
         "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
         "this one's highest address");
+    if (GC__UNLIKELY(stack->code && stack->last != thread))
+        gc__fatal(&thread->heap->options,
+                  "gc_stack_switch: the thread `%s` enters a stack on which another thread has left compiled code: that "
+                  "code holds its gc_thread, so the same thread must enter the stack again",
+                  gc__thread_name(thread));
     if (gc__record(thread)->interruptible) gc__compiled->leave_stack(thread);
     left->frames = thread->frames;
     left->code = thread->code;
@@ -5906,6 +5913,7 @@ GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, c
             fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
                     frame->site->line, frame->site->names);
         if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
+        if (thread->code && thread == gc__thread_self(heap)) gc__compiled->print(thread);
     }
 }
 
@@ -7017,6 +7025,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     }
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
+    GC_ASSERT(!thread->code, "gc_thread_detach: called by a native function that returns to compiled code");
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
@@ -7584,15 +7593,18 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* Asserts that no other thread is in cooperative mode. A thread that has ended is not in the list; one in preemptive mode
+/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that has ended is not in the list; one in preemptive mode
    learns that the heap is gone when it leaves that mode. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
-    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
+        GC_ASSERT(!thread->code, "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
+                  gc__thread_name(thread));
+    }
 }
 
 /* Separates the thread, which is in the heap's list no more, from the heap. */

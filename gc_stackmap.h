@@ -1902,6 +1902,17 @@ GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_f
         for (; frame.code; gc__walk_leave(&frame)) gc_code_visit(&frame, visitor);
     }
 }
+
+#define GC__PRINTED_FRAMES 8
+
+/* For a report. */
+GC__FN void gc__code_print(gc_thread *thread) {
+    unsigned count = 0;
+    fprintf(stderr, "gc.h:   compiled frames, innermost first:\n");
+    for (gc_code_cursor frame = gc_code_first(thread); frame.code && count < GC__PRINTED_FRAMES; gc_code_next(&frame), count++)
+        fprintf(stderr, "gc.h:     `%s` at +0x%zx, %s\n", gc__code_name(frame.code), gc__code_offset(&frame),
+                frame.kind == GC_FRAME_CALLER ? "after a call" : "interrupted");
+}
 /* What a stack map says, row by row in the order of offsets, with the bits of each row. Nothing here takes memory. */
 
 
@@ -3486,13 +3497,13 @@ GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes, unsig
 
 GC__STATIC_ASSERT(offsetof(gc_thread, poll) == 88 && offsetof(gc_thread, code) == 112 &&
                       offsetof(gc_thread, safepoint) == 120,
-                  "src/platform/code_x86_64.h has these offsets");
+                  "the assembly of the stubs has these offsets");
 GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == 0 && offsetof(gc_code_frame, pc) == 8 &&
                       offsetof(gc_code_frame, registers) == 16 && offsetof(gc_code_frame, known) == 144 &&
                       offsetof(gc_code_frame, kind) == 148 && offsetof(gc_code_frame, results) == 150 &&
                       sizeof(gc_code_frame) <= 160,
-                  "src/platform/code_x86_64.h has these offsets");
-GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "src/platform/code_x86_64.h has these values");
+                  "the assembly of the stubs has these offsets");
+GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "the assembly of the stubs has these values");
 
 GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
     if (!GC__HAS_CODE_CALLS)
@@ -3612,7 +3623,8 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
     gc__code_put_back((uintptr_t)__builtin_frame_address(0));
 }
 
-static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
+static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_print,
+                                                              gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }
 #endif

@@ -181,6 +181,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     }
     GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
               thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
+    GC_ASSERT(!thread->code, "gc_thread_detach: called by a native function that returns to compiled code");
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");

@@ -168,15 +168,18 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* Asserts that no other thread is in cooperative mode. A thread that has ended is not in the list; one in preemptive mode
+/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that has ended is not in the list; one in preemptive mode
    learns that the heap is gone when it leaves that mode. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
-    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
+        GC_ASSERT(!thread->code, "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
+                  gc__thread_name(thread));
+    }
 }
 
 /* Separates the thread, which is in the heap's list no more, from the heap. */

@@ -101,6 +101,7 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
     gc__code_put_back((uintptr_t)__builtin_frame_address(0));
 }
 
-static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_leave_stack};
+static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_print,
+                                                              gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }

@@ -242,3 +242,14 @@ GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_f
         for (; frame.code; gc__walk_leave(&frame)) gc_code_visit(&frame, visitor);
     }
 }
+
+#define GC__PRINTED_FRAMES 8
+
+/* For a report. */
+GC__FN void gc__code_print(gc_thread *thread) {
+    unsigned count = 0;
+    fprintf(stderr, "gc.h:   compiled frames, innermost first:\n");
+    for (gc_code_cursor frame = gc_code_first(thread); frame.code && count < GC__PRINTED_FRAMES; gc_code_next(&frame), count++)
+        fprintf(stderr, "gc.h:     `%s` at +0x%zx, %s\n", gc__code_name(frame.code), gc__code_offset(&frame),
+                frame.kind == GC_FRAME_CALLER ? "after a call" : "interrupted");
+}

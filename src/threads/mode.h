@@ -41,6 +41,8 @@ typedef struct gc__compiled_code {
     void (*visit)(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost, gc_visitor *visitor);
     /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
     void (*interrupt)(gc_thread *thread);
+    /* Prints the innermost compiled frames of the calling thread to stderr, for a report. */
+    void (*print)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
     void (*leave_stack)(gc_thread *thread);
 } gc__compiled_code;

@@ -43,6 +43,11 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
         stack->base || !gc__record(thread)->conservative,
         "gc_stack_switch: the thread's native stacks are scanned conservatively, but gc_stack_create was not told "
         "this one's highest address");
+    if (GC__UNLIKELY(stack->code && stack->last != thread))
+        gc__fatal(&thread->heap->options,
+                  "gc_stack_switch: the thread `%s` enters a stack on which another thread has left compiled code: that "
+                  "code holds its gc_thread, so the same thread must enter the stack again",
+                  gc__thread_name(thread));
     if (gc__record(thread)->interruptible) gc__compiled->leave_stack(thread);
     left->frames = thread->frames;
     left->code = thread->code;
