@@ -13,7 +13,9 @@
 #include "stackmap/bits.h"      /* streams of bits */
 #include "stackmap/decode.h"    /* reading stack maps */
 #include "stackmap/unwind.h"    /* their unwind rows */
-#include "stackmap/check.h"     /* what makes a stack map whole */
+#include "stackmap/rules.h"     /* what a stack map may say */
+#include "stackmap/check.h"     /* whether a stack map is whole */
+#include "stackmap/prepare.h"   /* checking and ordering what is to be written */
 #include "stackmap/encode.h"    /* writing stack maps */
 #include "stackmap/registry.h"  /* code ranges by address */
 #include "stackmap/returns.h"   /* replaced return addresses */

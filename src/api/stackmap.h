@@ -58,7 +58,7 @@ typedef enum gc_unwind_op {
     GC_UNWIND_ALLOCATE, /* subtracts `bytes` from the stack pointer; negative: adds */
     GC_UNWIND_SAVE,     /* saves register `number` at the stack pointer + bytes */
     GC_UNWIND_FRAME,    /* rbp = stack pointer + bytes: from now on the frame is found by rbp */
-    GC_UNWIND_LEAVE,    /* stack pointer = rbp - bytes of GC_UNWIND_FRAME: as it was then */
+    GC_UNWIND_LEAVE,    /* stack pointer = rbp - bytes; from now on the frame is found by the stack pointer */
     GC_UNWIND_RESTORE,  /* loads register `number` from where it was saved: it has its caller's value again */
     GC_UNWIND_BODY      /* nothing; a return or jump has ended an epilog: the frame is as at the end of the prolog */
 } gc_unwind_op;
@@ -67,7 +67,7 @@ typedef struct gc_stackmap_unwind {
     uint32_t offset; /* that of the next instruction; several may have the same one, and act in their order */
     uint8_t op;      /* gc_unwind_op */
     uint8_t number; /* of PUSH, POP, SAVE, RESTORE */
-    int32_t bytes;  /* of ALLOCATE, SAVE, FRAME: a multiple of 8 */
+    int32_t bytes;  /* of ALLOCATE, SAVE, FRAME, LEAVE: a multiple of 8 */
 } gc_stackmap_unwind;
 
 typedef enum gc_return_kind { GC_RETURN_SCALAR, GC_RETURN_OBJECT, GC_RETURN_INTERIOR, GC_RETURN_VALUE } gc_return_kind;

@@ -76,7 +76,7 @@ GC__FN uint64_t gc__bits_skip(const gc__bits *bits, uint64_t at, uint64_t end, u
 typedef struct gc__bit_reader {
     gc__bits bits;
     uint64_t at;
-    bool overflow; /* a number was larger than 32 bits */
+    bool malformed; /* what was read cannot have been written so */
 } gc__bit_reader;
 
 GC__INLINED uint32_t gc__bits_read(gc__bit_reader *reader, unsigned width) {
@@ -94,7 +94,7 @@ GC__FN uint32_t gc__bits_read_long(gc__bit_reader *reader, unsigned base) {
         shift += base;
     } while (group >> base && shift < 32);
     if (GC__LIKELY(value <= UINT32_MAX && !(group >> base))) return (uint32_t)value;
-    reader->overflow = true;
+    reader->malformed = true;
     return 0;
 }
 
@@ -188,13 +188,16 @@ GC__FN uint32_t gc__ascending_next(const gc__ascending *list, const gc__bits *bi
     return (uint32_t)((*at - 1 - list->highs - i) << list->low_bits | gc__ascending_low(list, bits, i));
 }
 
+/* Writes number i of a list; the writer is then anywhere. */
+GC__FN void gc__ascending_put(gc__bit_writer *writer, const gc__ascending *list, uint32_t i, uint32_t number) {
+    writer->at = list->lows + (uint64_t)i * list->low_bits;
+    gc__bits_write(writer, number & gc__bits_mask(list->low_bits), list->low_bits);
+    writer->at = list->highs + (number >> list->low_bits) + i;
+    gc__bits_write(writer, 1, 1);
+}
+
 GC__FN void gc__ascending_write(gc__bit_writer *writer, const uint32_t *numbers, uint32_t count, uint32_t max) {
     gc__ascending list = gc__ascending_place(writer->at, count, max);
-    for (uint32_t i = 0; i < count && writer->start; i++) {
-        writer->at = list.lows + (uint64_t)i * list.low_bits;
-        gc__bits_write(writer, numbers[i] & gc__bits_mask(list.low_bits), list.low_bits);
-        writer->at = list.highs + (numbers[i] >> list.low_bits) + i;
-        gc__bits_write(writer, 1, 1);
-    }
+    for (uint32_t i = 0; i < count; i++) gc__ascending_put(writer, &list, i, numbers[i]);
     writer->at = list.end;
 }

@@ -9,7 +9,7 @@
 /* The first byte: the version, and the processor in its two top bits. */
 #define GC__STACKMAP_PROCESSOR 0
 #define GC__STACKMAP_FIRST_BYTE (GC_STACKMAP_VERSION | GC__STACKMAP_PROCESSOR << 6)
-#define GC__STACKMAP_BYTES_MAX ((uint32_t)1 << 28)
+#define GC__STACKMAP_BYTES_MAX ((uint32_t)1 << 27)
 #define GC__PRESERVED_REGISTERS 0xF028 /* rbx, rbp, r12 to r15 */
 #define GC__STACK_POINTER 4
 #define GC__FRAME_POINTER 5
@@ -43,7 +43,7 @@ typedef struct gc__changes {
 typedef struct gc__stackmap {
     gc__bits bits;
     gc_stackmap_facts facts;
-    bool overflow;        /* a number of the header was too large */
+    bool malformed;         /* a number of the header was too large */
     uint32_t kept_count;  /* slots that a call preserves: they come first */
     uint32_t tracked_count; /* then those which are reported of the innermost frame only; then the untracked ones */
     gc__live_sets form;
@@ -66,25 +66,25 @@ GC__FN gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, 
     return changes;
 }
 
-/* A number of rows: never more than there are bits, so that positions cannot overflow. */
+/* A number of rows: never more than there are bits, so that no position overflows. */
 GC__FN uint32_t gc__stackmap_count(gc__bit_reader *reader, unsigned base) {
     uint32_t count = gc__bits_read_number(reader, base);
     if (GC__LIKELY(count <= reader->bits.bytes * 8)) return count;
-    reader->overflow = true;
+    reader->malformed = true;
     return 0;
 }
 
 GC__FN uint32_t gc__stackmap_words(gc__bit_reader *reader) {
     uint32_t words = gc__bits_read_number(reader, GC__BASE_AREA);
     if (GC__LIKELY(words <= INT32_MAX / 8)) return words * 8;
-    reader->overflow = true;
+    reader->malformed = true;
     return 0;
 }
 
 GC__FN int32_t gc__stackmap_signed_words(gc__bit_reader *reader, unsigned base) {
     int32_t words = gc__bits_read_signed(reader, base);
     if (GC__LIKELY(words >= INT32_MIN / 8 && words <= INT32_MAX / 8)) return words * 8;
-    reader->overflow = true;
+    reader->malformed = true;
     return 0;
 }
 
@@ -155,7 +155,7 @@ GC__FN void gc__stackmap_open(gc__stackmap *map, const void *start, uint64_t lim
         facts->unwind_count = gc__stackmap_count(&reader, GC__BASE_MANY);
         if (facts->unwind_count) unwind_bits = gc__stackmap_count(&reader, GC__BASE_OFFSET);
     }
-    map->overflow = reader.overflow;
+    map->malformed = reader.malformed;
     map->header_end = reader.at;
     map->points = gc__ascending_place(reader.at, facts->point_count, facts->code_bytes);
     map->ranges = gc__ascending_place(gc__stackmap_place_sets(map, rows), facts->range_count * 2, facts->code_bytes);
@@ -224,10 +224,12 @@ GC__FN void gc__slots_begin_run(gc__slot_cursor *cursor) {
         cursor->registers = gc__bits_spread(gc__bits_read(reader, gc__bits_count(among)), among);
         uint32_t count = gc__bits_count(cursor->registers);
         if (count < left) cursor->run_end = cursor->index + count;
+        reader->malformed |= !count || count > left;
     } else {
         if (!gc__bits_read(reader, 1)) {
             uint32_t count = gc__bits_read_number(reader, GC__BASE_POINTS);
             if (count < left) cursor->run_end = cursor->index + count + 1;
+            reader->malformed |= count >= left - 1;
         }
         cursor->slot.offset = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
     }
@@ -242,7 +244,7 @@ GC__FN bool gc__slots_next(gc__slot_cursor *cursor) {
     } else if (cursor->slot.place != GC_PLACE_REGISTER) {
         uint32_t gap = gc__bits_read_number(&cursor->reader, GC__BASE_GAP);
         uint64_t offset = (uint64_t)(cursor->slot.offset + (int64_t)8 + (int64_t)gap * 8);
-        cursor->reader.overflow |= (int64_t)offset > INT32_MAX;
+        cursor->reader.malformed |= (int64_t)offset > INT32_MAX;
         cursor->slot.offset = (int32_t)(uint32_t)offset;
     }
     if (cursor->slot.place == GC_PLACE_REGISTER) {

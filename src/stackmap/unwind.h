@@ -37,8 +37,16 @@ GC__FN uint32_t gc__unwind_usual_bytes(const gc_stackmap_unwind *before, const g
     case GC_UNWIND_FRAME: return row->bytes ? 5 : 3;
     case GC_UNWIND_SAVE:
     case GC_UNWIND_RESTORE: return 5;
+    case GC_UNWIND_LEAVE: return row->bytes ? 4 : 1;
     default: return 1;
     }
+}
+
+GC__FN bool gc__unwind_has_number(uint8_t op) {
+    return op == GC_UNWIND_PUSH || op == GC_UNWIND_POP || op == GC_UNWIND_SAVE || op == GC_UNWIND_RESTORE;
+}
+GC__FN bool gc__unwind_has_bytes(uint8_t op) {
+    return op == GC_UNWIND_ALLOCATE || op == GC_UNWIND_SAVE || op == GC_UNWIND_FRAME || op == GC_UNWIND_LEAVE;
 }
 
 /* Registers are written by their place in this table; after it, 7 means that the number itself follows. */
@@ -70,14 +78,12 @@ GC__FN bool gc__unwind_next(gc__unwind_cursor *cursor) {
     } else if (code == GC__UNWIND_CODE_OTHER) {
         row.op = (uint8_t)(GC_UNWIND_SAVE + gc__bits_read(reader, 3));
     }
-    if (row.op == GC_UNWIND_PUSH || row.op == GC_UNWIND_POP || row.op == GC_UNWIND_SAVE || row.op == GC_UNWIND_RESTORE)
-        row.number = gc__unwind_read_register(reader);
-    if (row.op == GC_UNWIND_ALLOCATE || row.op == GC_UNWIND_SAVE || row.op == GC_UNWIND_FRAME)
-        row.bytes = gc__stackmap_signed_words(reader, GC__BASE_AREA);
+    if (gc__unwind_has_number(row.op)) row.number = gc__unwind_read_register(reader);
+    if (gc__unwind_has_bytes(row.op)) row.bytes = gc__stackmap_signed_words(reader, GC__BASE_AREA);
     bool usual = gc__bits_read(reader, 1);
     uint64_t offset = before.offset;
     offset += usual ? gc__unwind_usual_bytes(&before, &row) : gc__bits_read_number(reader, GC__BASE_MANY);
-    reader->overflow |= offset > UINT32_MAX;
+    reader->malformed |= offset > UINT32_MAX;
     row.offset = (uint32_t)offset;
     cursor->row = row;
     cursor->left--;
@@ -88,7 +94,6 @@ GC__FN bool gc__unwind_next(gc__unwind_cursor *cursor) {
 typedef struct gc__unwind_frame {
     gc__frame_layout layout; /* its cfa holds only while the frame is found by rbp */
     int32_t depth;           /* CFA - stack pointer: that includes the return address */
-    int32_t frame_depth;     /* that at the row which set rbp */
 } gc__unwind_frame;
 
 typedef struct gc__unwind_state {
@@ -148,15 +153,14 @@ GC__FN const char *gc__unwind_set_frame(gc__unwind_state *state, int64_t bytes) 
     int32_t cfa = now->depth - (int32_t)bytes;
     if (state->frame_cfa && state->frame_cfa != cfa) return "rbp would point to another place of the frame than before";
     state->frame_cfa = now->layout.cfa = cfa;
-    now->frame_depth = now->depth;
     now->layout.by_frame = true;
     return NULL;
 }
 
-GC__FN const char *gc__unwind_leave(gc__unwind_state *state) {
+GC__FN const char *gc__unwind_leave(gc__unwind_state *state, int64_t bytes) {
     if (!state->now.layout.by_frame) return "rbp is not the frame pointer here";
     state->now.layout.by_frame = false;
-    return gc__unwind_move(state, state->now.frame_depth);
+    return gc__unwind_move(state, state->frame_cfa + bytes);
 }
 
 GC__FN const char *gc__unwind_pop(gc__unwind_state *state, unsigned number) {
@@ -193,7 +197,7 @@ GC__FN const char *gc__unwind_step(gc__unwind_state *state, const gc_stackmap_un
     }
     switch (row->op) {
     case GC_UNWIND_FRAME: return gc__unwind_set_frame(state, row->bytes);
-    case GC_UNWIND_LEAVE: return gc__unwind_leave(state);
+    case GC_UNWIND_LEAVE: return gc__unwind_leave(state, row->bytes);
     case GC_UNWIND_RESTORE:
         if (row->number == GC__FRAME_POINTER && state->dynamic) return "rbp can only be popped, since the stack is dynamic";
         return gc__unwind_take_back(state, row->number);
