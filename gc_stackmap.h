@@ -64,7 +64,7 @@ typedef enum gc_unwind_op {
     GC_UNWIND_ALLOCATE, /* subtracts `bytes` from the stack pointer; negative: adds */
     GC_UNWIND_SAVE,     /* saves register `number` at the stack pointer + bytes */
     GC_UNWIND_FRAME,    /* rbp = stack pointer + bytes: from now on the frame is found by rbp */
-    GC_UNWIND_LEAVE,    /* stack pointer = rbp - bytes of GC_UNWIND_FRAME: as it was then */
+    GC_UNWIND_LEAVE,    /* stack pointer = rbp - bytes; from now on the frame is found by the stack pointer */
     GC_UNWIND_RESTORE,  /* loads register `number` from where it was saved: it has its caller's value again */
     GC_UNWIND_BODY      /* nothing; a return or jump has ended an epilog: the frame is as at the end of the prolog */
 } gc_unwind_op;
@@ -73,7 +73,7 @@ typedef struct gc_stackmap_unwind {
     uint32_t offset; /* that of the next instruction; several may have the same one, and act in their order */
     uint8_t op;      /* gc_unwind_op */
     uint8_t number; /* of PUSH, POP, SAVE, RESTORE */
-    int32_t bytes;  /* of ALLOCATE, SAVE, FRAME: a multiple of 8 */
+    int32_t bytes;  /* of ALLOCATE, SAVE, FRAME, LEAVE: a multiple of 8 */
 } gc_stackmap_unwind;
 
 typedef enum gc_return_kind { GC_RETURN_SCALAR, GC_RETURN_OBJECT, GC_RETURN_INTERIOR, GC_RETURN_VALUE } gc_return_kind;
@@ -458,7 +458,7 @@ GC__FN uint64_t gc__bits_skip(const gc__bits *bits, uint64_t at, uint64_t end, u
 typedef struct gc__bit_reader {
     gc__bits bits;
     uint64_t at;
-    bool overflow; /* a number was larger than 32 bits */
+    bool malformed; /* what was read cannot have been written so */
 } gc__bit_reader;
 
 GC__INLINED uint32_t gc__bits_read(gc__bit_reader *reader, unsigned width) {
@@ -476,7 +476,7 @@ GC__FN uint32_t gc__bits_read_long(gc__bit_reader *reader, unsigned base) {
         shift += base;
     } while (group >> base && shift < 32);
     if (GC__LIKELY(value <= UINT32_MAX && !(group >> base))) return (uint32_t)value;
-    reader->overflow = true;
+    reader->malformed = true;
     return 0;
 }
 
@@ -570,14 +570,17 @@ GC__FN uint32_t gc__ascending_next(const gc__ascending *list, const gc__bits *bi
     return (uint32_t)((*at - 1 - list->highs - i) << list->low_bits | gc__ascending_low(list, bits, i));
 }
 
+/* Writes number i of a list; the writer is then anywhere. */
+GC__FN void gc__ascending_put(gc__bit_writer *writer, const gc__ascending *list, uint32_t i, uint32_t number) {
+    writer->at = list->lows + (uint64_t)i * list->low_bits;
+    gc__bits_write(writer, number & gc__bits_mask(list->low_bits), list->low_bits);
+    writer->at = list->highs + (number >> list->low_bits) + i;
+    gc__bits_write(writer, 1, 1);
+}
+
 GC__FN void gc__ascending_write(gc__bit_writer *writer, const uint32_t *numbers, uint32_t count, uint32_t max) {
     gc__ascending list = gc__ascending_place(writer->at, count, max);
-    for (uint32_t i = 0; i < count && writer->start; i++) {
-        writer->at = list.lows + (uint64_t)i * list.low_bits;
-        gc__bits_write(writer, numbers[i] & gc__bits_mask(list.low_bits), list.low_bits);
-        writer->at = list.highs + (numbers[i] >> list.low_bits) + i;
-        gc__bits_write(writer, 1, 1);
-    }
+    for (uint32_t i = 0; i < count; i++) gc__ascending_put(writer, &list, i, numbers[i]);
     writer->at = list.end;
 }
 /* Reading stack maps: the facts, the slots, and which of them are live. Everything here works in constant memory, takes no
@@ -588,7 +591,7 @@ GC__FN void gc__ascending_write(gc__bit_writer *writer, const uint32_t *numbers,
 /* The first byte: the version, and the processor in its two top bits. */
 #define GC__STACKMAP_PROCESSOR 0
 #define GC__STACKMAP_FIRST_BYTE (GC_STACKMAP_VERSION | GC__STACKMAP_PROCESSOR << 6)
-#define GC__STACKMAP_BYTES_MAX ((uint32_t)1 << 28)
+#define GC__STACKMAP_BYTES_MAX ((uint32_t)1 << 27)
 #define GC__PRESERVED_REGISTERS 0xF028 /* rbx, rbp, r12 to r15 */
 #define GC__STACK_POINTER 4
 #define GC__FRAME_POINTER 5
@@ -622,7 +625,7 @@ typedef struct gc__changes {
 typedef struct gc__stackmap {
     gc__bits bits;
     gc_stackmap_facts facts;
-    bool overflow;        /* a number of the header was too large */
+    bool malformed;         /* a number of the header was too large */
     uint32_t kept_count;  /* slots that a call preserves: they come first */
     uint32_t tracked_count; /* then those which are reported of the innermost frame only; then the untracked ones */
     gc__live_sets form;
@@ -645,25 +648,25 @@ GC__FN gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, 
     return changes;
 }
 
-/* A number of rows: never more than there are bits, so that positions cannot overflow. */
+/* A number of rows: never more than there are bits, so that no position overflows. */
 GC__FN uint32_t gc__stackmap_count(gc__bit_reader *reader, unsigned base) {
     uint32_t count = gc__bits_read_number(reader, base);
     if (GC__LIKELY(count <= reader->bits.bytes * 8)) return count;
-    reader->overflow = true;
+    reader->malformed = true;
     return 0;
 }
 
 GC__FN uint32_t gc__stackmap_words(gc__bit_reader *reader) {
     uint32_t words = gc__bits_read_number(reader, GC__BASE_AREA);
     if (GC__LIKELY(words <= INT32_MAX / 8)) return words * 8;
-    reader->overflow = true;
+    reader->malformed = true;
     return 0;
 }
 
 GC__FN int32_t gc__stackmap_signed_words(gc__bit_reader *reader, unsigned base) {
     int32_t words = gc__bits_read_signed(reader, base);
     if (GC__LIKELY(words >= INT32_MIN / 8 && words <= INT32_MAX / 8)) return words * 8;
-    reader->overflow = true;
+    reader->malformed = true;
     return 0;
 }
 
@@ -734,7 +737,7 @@ GC__FN void gc__stackmap_open(gc__stackmap *map, const void *start, uint64_t lim
         facts->unwind_count = gc__stackmap_count(&reader, GC__BASE_MANY);
         if (facts->unwind_count) unwind_bits = gc__stackmap_count(&reader, GC__BASE_OFFSET);
     }
-    map->overflow = reader.overflow;
+    map->malformed = reader.malformed;
     map->header_end = reader.at;
     map->points = gc__ascending_place(reader.at, facts->point_count, facts->code_bytes);
     map->ranges = gc__ascending_place(gc__stackmap_place_sets(map, rows), facts->range_count * 2, facts->code_bytes);
@@ -803,10 +806,12 @@ GC__FN void gc__slots_begin_run(gc__slot_cursor *cursor) {
         cursor->registers = gc__bits_spread(gc__bits_read(reader, gc__bits_count(among)), among);
         uint32_t count = gc__bits_count(cursor->registers);
         if (count < left) cursor->run_end = cursor->index + count;
+        reader->malformed |= !count || count > left;
     } else {
         if (!gc__bits_read(reader, 1)) {
             uint32_t count = gc__bits_read_number(reader, GC__BASE_POINTS);
             if (count < left) cursor->run_end = cursor->index + count + 1;
+            reader->malformed |= count >= left - 1;
         }
         cursor->slot.offset = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
     }
@@ -821,7 +826,7 @@ GC__FN bool gc__slots_next(gc__slot_cursor *cursor) {
     } else if (cursor->slot.place != GC_PLACE_REGISTER) {
         uint32_t gap = gc__bits_read_number(&cursor->reader, GC__BASE_GAP);
         uint64_t offset = (uint64_t)(cursor->slot.offset + (int64_t)8 + (int64_t)gap * 8);
-        cursor->reader.overflow |= (int64_t)offset > INT32_MAX;
+        cursor->reader.malformed |= (int64_t)offset > INT32_MAX;
         cursor->slot.offset = (int32_t)(uint32_t)offset;
     }
     if (cursor->slot.place == GC_PLACE_REGISTER) {
@@ -1008,8 +1013,16 @@ GC__FN uint32_t gc__unwind_usual_bytes(const gc_stackmap_unwind *before, const g
     case GC_UNWIND_FRAME: return row->bytes ? 5 : 3;
     case GC_UNWIND_SAVE:
     case GC_UNWIND_RESTORE: return 5;
+    case GC_UNWIND_LEAVE: return row->bytes ? 4 : 1;
     default: return 1;
     }
+}
+
+GC__FN bool gc__unwind_has_number(uint8_t op) {
+    return op == GC_UNWIND_PUSH || op == GC_UNWIND_POP || op == GC_UNWIND_SAVE || op == GC_UNWIND_RESTORE;
+}
+GC__FN bool gc__unwind_has_bytes(uint8_t op) {
+    return op == GC_UNWIND_ALLOCATE || op == GC_UNWIND_SAVE || op == GC_UNWIND_FRAME || op == GC_UNWIND_LEAVE;
 }
 
 /* Registers are written by their place in this table; after it, 7 means that the number itself follows. */
@@ -1041,14 +1054,12 @@ GC__FN bool gc__unwind_next(gc__unwind_cursor *cursor) {
     } else if (code == GC__UNWIND_CODE_OTHER) {
         row.op = (uint8_t)(GC_UNWIND_SAVE + gc__bits_read(reader, 3));
     }
-    if (row.op == GC_UNWIND_PUSH || row.op == GC_UNWIND_POP || row.op == GC_UNWIND_SAVE || row.op == GC_UNWIND_RESTORE)
-        row.number = gc__unwind_read_register(reader);
-    if (row.op == GC_UNWIND_ALLOCATE || row.op == GC_UNWIND_SAVE || row.op == GC_UNWIND_FRAME)
-        row.bytes = gc__stackmap_signed_words(reader, GC__BASE_AREA);
+    if (gc__unwind_has_number(row.op)) row.number = gc__unwind_read_register(reader);
+    if (gc__unwind_has_bytes(row.op)) row.bytes = gc__stackmap_signed_words(reader, GC__BASE_AREA);
     bool usual = gc__bits_read(reader, 1);
     uint64_t offset = before.offset;
     offset += usual ? gc__unwind_usual_bytes(&before, &row) : gc__bits_read_number(reader, GC__BASE_MANY);
-    reader->overflow |= offset > UINT32_MAX;
+    reader->malformed |= offset > UINT32_MAX;
     row.offset = (uint32_t)offset;
     cursor->row = row;
     cursor->left--;
@@ -1059,7 +1070,6 @@ GC__FN bool gc__unwind_next(gc__unwind_cursor *cursor) {
 typedef struct gc__unwind_frame {
     gc__frame_layout layout; /* its cfa holds only while the frame is found by rbp */
     int32_t depth;           /* CFA - stack pointer: that includes the return address */
-    int32_t frame_depth;     /* that at the row which set rbp */
 } gc__unwind_frame;
 
 typedef struct gc__unwind_state {
@@ -1119,15 +1129,14 @@ GC__FN const char *gc__unwind_set_frame(gc__unwind_state *state, int64_t bytes) 
     int32_t cfa = now->depth - (int32_t)bytes;
     if (state->frame_cfa && state->frame_cfa != cfa) return "rbp would point to another place of the frame than before";
     state->frame_cfa = now->layout.cfa = cfa;
-    now->frame_depth = now->depth;
     now->layout.by_frame = true;
     return NULL;
 }
 
-GC__FN const char *gc__unwind_leave(gc__unwind_state *state) {
+GC__FN const char *gc__unwind_leave(gc__unwind_state *state, int64_t bytes) {
     if (!state->now.layout.by_frame) return "rbp is not the frame pointer here";
     state->now.layout.by_frame = false;
-    return gc__unwind_move(state, state->now.frame_depth);
+    return gc__unwind_move(state, state->frame_cfa + bytes);
 }
 
 GC__FN const char *gc__unwind_pop(gc__unwind_state *state, unsigned number) {
@@ -1164,7 +1173,7 @@ GC__FN const char *gc__unwind_step(gc__unwind_state *state, const gc_stackmap_un
     }
     switch (row->op) {
     case GC_UNWIND_FRAME: return gc__unwind_set_frame(state, row->bytes);
-    case GC_UNWIND_LEAVE: return gc__unwind_leave(state);
+    case GC_UNWIND_LEAVE: return gc__unwind_leave(state, row->bytes);
     case GC_UNWIND_RESTORE:
         if (row->number == GC__FRAME_POINTER && state->dynamic) return "rbp can only be popped, since the stack is dynamic";
         return gc__unwind_take_back(state, row->number);
@@ -1189,10 +1198,904 @@ GC__FN bool gc__stackmap_layout(const void *start, uint32_t offset, gc_frame_kin
     if (!layout->by_frame) layout->cfa = state.now.depth;
     return kind == GC_FRAME_CALLER ? offset && offset <= map.facts.code_bytes : offset < map.facts.code_bytes;
 }
-/* What makes a stack map whole. */
+/* What a stack map may say: rules for the descriptions that are encoded, and for maps that are checked. Each returns NULL, or
+   what is wrong. */
 
+
+GC__FN const char *gc__facts_fault(const gc_stackmap_facts *facts) {
+    if (!facts->code_bytes) return "the method has no code";
+    if (facts->prolog_bytes > facts->code_bytes) return "the prolog is longer than the code";
+    if (facts->flags >= GC_METHOD_EDIT_AND_CONTINUE * 2) return "a flag of the method is unknown";
+    if (facts->returns[0] > GC_RETURN_VALUE || facts->returns[1] > GC_RETURN_VALUE) return "a return kind is unknown";
+    if (facts->outgoing_bytes > GC__FRAME_BYTES_MAX || facts->outgoing_bytes % 8)
+        return "outgoing_bytes is no multiple of 8, or more than 1 GiB";
+    if (facts->argument_bytes > GC__FRAME_BYTES_MAX || facts->argument_bytes % 8)
+        return "argument_bytes is no multiple of 8, or more than 1 GiB";
+    for (unsigned i = 0; i < 6; i++) {
+        uint32_t flag = i < 5 ? GC_METHOD_SECURITY_OBJECT << i : GC_METHOD_EDIT_AND_CONTINUE;
+        if (facts->extra[i] && !(facts->flags & flag)) return "an `extra` is set, but its flag is not";
+        if (facts->extra[i] % 8) return "an `extra` is no multiple of 8";
+    }
+    if (facts->extra[5] < 0) return "the edit-and-continue area has less than no bytes";
+    return NULL;
+}
+
+/* What a row may say whatever came before it. */
+GC__FN const char *gc__unwind_row_fault(const gc_stackmap_unwind *row) {
+    if (row->op > GC_UNWIND_BODY) return "its op is unknown";
+    if (row->bytes % 8) return "its bytes are no multiple of 8";
+    if (row->bytes && !gc__unwind_has_bytes(row->op)) return "its op has no bytes";
+    if (!row->bytes && row->op == GC_UNWIND_ALLOCATE) return "it allocates nothing";
+    return NULL;
+}
+
+/* A place by its distance from the CFA. */
+GC__FN const char *gc__place_fault(int64_t place, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
+    if (place == -8) return "it is the return address";
+    if (place < -(int64_t)frame->depth_max || place >= (int64_t)facts->argument_bytes) return "it is outside of the frame";
+    return NULL;
+}
+
+GC__FN const char *gc__stack_slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
+    if (slot->offset % 8) return "its offset is no multiple of 8";
+    if (slot->place == GC_PLACE_SP) {
+        if (slot->offset < 0) return "it is below the stack pointer";
+        if (slot->untracked && (uint32_t)slot->offset < facts->outgoing_bytes)
+            return "it is untracked, but in the area of outgoing arguments";
+        return frame->dynamic ? NULL : gc__place_fault((int64_t)slot->offset - frame->depth_max, frame, facts);
+    }
+    if (slot->place == GC_PLACE_FRAME && !frame->frame_cfa) return "no unwind row makes rbp the frame pointer";
+    int64_t place = slot->offset - (int64_t)(slot->place == GC_PLACE_FRAME ? frame->frame_cfa : 0);
+    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
+        if (frame->places[i] && frame->places[i] == place) return "it is where a register is saved";
+    return gc__place_fault(place, frame, facts);
+}
+
+/* `frame` is the state after all unwind rows. */
+GC__FN const char *gc__slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
+    if (slot->place > GC_PLACE_FRAME) return "its place is unknown";
+    if (slot->flags & ~(GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_VALUE)) return "one of its flags is unknown";
+    if (slot->untracked > 1) return "untracked is neither 0 nor 1";
+    if (slot->place != GC_PLACE_REGISTER) return gc__stack_slot_fault(slot, frame, facts);
+    if (slot->untracked) return "a register cannot be untracked";
+    if (slot->number >= GC_CODE_REGISTERS) return "there is no such register";
+    if (slot->number == GC__STACK_POINTER) return "it is the stack pointer";
+    if (slot->number == GC__FRAME_POINTER && frame->frame_cfa) return "rbp is the frame pointer";
+    if (slot->offset) return "a register has no offset";
+    return NULL;
+}
+
+/* Which section of the map a slot is in: 0, calls preserve it; 1, it is reported of the innermost frame only; 2, untracked. */
+GC__FN unsigned gc__slot_section(const gc_stackmap_slot *slot, const gc_stackmap_facts *facts) {
+    if (slot->untracked) return 2;
+    if (slot->place == GC_PLACE_REGISTER) return GC__PRESERVED_REGISTERS >> slot->number & 1 ? 0 : 1;
+    return slot->place == GC_PLACE_SP && (uint32_t)slot->offset < facts->outgoing_bytes;
+}
+
+/* The order in which a map has its slots: by section, flags, place, and number or offset. Equal only for equal slots. */
+GC__FN uint64_t gc__slot_rank(const gc_stackmap_slot *slot, unsigned section) {
+    uint32_t flags = (slot->flags & 3u) | (slot->flags & GC_SLOT_VALUE) >> 1;
+    uint32_t where = slot->place == GC_PLACE_REGISTER ? slot->number : ((uint32_t)slot->offset ^ 0x80000000) >> 3;
+    return (uint64_t)(section << 5 | flags << 2 | slot->place) << 29 | where;
+}
+/* Whether a stack map is whole. It may come from anywhere, so nothing is taken for granted; and it takes constant memory. */
+
+
+#define GC__CHECK_WORDS 64
+
+typedef struct gc__map_check {
+    gc__stackmap map;
+    gc__unwind_state frame;
+} gc__map_check;
+
+static __thread char gc__map_fault[256];
+
+GC__FN const char *gc__malformed(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__FN const char *gc__malformed(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(gc__map_fault, sizeof gc__map_fault, format, arguments);
+    va_end(arguments);
+    return gc__map_fault;
+}
+
+GC__FN const char *gc__check_header(gc__map_check *check, const uint8_t *start, size_t bytes) {
+    if (!start) return "the map is NULL";
+    if (bytes < 3) return gc__malformed("%zu bytes are no stack map", bytes);
+    if ((start[0] & 63) != GC_STACKMAP_VERSION)
+        return gc__malformed("the map is of version %u, and this gc.h reads version %u", start[0] & 63u, GC_STACKMAP_VERSION);
+    if (start[0] >> 6 != GC__STACKMAP_PROCESSOR)
+        return gc__malformed("the map is for processor %u, and this gc.h reads maps for processor %u", start[0] >> 6, GC__STACKMAP_PROCESSOR);
+    gc__stackmap_open(&check->map, start, bytes);
+    const gc__stackmap *map = &check->map;
+    if (!map->facts.bytes) return "bit 8: the bytes of the map are malformed";
+    if (map->facts.bytes != bytes) return gc__malformed("bit 8: the map has %u bytes, but %zu are given", map->facts.bytes, bytes);
+    const char *fault = gc__facts_fault(&map->facts);
+    if (map->malformed) fault = "a number is too large";
+    if (map->header_end > bytes * 8) fault = "it is incomplete";
+    if (fault) return gc__malformed("the header, up to bit %llu: %s", (unsigned long long)map->header_end, fault);
+    if (map->slots > bytes * 8)
+        return gc__malformed("bit %zu: the tables reach to bit %llu, and the map ends", bytes * 8, (unsigned long long)map->slots);
+    return NULL;
+}
+
+/* Whether a list has as many numbers as it should, all of them up to its maximum, and ascending. */
+GC__FN const char *gc__check_list(const gc__map_check *check, const gc__ascending *list, bool strictly, const char *what) {
+    const gc__bits *bits = &check->map.bits;
+    uint64_t ones = 0, at = list->highs;
+    for (uint64_t i = list->highs; i < list->end; i += 32)
+        ones += gc__bits_count(gc__bits_at(bits, i, list->end - i < 32 ? (unsigned)(list->end - i) : 32));
+    if (ones != list->count)
+        return gc__malformed("%s, bit %llu: there are %u, but %llu bits are set", what, (unsigned long long)list->highs, list->count,
+                             (unsigned long long)ones);
+    for (uint32_t i = 0, before = 0, number; i < list->count; i++, before = number) {
+        number = gc__ascending_next(list, bits, i, &at);
+        const char *fault = number > list->max ? "is too large" : i && number < before + strictly ? "comes after" : NULL;
+        if (fault)
+            return gc__malformed("%s, bit %llu: number %u, %u, %s %u", what, (unsigned long long)at - 1, i, number, fault,
+                                 number > list->max ? list->max : before);
+    }
+    return NULL;
+}
+
+/* Goes through the ranges while offsets ascend. */
+typedef struct gc__range_cursor {
+    const gc__stackmap *map;
+    uint32_t index, start, end; /* number `index` - 1 */
+    uint64_t at;
+} gc__range_cursor;
+
+GC__FN gc__range_cursor gc__ranges_begin(const gc__stackmap *map) {
+    gc__range_cursor cursor = {map, 0, 0, 0, map->ranges.highs};
+    return cursor;
+}
+
+GC__FN bool gc__ranges_next(gc__range_cursor *cursor) {
+    const gc__stackmap *map = cursor->map;
+    if (cursor->index == map->facts.range_count) return false;
+    cursor->start = gc__ascending_next(&map->ranges, &map->bits, cursor->index * 2, &cursor->at);
+    cursor->end = gc__ascending_next(&map->ranges, &map->bits, cursor->index * 2 + 1, &cursor->at);
+    cursor->index++;
+    return true;
+}
+
+/* Whether a range has the offset, which is not below those that were asked for before. */
+GC__FN bool gc__ranges_have(gc__range_cursor *cursor, uint32_t offset) {
+    while (cursor->end <= offset)
+        if (!gc__ranges_next(cursor)) return false;
+    return cursor->start <= offset;
+}
+
+GC__FN const char *gc__check_ranges(const gc__map_check *check) {
+    const char *fault = gc__check_list(check, &check->map.ranges, false, "interruptible ranges");
+    gc__range_cursor ranges = gc__ranges_begin(&check->map);
+    while (!fault && gc__ranges_next(&ranges))
+        if (ranges.start == ranges.end)
+            fault = gc__malformed("interruptible range %u, bit %llu: it is empty", ranges.index - 1, (unsigned long long)ranges.at - 1);
+    return fault;
+}
+
+GC__FN const char *gc__check_points(const gc__map_check *check) {
+    const gc__stackmap *map = &check->map;
+    const char *fault = gc__check_list(check, &map->points, true, "safe points");
+    gc__range_cursor ranges = gc__ranges_begin(map);
+    uint64_t at = map->points.highs;
+    for (uint32_t i = 0; !fault && i < map->facts.point_count; i++) {
+        uint32_t offset = gc__ascending_next(&map->points, &map->bits, i, &at);
+        const char *why = !offset ? "it is at the start of the code" : gc__ranges_have(&ranges, offset - 1) ? "it is in an interruptible range" : NULL;
+        if (why) fault = gc__malformed("safe point %u, bit %llu: %s", i, (unsigned long long)at - 1, why);
+    }
+    if (fault || map->form != GC__SETS_DISTINCT) return fault;
+    unsigned width = gc__bits_for(map->distinct_count);
+    for (uint32_t i = 0; i < map->facts.point_count; i++)
+        if (gc__bits_at(&map->bits, map->sets + (uint64_t)i * width, width) >= map->distinct_count)
+            return gc__malformed("safe point %u, bit %llu: there are only %u live sets", i,
+                                 (unsigned long long)(map->sets + (uint64_t)i * width), map->distinct_count);
+    return NULL;
+}
+
+/* Whether the whole sets are what the changes before them make, for GC__CHECK_WORDS words of a set from `word` on. With
+   `ranges`, the set is empty at the start of each range; NULL: it never becomes empty. */
+GC__FN const char *gc__check_sets(const gc__stackmap *map, const gc__changes *changes, uint32_t word, gc__range_cursor *ranges) {
+    uint64_t set[GC__CHECK_WORDS] = {0}, at = changes->places.highs, index = (uint64_t)word * 64;
+    for (uint32_t i = 0; i < changes->places.count; i++) {
+        uint32_t place = gc__ascending_next(&changes->places, &map->bits, i, &at);
+        uint64_t slot_at = changes->slots + (uint64_t)i * changes->slot_bits;
+        uint64_t slot = gc__bits_at(&map->bits, slot_at, changes->slot_bits);
+        if (slot >= changes->columns)
+            return gc__malformed("change %u, bit %llu: there is no slot %llu", i, (unsigned long long)slot_at, (unsigned long long)slot);
+        if (ranges && (!ranges->index || place >= ranges->end)) {
+            memset(set, 0, sizeof set);
+            if (!gc__ranges_have(ranges, place))
+                return gc__malformed("change %u, bit %llu: it is in no interruptible range", i, (unsigned long long)at - 1);
+        }
+        if (slot - index < GC__CHECK_WORDS * 64) set[(slot - index) >> 6] ^= (uint64_t)1 << (slot & 63);
+        if ((i + 1) % GC__CHANGES_APART) continue;
+        uint64_t whole = changes->sets + (uint64_t)(i / GC__CHANGES_APART) * changes->columns;
+        for (uint64_t k = index; k < changes->columns && k - index < GC__CHECK_WORDS * 64; k += 64) {
+            unsigned width = changes->columns - k < 64 ? (unsigned)(changes->columns - k) : 64;
+            if (gc__bits_word(&map->bits, whole + k, width) != set[(k - index) >> 6])
+                return gc__malformed("bit %llu: the set differs from what the %u changes before it make", (unsigned long long)(whole + k), i + 1);
+        }
+    }
+    return NULL;
+}
+
+GC__FN const char *gc__check_changes(const gc__map_check *check, const gc__changes *changes, bool in_ranges, const char *what) {
+    const char *fault = gc__check_list(check, &changes->places, false, what);
+    for (uint32_t word = 0; !fault && (!word || (uint64_t)word * 64 < changes->columns); word += GC__CHECK_WORDS) {
+        gc__range_cursor ranges = gc__ranges_begin(&check->map);
+        fault = gc__check_sets(&check->map, changes, word, in_ranges ? &ranges : NULL);
+    }
+    return fault;
+}
+
+GC__FN const char *gc__check_unwind(gc__map_check *check) {
+    const gc_stackmap_facts *facts = &check->map.facts;
+    check->frame = gc__unwind_start(facts->prolog_bytes, facts->flags);
+    gc__unwind_cursor rows = gc__unwind_begin(&check->map);
+    while (gc__unwind_next(&rows)) {
+        const char *fault = rows.reader.malformed ? "a number is too large" : gc__unwind_row_fault(&rows.row);
+        if (!fault && rows.row.offset > facts->code_bytes) fault = "its offset is outside of the code";
+        if (!fault && rows.reader.at > check->map.slots) fault = "it reaches beyond the rows";
+        if (!fault) fault = gc__unwind_step(&check->frame, &rows.row);
+        if (fault)
+            return gc__malformed("unwind row %u, bit %llu: %s", facts->unwind_count - rows.left - 1, (unsigned long long)rows.at, fault);
+    }
+    if (rows.reader.at != check->map.slots)
+        return gc__malformed("bit %llu: the unwind rows end, but not their bits", (unsigned long long)rows.reader.at);
+    if (facts->outgoing_bytes > (uint32_t)check->frame.depth_max - 8) return "the header: outgoing_bytes are more than the frame has";
+    return NULL;
+}
+
+GC__FN const char *gc__check_slots(const gc__map_check *check) {
+    const gc__stackmap *map = &check->map;
+    gc__slot_cursor cursor = gc__slots_begin(map);
+    uint64_t end = (uint64_t)map->facts.bytes * 8;
+    for (uint64_t before = 0; gc__slots_next(&cursor);) {
+        const char *fault = cursor.reader.malformed ? "its run is malformed" : cursor.reader.at > end ? "it is incomplete" : NULL;
+        if (!fault) fault = gc__slot_fault(&cursor.slot, &check->frame, &map->facts);
+        if (!fault && gc__slot_section(&cursor.slot, &map->facts) != cursor.section) fault = "it belongs in another section";
+        uint64_t rank = fault ? 0 : gc__slot_rank(&cursor.slot, cursor.section) + 1;
+        if (!fault && rank <= before) fault = "it is not in order";
+        if (fault) return gc__malformed("slot %u, bit %llu: %s", cursor.index - 1, (unsigned long long)cursor.at, fault);
+        before = rank;
+    }
+    if (cursor.reader.at > end) return gc__malformed("bit %llu: the map is incomplete", (unsigned long long)end);
+    if (end - cursor.reader.at >= 8 || gc__bits_at(&map->bits, cursor.reader.at, (unsigned)(end - cursor.reader.at)))
+        return gc__malformed("bit %llu: something follows the slots", (unsigned long long)cursor.reader.at);
+    return NULL;
+}
+
+GC_API const char *gc_stackmap_check(const void *start, size_t bytes) {
+    gc__map_check check;
+    const char *fault = gc__check_header(&check, (const uint8_t *)start, bytes);
+    if (!fault) fault = gc__check_ranges(&check);
+    if (!fault) fault = gc__check_points(&check);
+    if (!fault) fault = gc__check_changes(&check, &check.map.in_ranges, true, "changes in ranges");
+    if (!fault && check.map.form == GC__SETS_CHANGES) fault = gc__check_changes(&check, &check.map.at_points, false, "changes at safe points");
+    if (!fault) fault = gc__check_unwind(&check);
+    return fault ? fault : gc__check_slots(&check);
+}
+/* Before a stack map is written: its description is checked and put in order. */
+
+
+/* Memory for one encoding, which is freed at its end. The first of it is on the stack. */
+typedef struct gc__scratch_block {
+    struct gc__scratch_block *previous;
+    size_t bytes;
+} gc__scratch_block;
+
+typedef struct gc__scratch {
+    gc__scratch_block *last;
+    size_t used;
+    uint64_t first[512];
+} gc__scratch;
+
+/* Zeroed memory for `count` things of `size` bytes, which are aligned as a word. NULL: it has failed. */
+GC__FN void *gc__scratch_take(gc__scratch *scratch, size_t count, size_t size) {
+    size_t words = (count * size + 7) / 8;
+    if (words <= sizeof scratch->first / 8 - scratch->used) {
+        void *memory = memset(scratch->first + scratch->used, 0, words * 8);
+        scratch->used += words;
+        return memory;
+    }
+    size_t bytes = sizeof(gc__scratch_block) + words * 8;
+    gc__scratch_block *block = (gc__scratch_block *)gc__os_map(bytes);
+    if (!block) {
+        gc__fail(GC_ERROR_MEMORY, "gc_stackmap_encode: the system has no %zu bytes more: %s", bytes, gc__os_refusal());
+        return NULL;
+    }
+    block->previous = scratch->last;
+    block->bytes = bytes;
+    scratch->last = block;
+    return block + 1;
+}
+
+GC__FN void gc__scratch_free(gc__scratch *scratch) {
+    while (scratch->last) {
+        gc__scratch_block *block = scratch->last;
+        scratch->last = block->previous;
+        gc__os_unmap(block, block->bytes);
+    }
+}
+
+/* Changes of slots, from dead to live or back, in the map's order of slots. */
+typedef struct gc__change_list {
+    uint32_t *places, *slots;
+    uint32_t count;
+} gc__change_list;
+
+/* A method that is being encoded. */
+typedef struct gc__encoder {
+    const gc_stackmap_method *method;
+    gc_stackmap_facts facts; /* those of the map */
+    gc__scratch scratch;
+    gc__unwind_state frame;
+    uint64_t *order;           /* the method's slot that the map has as its slot i, and its rank above SLOT_BITS */
+    uint32_t *index_of;        /* the reverse */
+    uint64_t *kept;            /* a set of the method's slots: those which calls preserve */
+    uint64_t *live;            /* another one */
+    uint32_t sections[3];      /* slots of each section */
+    uint32_t set_words;        /* words of a set of the kept slots, in the map's order */
+    uint32_t *points;          /* offsets of the points that are not in ranges; facts.point_count */
+    uint64_t *sets;            /* their live sets */
+    gc__change_list in_ranges; /* the changes that have an effect */
+} gc__encoder;
+
+#define GC__SLOT_INDEX_BITS 28
+
+#define GC__REFUSE(...) (gc__fail(GC_ERROR_FORMAT, "gc_stackmap_encode: " __VA_ARGS__), false)
+
+GC__FN bool gc__set_has(const uint64_t *set, uint32_t i) { return set[i >> 6] >> (i & 63) & 1; }
+
+/* Sorts by a heap, which needs no memory. */
+GC__FN void gc__sort_words(uint64_t *words, size_t count) {
+    for (size_t end = count, start = count / 2; end > 1;) {
+        if (start) {
+            start--;
+        } else {
+            uint64_t largest = words[0];
+            words[0] = words[--end];
+            words[end] = largest;
+        }
+        size_t at = start, child;
+        uint64_t word = words[at];
+        while ((child = 2 * at + 1) < end) {
+            if (child + 1 < end && words[child + 1] > words[child]) child++;
+            if (words[child] <= word) break;
+            words[at] = words[child];
+            at = child;
+        }
+        words[at] = word;
+    }
+}
+
+GC__FN bool gc__prepare_facts(gc__encoder *encoder) {
+    const gc_stackmap_method *method = encoder->method;
+    gc_stackmap_facts *facts = &encoder->facts;
+    facts->code_bytes = method->code_bytes;
+    facts->prolog_bytes = method->prolog_bytes;
+    facts->outgoing_bytes = method->outgoing_bytes;
+    facts->argument_bytes = method->argument_bytes;
+    facts->flags = method->flags;
+    memcpy(facts->returns, method->returns, sizeof facts->returns);
+    memcpy(facts->extra, method->extra, sizeof facts->extra);
+    const char *fault = gc__facts_fault(facts);
+    if (fault) return GC__REFUSE("%s", fault);
+    if (method->slot_count >> (GC__SLOT_INDEX_BITS - 1)) return GC__REFUSE("%u slots are too many", method->slot_count);
+    const char *missing = method->slot_count && !method->slots         ? "slots"
+                          : method->point_count && !method->points     ? "points"
+                          : method->range_count && !method->ranges     ? "ranges"
+                          : method->change_count && !method->changes   ? "changes"
+                          : method->unwind_count && !method->unwind    ? "unwind"
+                                                                       : NULL;
+    return missing ? GC__REFUSE("`%s` is NULL, but its count is not 0", missing) : true;
+}
+
+GC__FN bool gc__prepare_unwind(gc__encoder *encoder) {
+    static const char *const names[] = {"push", "pop", "allocate", "save", "frame", "leave", "restore", "body"};
+    const gc_stackmap_method *method = encoder->method;
+    encoder->frame = gc__unwind_start(method->prolog_bytes, method->flags);
+    for (uint32_t i = 0; i < method->unwind_count; i++) {
+        const gc_stackmap_unwind *row = &method->unwind[i];
+        const char *fault = gc__unwind_row_fault(row);
+        if (!fault && row->offset > method->code_bytes) fault = "its offset is outside of the code";
+        if (!fault && i && row->offset < row[-1].offset) fault = "its offset is below that of the row before";
+        if (!fault) fault = gc__unwind_step(&encoder->frame, row);
+        const char *name = row->op <= GC_UNWIND_BODY ? names[row->op] : "?";
+        if (fault) return GC__REFUSE("unwind row %u (%s, register %u, at offset %u): %s", i, name, row->number, row->offset, fault);
+    }
+    encoder->facts.unwind_count = method->unwind_count;
+    if (method->outgoing_bytes > (uint32_t)encoder->frame.depth_max - 8)
+        return GC__REFUSE("outgoing_bytes is %u, but the frame has %d bytes", method->outgoing_bytes, encoder->frame.depth_max - 8);
+    return true;
+}
+
+/* Two slots at one place would be visited twice if both were live. That cannot be known of untracked ones; of others it is
+   for the compiler to say, which may keep there now an object, now a pointer into one. */
+GC__FN bool gc__prepare_distinct(const gc__encoder *encoder, uint64_t *places) {
+    const gc_stackmap_slot *slots = encoder->method->slots;
+    uint32_t count = encoder->method->slot_count;
+    for (uint32_t i = 0; i < count; i++) {
+        gc_stackmap_slot where = slots[i];
+        where.flags = 0;
+        places[i] = gc__slot_rank(&where, 0) << GC__SLOT_INDEX_BITS | i;
+    }
+    gc__sort_words(places, count);
+    for (uint32_t i = 1; i < count; i++) {
+        if (places[i] >> GC__SLOT_INDEX_BITS != places[i - 1] >> GC__SLOT_INDEX_BITS) continue;
+        uint32_t a = (uint32_t)(places[i - 1] & gc__bits_mask(GC__SLOT_INDEX_BITS));
+        uint32_t b = (uint32_t)(places[i] & gc__bits_mask(GC__SLOT_INDEX_BITS));
+        if (slots[a].untracked || slots[b].untracked) return GC__REFUSE("slots %u and %u are one place, and untracked", a, b);
+        if (slots[a].flags == slots[b].flags) return GC__REFUSE("slots %u and %u are the same", a, b);
+    }
+    return true;
+}
+
+GC__FN bool gc__prepare_slots(gc__encoder *encoder) {
+    const gc_stackmap_method *method = encoder->method;
+    uint32_t count = method->slot_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const gc_stackmap_slot *slot = &method->slots[i];
+        const char *fault = gc__slot_fault(slot, &encoder->frame, &encoder->facts);
+        if (fault)
+            return GC__REFUSE("slot %u (place %u, register %u, offset %d): %s", i, slot->place, slot->number, slot->offset, fault);
+    }
+    encoder->order = (uint64_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->order);
+    encoder->index_of = (uint32_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->index_of);
+    encoder->kept = (uint64_t *)gc__scratch_take(&encoder->scratch, (count + 63) / 64, 8);
+    encoder->live = (uint64_t *)gc__scratch_take(&encoder->scratch, (count + 63) / 64, 8);
+    if (!encoder->order || !encoder->index_of || !encoder->kept || !encoder->live) return false;
+    if (!gc__prepare_distinct(encoder, encoder->order)) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned section = gc__slot_section(&method->slots[i], &encoder->facts);
+        encoder->sections[section]++;
+        if (!section) encoder->kept[i >> 6] |= (uint64_t)1 << (i & 63);
+        encoder->order[i] = gc__slot_rank(&method->slots[i], section) << GC__SLOT_INDEX_BITS | i;
+    }
+    gc__sort_words(encoder->order, count);
+    for (uint32_t i = 0; i < count; i++) {
+        encoder->order[i] &= gc__bits_mask(GC__SLOT_INDEX_BITS);
+        encoder->index_of[encoder->order[i]] = i;
+    }
+    encoder->set_words = (encoder->sections[0] + 63) / 64;
+    encoder->facts.slot_count = count;
+    encoder->facts.untracked_count = encoder->sections[2];
+    return true;
+}
+
+GC__FN bool gc__prepare_rows(const gc_stackmap_method *method) {
+    for (uint32_t i = 0; i < method->point_count; i++) {
+        uint32_t offset = method->points[i].offset, slots = method->slot_count;
+        const uint64_t *live = method->points[i].live;
+        if (!offset || offset > method->code_bytes)
+            return GC__REFUSE("safe point %u: its offset %u is not that of an instruction after a call, in %u bytes of code", i, offset,
+                              method->code_bytes);
+        if (i && offset <= method->points[i - 1].offset)
+            return GC__REFUSE("safe point %u: its offset %u is not above that of the one before", i, offset);
+        for (uint32_t slot = 0; live && slot < slots; slot++)
+            if (method->slots[slot].untracked && gc__set_has(live, slot))
+                return GC__REFUSE("safe point %u (offset %u): slot %u is untracked, so no live set names it", i, offset, slot);
+        if (live && slots % 64 && live[slots / 64] >> slots % 64)
+            return GC__REFUSE("safe point %u (offset %u): a slot is live that does not exist; there are %u", i, offset, slots);
+    }
+    for (uint32_t i = 0; i < method->range_count; i++) {
+        const gc_stackmap_range *range = &method->ranges[i];
+        const char *fault = range->start >= range->end           ? "it is empty"
+                            : range->end > method->code_bytes    ? "it is outside of the code"
+                            : i && range->start < range[-1].end ? "it overlaps the range before, or comes before it"
+                                                                 : NULL;
+        if (fault) return GC__REFUSE("interruptible range %u, from %u to %u: %s", i, range->start, range->end, fault);
+    }
+    if (method->range_count > UINT32_MAX / 4) return GC__REFUSE("%u interruptible ranges are too many", method->range_count);
+    return true;
+}
+
+/* Takes a safe point, in the map's order of slots. */
+GC__FN void gc__prepare_point(gc__encoder *encoder, const gc_stackmap_point *point) {
+    uint64_t *set = encoder->sets + (size_t)encoder->facts.point_count * encoder->set_words;
+    encoder->points[encoder->facts.point_count++] = point->offset;
+    for (uint32_t word = 0; point->live && word * 64 < encoder->facts.slot_count; word++) {
+        for (uint64_t bits = point->live[word] & encoder->kept[word]; bits; bits &= bits - 1) {
+            uint32_t index = encoder->index_of[word * 64 + (unsigned)__builtin_ctzll(bits)];
+            set[index >> 6] |= (uint64_t)1 << (index & 63);
+        }
+    }
+}
+
+/* A safe point within a range must say what the range says there, of the slots that a call preserves. */
+GC__FN bool gc__prepare_agrees(const gc__encoder *encoder, uint32_t i) {
+    const gc_stackmap_point *point = &encoder->method->points[i];
+    for (uint32_t word = 0; word * 64 < encoder->facts.slot_count; word++) {
+        uint64_t differ = ((point->live ? point->live[word] : 0) ^ encoder->live[word]) & encoder->kept[word];
+        if (!differ) continue;
+        uint32_t slot = word * 64 + (unsigned)__builtin_ctzll(differ);
+        bool here = gc__set_has(encoder->live, slot);
+        return GC__REFUSE("safe point %u (offset %u) is in an interruptible range, in which slot %u is %s there: the point says %s", i,
+                          point->offset, slot, here ? "live" : "dead", here ? "dead" : "live");
+    }
+    return true;
+}
+
+/* Lets a change act; those which undo each other at one offset leave nothing. */
+GC__FN void gc__prepare_change(gc__encoder *encoder, const gc_stackmap_change *change) {
+    gc__change_list *list = &encoder->in_ranges;
+    if (gc__set_has(encoder->live, change->slot) == change->live) return;
+    encoder->live[change->slot >> 6] ^= (uint64_t)1 << (change->slot & 63);
+    uint32_t index = encoder->index_of[change->slot];
+    for (uint32_t i = list->count; i && list->places[i - 1] == change->offset; i--) {
+        if (list->slots[i - 1] != index) continue;
+        memmove(list->slots + i - 1, list->slots + i, (list->count - i) * sizeof *list->slots);
+        list->count--;
+        return;
+    }
+    list->places[list->count] = change->offset;
+    list->slots[list->count++] = index;
+}
+
+/* Goes through the code in the order of offsets: where in its points and changes one is. */
+typedef struct gc__prepare_place {
+    uint32_t point, change;
+} gc__prepare_place;
+
+GC__FN bool gc__prepare_change_fault(const gc__encoder *encoder, uint32_t i, uint32_t range) {
+    const gc_stackmap_method *method = encoder->method;
+    const gc_stackmap_change *change = &method->changes[i];
+    if (i && change->offset < change[-1].offset)
+        return GC__REFUSE("change %u: its offset %u is below that of the one before", i, change->offset);
+    if (change->slot >= method->slot_count) return GC__REFUSE("change %u (offset %u): there is no slot %u", i, change->offset, change->slot);
+    if (method->slots[change->slot].untracked)
+        return GC__REFUSE("change %u (offset %u): slot %u is untracked, so no change names it", i, change->offset, change->slot);
+    bool at_end = range && change->offset == method->ranges[range - 1].end;
+    bool in_range = range < method->range_count && change->offset >= method->ranges[range].start;
+    if (!at_end && !in_range) return GC__REFUSE("change %u: its offset %u is in no interruptible range", i, change->offset);
+    return true;
+}
+
+/* The points of a range that come before the change at `offset`, or before the end of the range there. */
+GC__FN bool gc__prepare_points_below(gc__encoder *encoder, gc__prepare_place *place, uint32_t offset) {
+    const gc_stackmap_method *method = encoder->method;
+    for (; place->point < method->point_count && method->points[place->point].offset - 1 < offset; place->point++)
+        if (!gc__prepare_agrees(encoder, place->point)) return false;
+    return true;
+}
+
+GC__FN bool gc__prepare_range(gc__encoder *encoder, gc__prepare_place *place, uint32_t range) {
+    const gc_stackmap_method *method = encoder->method;
+    uint32_t end = method->ranges[range].end;
+    memset(encoder->live, 0, ((size_t)method->slot_count + 63) / 64 * 8);
+    for (; place->change < method->change_count && method->changes[place->change].offset < end; place->change++) {
+        const gc_stackmap_change *change = &method->changes[place->change];
+        if (!gc__prepare_change_fault(encoder, place->change, range)) return false;
+        if (change->offset < method->ranges[range].start) continue; /* it is at the end of the range before */
+        if (!gc__prepare_points_below(encoder, place, change->offset)) return false;
+        gc__prepare_change(encoder, change);
+    }
+    return gc__prepare_points_below(encoder, place, end);
+}
+
+GC__FN bool gc__prepare_code(gc__encoder *encoder) {
+    const gc_stackmap_method *method = encoder->method;
+    gc__prepare_place place = {0, 0};
+    size_t set_bytes = (size_t)encoder->set_words * 8;
+    encoder->points = (uint32_t *)gc__scratch_take(&encoder->scratch, method->point_count, sizeof *encoder->points);
+    encoder->sets = (uint64_t *)gc__scratch_take(&encoder->scratch, method->point_count, set_bytes);
+    encoder->in_ranges.places = (uint32_t *)gc__scratch_take(&encoder->scratch, method->change_count, sizeof(uint32_t));
+    encoder->in_ranges.slots = (uint32_t *)gc__scratch_take(&encoder->scratch, method->change_count, sizeof(uint32_t));
+    if (!encoder->points || !encoder->sets || !encoder->in_ranges.places || !encoder->in_ranges.slots) return false;
+    for (uint32_t range = 0; range <= method->range_count; range++) {
+        uint32_t start = range < method->range_count ? method->ranges[range].start : UINT32_MAX;
+        for (; place.point < method->point_count && method->points[place.point].offset - 1 < start; place.point++)
+            gc__prepare_point(encoder, &method->points[place.point]);
+        if (range < method->range_count && !gc__prepare_range(encoder, &place, range)) return false;
+    }
+    for (; place.change < method->change_count; place.change++)
+        if (!gc__prepare_change_fault(encoder, place.change, method->range_count)) return false;
+    encoder->facts.range_count = method->range_count;
+    encoder->facts.change_count = encoder->in_ranges.count;
+    return true;
+}
+
+/* Checks the description, and puts it in order. False: gc__fail has been called. */
+GC__FN bool gc__prepare(gc__encoder *encoder) {
+    return gc__prepare_facts(encoder) && gc__prepare_unwind(encoder) && gc__prepare_slots(encoder) &&
+           gc__prepare_rows(encoder->method) && gc__prepare_code(encoder);
+}
 /* Writing stack maps. */
 
+
+/* The live sets of the safe points, in the form that takes the fewest bits. */
+typedef struct gc__encoded_sets {
+    gc__live_sets form;
+    uint32_t rows;           /* distinct sets, or changes */
+    uint32_t *numbers;       /* for each point, that of its distinct set */
+    uint32_t *firsts;        /* for each distinct set, the first point that has it */
+    gc__change_list changes; /* between one point and the next, from an empty set on */
+} gc__encoded_sets;
+
+GC__FN const uint64_t *gc__encode_set(const gc__encoder *encoder, uint32_t point) {
+    return encoder->sets + (size_t)point * encoder->set_words;
+}
+
+/* Numbers the distinct sets, by a table of hashes. */
+GC__FN bool gc__encode_distinct(gc__encoder *encoder, gc__encoded_sets *sets) {
+    uint32_t points = encoder->facts.point_count, size = 2;
+    while (size < points * (uint64_t)2 && size < (uint32_t)1 << 31) size *= 2;
+    sets->numbers = (uint32_t *)gc__scratch_take(&encoder->scratch, points, sizeof *sets->numbers);
+    sets->firsts = (uint32_t *)gc__scratch_take(&encoder->scratch, points, sizeof *sets->firsts);
+    uint32_t *table = (uint32_t *)gc__scratch_take(&encoder->scratch, size, sizeof *table);
+    if (!sets->numbers || !sets->firsts || !table) return false;
+    for (uint32_t point = 0; point < points; point++) {
+        const uint64_t *set = gc__encode_set(encoder, point);
+        uint64_t hash = 0;
+        for (uint32_t word = 0; word < encoder->set_words; word++) hash = (hash ^ set[word]) * 0x9E3779B97F4A7C15, hash ^= hash >> 29;
+        uint32_t at = (uint32_t)hash & (size - 1);
+        while (table[at] && memcmp(gc__encode_set(encoder, sets->firsts[table[at] - 1]), set, (size_t)encoder->set_words * 8) != 0)
+            at = (at + 1) & (size - 1);
+        if (!table[at]) {
+            sets->firsts[sets->rows++] = point;
+            table[at] = sets->rows;
+        }
+        sets->numbers[point] = table[at] - 1;
+    }
+    return true;
+}
+
+/* The changes from one point to the next: counts them, and stores them if the list has room. */
+GC__FN uint32_t gc__encode_changes(const gc__encoder *encoder, gc__change_list *list) {
+    uint32_t count = 0;
+    for (uint32_t point = 0; point < encoder->facts.point_count; point++) {
+        const uint64_t *set = gc__encode_set(encoder, point);
+        for (uint32_t word = 0; word < encoder->set_words; word++) {
+            uint64_t bits = set[word] ^ (point ? gc__encode_set(encoder, point - 1)[word] : 0);
+            for (; bits; bits &= bits - 1, count += count < UINT32_MAX) {
+                if (!list->places) continue;
+                list->places[count] = point;
+                list->slots[count] = word * 64 + (unsigned)__builtin_ctzll(bits);
+            }
+        }
+    }
+    return count;
+}
+
+GC__FN uint64_t gc__number_bits(uint32_t value, unsigned base) {
+    gc__bit_writer counter = {NULL, 0};
+    gc__bits_write_number(&counter, value, base);
+    return counter.at;
+}
+
+GC__FN bool gc__encode_choose(gc__encoder *encoder, gc__encoded_sets *sets) {
+    uint32_t points = encoder->facts.point_count, slots = encoder->sections[0];
+    memset(sets, 0, sizeof *sets);
+    if (!points || !slots) return true;
+    if (!gc__encode_distinct(encoder, sets)) return false;
+    uint32_t changes = gc__encode_changes(encoder, &sets->changes);
+    uint64_t direct = (uint64_t)points * slots;
+    uint64_t distinct = 1 + gc__number_bits(sets->rows, GC__BASE_MANY) + (uint64_t)points * gc__bits_for(sets->rows) +
+                        (uint64_t)sets->rows * slots;
+    uint64_t changing = 1 + gc__number_bits(changes, GC__BASE_MANY) + gc__changes_place(0, changes, points - 1, slots).end;
+    if (direct <= distinct && direct <= changing) return true;
+    if (distinct <= changing) {
+        sets->form = GC__SETS_DISTINCT;
+        return true;
+    }
+    sets->form = GC__SETS_CHANGES;
+    sets->rows = sets->changes.count = changes;
+    sets->changes.places = (uint32_t *)gc__scratch_take(&encoder->scratch, changes, sizeof(uint32_t));
+    sets->changes.slots = (uint32_t *)gc__scratch_take(&encoder->scratch, changes, sizeof(uint32_t));
+    if (!sets->changes.places || !sets->changes.slots) return false;
+    gc__encode_changes(encoder, &sets->changes);
+    return true;
+}
+
+GC__FN void gc__write_set(gc__bit_writer *writer, const uint64_t *set, uint32_t slots) {
+    for (uint32_t i = 0; i < slots; i += 32) {
+        unsigned width = slots - i < 32 ? (unsigned)(slots - i) : 32;
+        gc__bits_write(writer, set[i >> 6] >> (i & 63) & gc__bits_mask(width), width);
+    }
+}
+
+/* Writes changes: their places, their slots, and a whole set after each GC__CHANGES_APART. In ranges the set is empty at the
+   start of each; a reader takes no whole set from before that, so this need not be known here, except for what it holds. */
+GC__FN void gc__write_changes(gc__bit_writer *writer, gc__encoder *encoder, const gc__change_list *list, uint32_t max, uint32_t slots) {
+    gc__changes changes = gc__changes_place(writer->at, list->count, max, slots);
+    gc__ascending_write(writer, list->places, list->count, max);
+    for (uint32_t i = 0; i < list->count; i++) gc__bits_write(writer, list->slots[i], changes.slot_bits);
+    const gc_stackmap_range *range = list == &encoder->in_ranges ? encoder->method->ranges : NULL;
+    memset(encoder->live, 0, ((size_t)slots + 63) / 64 * 8);
+    for (uint32_t i = 0; i < list->count && writer->start; i++) {
+        if (range && list->places[i] >= range->end) {
+            while (list->places[i] >= range->end) range++;
+            memset(encoder->live, 0, ((size_t)slots + 63) / 64 * 8);
+        }
+        encoder->live[list->slots[i] >> 6] ^= (uint64_t)1 << (list->slots[i] & 63);
+        if ((i + 1) % GC__CHANGES_APART == 0) gc__write_set(writer, encoder->live, slots);
+    }
+    writer->at = changes.end;
+}
+
+GC__FN void gc__write_sets(gc__bit_writer *writer, gc__encoder *encoder, const gc__encoded_sets *sets) {
+    uint32_t points = encoder->facts.point_count, slots = encoder->sections[0];
+    if (sets->form == GC__SETS_CHANGES) {
+        gc__write_changes(writer, encoder, &sets->changes, points - 1, slots);
+    } else if (sets->form == GC__SETS_DIRECT) {
+        for (uint32_t i = 0; i < points; i++) gc__write_set(writer, gc__encode_set(encoder, i), slots);
+    } else {
+        for (uint32_t i = 0; i < points; i++) gc__bits_write(writer, sets->numbers[i], gc__bits_for(sets->rows));
+        for (uint32_t i = 0; i < sets->rows; i++) gc__write_set(writer, gc__encode_set(encoder, sets->firsts[i]), slots);
+    }
+}
+
+GC__FN void gc__write_ranges(gc__bit_writer *writer, const gc__encoder *encoder) {
+    const gc_stackmap_method *method = encoder->method;
+    gc__ascending list = gc__ascending_place(writer->at, method->range_count * 2, method->code_bytes);
+    for (uint32_t i = 0; i < list.count; i++)
+        gc__ascending_put(writer, &list, i, i & 1 ? method->ranges[i / 2].end : method->ranges[i / 2].start);
+    writer->at = list.end;
+}
+
+GC__FN void gc__write_register(gc__bit_writer *writer, uint8_t number) {
+    uint32_t index = 0;
+    while (index < 7 && gc__unwind_registers[index] != number) index++;
+    gc__bits_write(writer, index, 3);
+    if (index == 7) gc__bits_write(writer, number, 4);
+}
+
+GC__FN void gc__write_unwind(gc__bit_writer *writer, const gc_stackmap_unwind *rows, uint32_t count) {
+    gc_stackmap_unwind before = {0, GC_UNWIND_ALLOCATE, 0, 0};
+    for (uint32_t i = 0; i < count; before = rows[i++]) {
+        uint8_t op = rows[i].op;
+        gc__bits_write(writer, op < GC_UNWIND_SAVE ? op : (uint32_t)GC__UNWIND_CODE_OTHER, 2);
+        if (op >= GC_UNWIND_SAVE) gc__bits_write(writer, op - GC_UNWIND_SAVE, 3);
+        if (gc__unwind_has_number(op)) gc__write_register(writer, rows[i].number);
+        if (gc__unwind_has_bytes(op)) gc__bits_write_signed(writer, rows[i].bytes / 8, GC__BASE_AREA);
+        uint32_t step = rows[i].offset - before.offset;
+        bool usual = step == gc__unwind_usual_bytes(&before, &rows[i]);
+        gc__bits_write(writer, usual, 1);
+        if (!usual) gc__bits_write_number(writer, step, GC__BASE_MANY);
+    }
+}
+
+/* The reverse of gc__bits_spread. */
+GC__FN uint32_t gc__bits_gather(uint32_t bits, uint32_t among) {
+    uint32_t result = 0;
+    for (unsigned i = 0; among; among &= among - 1, i++)
+        if (bits & among & (0 - among)) result |= (uint32_t)1 << i;
+    return result;
+}
+
+GC__FN const gc_stackmap_slot *gc__encode_slot(const gc__encoder *encoder, uint32_t i) {
+    return &encoder->method->slots[encoder->order[i]];
+}
+
+/* Writes the run of slots that begins at `i`, and returns where it ends, at `end` at the latest. */
+GC__FN uint32_t gc__write_run(gc__bit_writer *writer, const gc__encoder *encoder, uint32_t i, uint32_t end, unsigned section) {
+    const gc_stackmap_slot *slot = gc__encode_slot(encoder, i);
+    uint32_t last = i + 1, registers = 0;
+    while (last < end && gc__encode_slot(encoder, last)->place == slot->place && gc__encode_slot(encoder, last)->flags == slot->flags) last++;
+    gc__bits_write(writer, slot->place, 2);
+    gc__bits_write(writer, slot->flags != 0, 1);
+    if (slot->flags) gc__bits_write(writer, (slot->flags & 3u) | (slot->flags & GC_SLOT_VALUE) >> 1, 3);
+    if (slot->place == GC_PLACE_REGISTER) {
+        uint32_t among = gc__slot_registers(section);
+        for (uint32_t k = i; k < last; k++) registers |= (uint32_t)1 << gc__encode_slot(encoder, k)->number;
+        gc__bits_write(writer, gc__bits_gather(registers, among), gc__bits_count(among));
+        return last;
+    }
+    gc__bits_write(writer, last == end, 1);
+    if (last < end) gc__bits_write_number(writer, last - i - 1, GC__BASE_POINTS);
+    gc__bits_write_signed(writer, slot->offset / 8, GC__BASE_OFFSET);
+    for (uint32_t k = i + 1; k < last; k++) {
+        int64_t gap = (int64_t)gc__encode_slot(encoder, k)->offset - gc__encode_slot(encoder, k - 1)->offset;
+        gc__bits_write_number(writer, (uint32_t)(gap / 8 - 1), GC__BASE_GAP);
+    }
+    return last;
+}
+
+GC__FN void gc__write_slots(gc__bit_writer *writer, const gc__encoder *encoder) {
+    uint32_t i = 0, end = 0;
+    for (unsigned section = 0; section < 3; section++) {
+        end += encoder->sections[section];
+        while (i < end) i = gc__write_run(writer, encoder, i, end, section);
+    }
+}
+
+GC__FN bool gc__encode_is_special(const gc__encoder *encoder) {
+    const gc_stackmap_facts *facts = &encoder->facts;
+    return facts->flags || facts->returns[1] || facts->outgoing_bytes || facts->argument_bytes || facts->range_count ||
+           encoder->sections[1] || encoder->sections[2];
+}
+
+GC__FN void gc__write_special(gc__bit_writer *writer, const gc__encoder *encoder) {
+    const gc_stackmap_facts *facts = &encoder->facts;
+    gc__bits_write(writer, facts->flags, 10);
+    gc__bits_write(writer, facts->returns[1], 2);
+    gc__bits_write_number(writer, facts->outgoing_bytes / 8, GC__BASE_AREA);
+    gc__bits_write_number(writer, facts->argument_bytes / 8, GC__BASE_AREA);
+    for (unsigned i = 0; i < 5; i++)
+        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i) gc__bits_write_signed(writer, facts->extra[i] / 8, GC__BASE_OFFSET);
+    if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE) gc__bits_write_number(writer, (uint32_t)facts->extra[5] / 8, GC__BASE_AREA);
+    gc__bits_write_number(writer, facts->range_count, GC__BASE_FEW);
+    if (facts->range_count) gc__bits_write_number(writer, facts->change_count, GC__BASE_MANY);
+    gc__bits_write_number(writer, encoder->sections[1], GC__BASE_FEW);
+    gc__bits_write_number(writer, encoder->sections[2], GC__BASE_FEW);
+}
+
+/* All after the bytes of the map; in the order in which gc__stackmap_open reads it. */
+GC__FN void gc__write_map(gc__bit_writer *writer, gc__encoder *encoder, const gc__encoded_sets *sets) {
+    const gc_stackmap_facts *facts = &encoder->facts;
+    bool special = gc__encode_is_special(encoder), unwinds = facts->unwind_count || facts->prolog_bytes;
+    gc__bit_writer unwind = {NULL, 0};
+    gc__write_unwind(&unwind, encoder->method->unwind, facts->unwind_count);
+    gc__bits_write_number(writer, facts->code_bytes, GC__BASE_CODE);
+    gc__bits_write(writer, special, 1);
+    gc__bits_write(writer, unwinds, 1);
+    gc__bits_write(writer, facts->returns[0], 2);
+    if (special) gc__write_special(writer, encoder);
+    gc__bits_write_number(writer, facts->point_count, GC__BASE_POINTS);
+    gc__bits_write_number(writer, encoder->sections[0], GC__BASE_SLOTS);
+    if (facts->point_count && encoder->sections[0]) {
+        gc__bits_write(writer, sets->form != GC__SETS_DIRECT, 1);
+        if (sets->form != GC__SETS_DIRECT) {
+            gc__bits_write(writer, sets->form == GC__SETS_CHANGES, 1);
+            gc__bits_write_number(writer, sets->rows, GC__BASE_MANY);
+        }
+    }
+    if (unwinds) {
+        gc__bits_write_number(writer, facts->prolog_bytes, GC__BASE_MANY);
+        gc__bits_write_number(writer, facts->unwind_count, GC__BASE_MANY);
+        if (facts->unwind_count) gc__bits_write_number(writer, (uint32_t)unwind.at, GC__BASE_OFFSET);
+    }
+    gc__ascending_write(writer, encoder->points, facts->point_count, facts->code_bytes);
+    gc__write_sets(writer, encoder, sets);
+    gc__write_ranges(writer, encoder);
+    gc__write_changes(writer, encoder, &encoder->in_ranges, facts->code_bytes, encoder->sections[0] + encoder->sections[1]);
+    gc__write_unwind(writer, encoder->method->unwind, facts->unwind_count);
+    gc__write_slots(writer, encoder);
+}
+
+/* The first byte, and the bytes of the map. Returns how many bytes they take themselves. */
+GC__FN uint32_t gc__write_size(uint8_t *map, uint64_t bytes) {
+    uint32_t length = 1;
+    if (map) map[0] = GC__STACKMAP_FIRST_BYTE;
+    do {
+        if (map) map[length] = (uint8_t)((bytes & 127) | (bytes > 127 ? 128 : 0));
+        length++;
+    } while (bytes >>= 7);
+    return length;
+}
+
+GC__FN size_t gc__encode(gc__encoder *encoder, uint8_t *map, size_t room) {
+    gc__encoded_sets sets;
+    if (!gc__prepare(encoder) || !gc__encode_choose(encoder, &sets)) return 0;
+    gc__bit_writer writer = {NULL, 0};
+    gc__write_map(&writer, encoder, &sets);
+    uint64_t body = (writer.at + 7) / 8, bytes = body + 2;
+    while (body + gc__write_size(NULL, bytes) != bytes) bytes = body + gc__write_size(NULL, bytes);
+    if (bytes > GC__STACKMAP_BYTES_MAX) {
+        gc__fail(GC_ERROR_FORMAT, "gc_stackmap_encode: the map would have more than %u bytes", GC__STACKMAP_BYTES_MAX);
+        return 0;
+    }
+    if (bytes > room) return bytes;
+    memset(map, 0, bytes);
+    writer.start = map;
+    writer.at = (uint64_t)gc__write_size(map, bytes) * 8;
+    gc__write_map(&writer, encoder, &sets);
+    return bytes;
+}
+
+GC_API size_t gc_stackmap_encode(const gc_stackmap_method *method, void *map, size_t room) {
+    if (gc__is_null(method, "gc_stackmap_encode", "method") || (room && gc__is_null(map, "gc_stackmap_encode", "map"))) return 0;
+    gc__encoder encoder;
+    memset(&encoder, 0, offsetof(gc__encoder, scratch));
+    memset(&encoder.scratch, 0, offsetof(gc__scratch, first));
+    memset(&encoder.frame, 0, sizeof encoder - offsetof(gc__encoder, frame));
+    encoder.method = method;
+    size_t bytes = gc__encode(&encoder, (uint8_t *)map, room);
+    gc__scratch_free(&encoder.scratch);
+    return bytes;
+}
 /* Code ranges by address. */
 
 
@@ -2298,7 +3201,7 @@ GC__FN void gc__dump_unwind(gc_dump *dump, const gc_stackmap_unwind *row) {
         gc_dump_text(dump, "rbp = rsp%+d, the frame pointer", (int)row->bytes);
         break;
     case GC_UNWIND_LEAVE:
-        gc_dump_text(dump, "rsp = as when the frame pointer was set");
+        gc_dump_text(dump, "rsp = rbp%+d", (int)-row->bytes);
         break;
     default:
         gc_dump_text(dump, "the frame is that of the body again");

@@ -226,7 +226,7 @@ GC__FN void gc__dump_unwind(gc_dump *dump, const gc_stackmap_unwind *row) {
         gc_dump_text(dump, "rbp = rsp%+d, the frame pointer", (int)row->bytes);
         break;
     case GC_UNWIND_LEAVE:
-        gc_dump_text(dump, "rsp = as when the frame pointer was set");
+        gc_dump_text(dump, "rsp = rbp%+d", (int)-row->bytes);
         break;
     default:
         gc_dump_text(dump, "the frame is that of the body again");
