@@ -192,11 +192,12 @@ GC__FN void gc__dump_slot(gc_dump *dump, const gc_stackmap_slot *slot, uint32_t 
 /* Slots that are live: "[ rbx, [rsp+16]=list ]". */
 GC__FN void gc__dump_live(gc_dump *dump, const gc__stackmap *map, uint32_t offset, gc_frame_kind kind) {
     gc__live_cursor live;
-    gc_dump_text(dump, "[ ");
+    gc_dump_text(dump, "[");
     if (gc__live_begin(&live, map->bits.start, offset, kind)) {
-        for (unsigned count = 0; gc__live_next(&live);) {
+        for (const char *joint = " "; gc__live_next(&live);) {
             if (live.slots.slot.untracked) continue;
-            if (count++) gc_dump_text(dump, ", ");
+            gc_dump_text(dump, "%s", joint);
+            joint = ", ";
             gc__dump_slot(dump, &live.slots.slot, offset);
         }
     }

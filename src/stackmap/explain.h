@@ -46,23 +46,6 @@ GC__FN void gc__question_neighbours(const gc__question *question, uint32_t *befo
     *behind = i < map->facts.point_count ? gc__ascending_at(&map->points, &map->bits, i) : 0;
 }
 
-/* Why no collection sees the frame at the offset. */
-GC__FN void gc__explain_no_stop(const gc__question *question) {
-    uint32_t offset = question->offset, before, behind;
-    FILE *to = question->to;
-    gc__question_neighbours(question, &before, &behind);
-    fprintf(to,
-            "No thread is stopped at " GC__OFFSET
-            ": the code there is partially interruptible, where only calls are safe points",
-            offset);
-    if (offset < question->map.facts.prolog_bytes) fputs(", and it is in the prolog", to);
-    fputs(". ", to);
-    if (before) fprintf(to, "The last call before it returns to " GC__OFFSET "%s", before, behind ? ", " : ".\n");
-    if (behind)
-        fprintf(to, "%she next one %sto " GC__OFFSET ".\n", before ? "t" : "T", before ? "" : "returns ", behind);
-    if (!before && !behind) fputs("The method has no call that is one.\n", to);
-}
-
 /* The next offset in that direction at which a thread may be stopped as at the question's; false: there is none. */
 GC__FN bool gc__question_step(const gc__question *question, uint32_t *offset, bool forward) {
     gc__question at = *question;
@@ -95,160 +78,193 @@ GC__FN gc__reach gc__slot_reach(const gc__question *question, uint32_t slot, boo
     return reach;
 }
 
-/* Completes "`t` is in rdi", which is live. */
-GC__FN void gc__explain_live(const gc__question *question, uint32_t slot_index, const gc_stackmap_slot *slot) {
+/* What becomes of a variable. */
+typedef enum gc__life { GC__LIFE_LIVE, GC__LIFE_NOT_BEGUN, GC__LIFE_ENDED, GC__LIFE_UNKNOWN } gc__life;
+
+/* Completes "`t` is in rdi at +0x30". */
+GC__FN void gc__explain_live(const gc__question *question, uint32_t number, const gc_stackmap_slot *slot) {
     FILE *to = question->to;
     if (slot->untracked) {
-        fputs(", which is untracked: live wherever a thread is stopped in the method.\n", to);
+        fputs(", untracked: live wherever a thread is stopped in the method.\n", to);
         return;
     }
-    uint32_t first = gc__slot_reach(question, slot_index, true, false).last;
-    uint32_t last = gc__slot_reach(question, slot_index, true, true).last;
+    uint32_t first = gc__slot_reach(question, number, true, false).last;
+    uint32_t last = gc__slot_reach(question, number, true, true).last;
     if (question->kind == GC_FRAME_INTERRUPTED) {
+        bool at_end = last + 1 == question->map.facts.code_bytes;
         fprintf(to, ", live from " GC__OFFSET " to " GC__OFFSET "%s.", first, last + 1,
-                last + 1 == question->map.facts.code_bytes ? ", the end of the code" : "");
+                at_end ? ", the end of the code" : "");
         if (gc__is_scratch(slot))
             fputs(" Only the innermost frame has it, since a call does not preserve the register.", to);
         fputc('\n', to);
     } else if (first == last) {
-        fprintf(to, ", live across the call that returns to " GC__OFFSET ".\n", first);
+        fputs(", live across the call that returns there.\n", to);
     } else {
         fprintf(to,
-                ", live across the calls from the one that returns to " GC__OFFSET
-                " to the one that returns to " GC__OFFSET ".\n",
+                ", live across all calls from that which returns to " GC__OFFSET " to that which returns to " GC__OFFSET
+                ".\n",
                 first, last);
     }
 }
 
-/* Completes "`t` is not live at +0x30: ", where its slot is dead. */
-GC__FN void gc__explain_dead(const gc__question *question, uint32_t slot_index, const gc_stackmap_slot *slot) {
+/* Says why a slot is dead: when it was live for the last time, or will be for the first time. */
+GC__FN gc__life gc__explain_dead(const gc__question *question, uint32_t number, const char *place) {
     FILE *to = question->to;
-    gc__text place = gc__slot_place(slot);
-    bool is_call = question->kind == GC_FRAME_CALLER;
-    if (is_call && gc__is_scratch(slot)) {
-        fprintf(
-            to,
-            "a call does not preserve %s. What must outlive a call belongs in rbx, rbp, r12 to r15, or on the stack.\n",
-            place.text);
-        return;
+    gc__reach before = gc__slot_reach(question, number, false, false),
+              after = gc__slot_reach(question, number, false, true);
+    if (question->kind == GC_FRAME_CALLER) {
+        if (before.changes)
+            fprintf(to, "the last call across which %s was live returns to " GC__OFFSET, place, before.beyond);
+        else if (after.changes)
+            fprintf(to, "the first call across which %s is live returns to " GC__OFFSET, place, after.beyond);
+        else
+            fprintf(to, "%s is live across no call", place);
+    } else if (before.changes) {
+        fprintf(to, "%s died at " GC__OFFSET, place, before.last);
+    } else if (after.changes) {
+        fprintf(to, "%s becomes live at " GC__OFFSET, place, after.beyond);
+    } else {
+        fprintf(to, "%s is live nowhere in this interruptible code", place);
     }
-    gc__reach before = gc__slot_reach(question, slot_index, false, false),
-              after = gc__slot_reach(question, slot_index, false, true);
-    fprintf(to, "its slot %s ", place.text);
-    if (!before.changes && !after.changes)
-        fputs(is_call ? "is live across no call" : "is live nowhere in this interruptible code", to);
-    else if (!before.changes)
-        fprintf(to,
-                is_call ? "is not live before the call that returns to " GC__OFFSET
-                        : "becomes live at " GC__OFFSET " only",
-                after.beyond);
-    else if (is_call)
-        fprintf(to, "was live for the last time across the call that returns to " GC__OFFSET, before.beyond);
-    else
-        fprintf(to, "died at " GC__OFFSET, before.last);
-    if (before.changes) fputs(", and the compiler saw no use of the value after that", to);
-    if (before.changes && after.changes)
-        fprintf(to, "; it is live again %s " GC__OFFSET, is_call ? "across the call that returns to" : "from",
-                after.beyond);
-    fputs(".\n", to);
-    if (!is_call && gc__slot_is_live(&question->map, slot_index, question->offset, GC_FRAME_CALLER))
-        fprintf(to, "While a call that returns to " GC__OFFSET " runs, it is still live.\n", question->offset);
+    return before.changes || !after.changes ? GC__LIFE_ENDED : GC__LIFE_NOT_BEGUN;
 }
 
-/* Where the debug information has the variable, if not at the offset. */
-GC__FN void gc__explain_elsewhere(const gc__question *question, const char *name) {
-    const gc_dump_options *options = &question->options;
-    bool earlier = false, later = false;
-    for (uint32_t i = 0; i < options->variable_count; i++) {
-        if (strcmp(options->variables[i].name, name) != 0) continue;
-        earlier |= options->variables[i].start <= question->offset;
-        later |= options->variables[i].start > question->offset;
+/* The number of the map's slot at that place, preferably of a live one: different flags make different slots. UINT32_MAX:
+   it has none. */
+GC__FN uint32_t gc__question_slot(const gc__question *question, gc_stackmap_slot *place) {
+    gc__slot_cursor slots = gc__slots_begin(&question->map);
+    gc_stackmap_slot wanted = *place;
+    uint32_t found = UINT32_MAX;
+    while (gc__slots_next(&slots)) {
+        if (!gc__slot_is_at(&slots.slot, &wanted)) continue;
+        bool is_live = gc__slot_is_live(&question->map, slots.index - 1, question->offset, question->kind);
+        if (found != UINT32_MAX && !is_live) continue;
+        found = slots.index - 1;
+        *place = slots.slot;
+        if (is_live) break;
     }
-    fprintf(question->to, "`%s` is not live at " GC__OFFSET ": %s. The variable is", name, question->offset,
-            earlier && later ? "it is in no slot there"
-            : earlier        ? "its life has ended"
-                             : "its life has not begun");
-    const char *joint = " ";
+    return found;
+}
+
+/* A place that the variable has at the offset. */
+GC__FN gc__life gc__explain_place(const gc__question *question, const gc_code_variable *variable) {
+    FILE *to = question->to;
+    gc_stackmap_slot slot = variable->slot;
+    uint32_t number = gc__question_slot(question, &slot);
+    gc__text place = gc__slot_place(&slot);
+    gc__life life = GC__LIFE_UNKNOWN;
+    if (number != UINT32_MAX && gc__slot_is_live(&question->map, number, question->offset, question->kind)) {
+        fprintf(to, "`%s` is in %s at " GC__OFFSET, variable->name, place.text, question->offset);
+        gc__explain_live(question, number, &slot);
+        return GC__LIFE_LIVE;
+    }
+    fprintf(to, "`%s` is not live at " GC__OFFSET ": ", variable->name, question->offset);
+    if (number == UINT32_MAX)
+        fprintf(to, "it is in %s, for which the map has no slot", place.text);
+    else if (question->kind == GC_FRAME_CALLER && gc__is_scratch(&slot))
+        fprintf(to, "it is in %s, which a call does not preserve; rbx, rbp, r12 to r15 and the stack outlive calls",
+                place.text);
+    else
+        life = gc__explain_dead(question, number, place.text);
+    fputs(life == GC__LIFE_ENDED ? ", and the compiler saw no later use.\n" : ".\n", to);
+    return life;
+}
+
+/* A variable that has no place at the offset: when it had its last one before, or has its first one after. */
+GC__FN gc__life gc__explain_elsewhere(const gc__question *question, const char *name) {
+    const gc_dump_options *options = &question->options;
+    const gc_code_variable *last = NULL, *first = NULL;
+    FILE *to = question->to;
     for (uint32_t i = 0; i < options->variable_count; i++) {
         const gc_code_variable *variable = &options->variables[i];
         if (strcmp(variable->name, name) != 0) continue;
-        gc__text place = gc__slot_place(&variable->slot);
-        fprintf(question->to, "%sin %s from " GC__OFFSET " to " GC__OFFSET, joint, place.text, variable->start,
-                variable->end);
-        joint = ", and ";
+        if (variable->start > question->offset) {
+            if (!first || variable->start < first->start) first = variable;
+        } else if (!last || variable->end > last->end) {
+            last = variable;
+        }
     }
-    fputs(".\n", question->to);
-}
-
-/* One place of a variable at an offset at which a thread may be stopped. Returns whether it is live there. */
-GC__FN bool gc__explain_variable(const gc__question *question, const gc_code_variable *variable) {
-    gc__slot_cursor slots = gc__slots_begin(&question->map);
-    uint32_t found = UINT32_MAX;
-    gc_stackmap_slot slot = variable->slot;
-    FILE *to = question->to;
-    while (gc__slots_next(&slots)) {
-        if (!gc__slot_is_at(&slots.slot, &variable->slot)) continue;
-        if (found != UINT32_MAX && !gc__slot_is_live(&question->map, slots.index - 1, question->offset, question->kind))
-            continue;
-        found = slots.index - 1;
-        slot = slots.slot;
-    }
+    gc_stackmap_slot slot = last ? last->slot : first->slot;
     gc__text place = gc__slot_place(&slot);
-    if (found != UINT32_MAX && gc__slot_is_live(&question->map, found, question->offset, question->kind)) {
-        fprintf(to, "At " GC__OFFSET " `%s` is in %s", question->offset, variable->name, place.text);
-        gc__explain_live(question, found, &slot);
-        return true;
+    fprintf(to, "`%s` is not live at " GC__OFFSET ": ", name, question->offset);
+    if (!last) {
+        fprintf(to, "it is first in %s from " GC__OFFSET " on.\n", place.text, first->start);
+        return GC__LIFE_NOT_BEGUN;
     }
-    fprintf(to, "`%s` is not live at " GC__OFFSET ": ", variable->name, question->offset);
-    if (found == UINT32_MAX)
-        fprintf(to, "it is in %s, of which the map has no slot: the compiler holds it for no reference.\n", place.text);
-    else
-        gc__explain_dead(question, found, &slot);
-    return false;
+    fprintf(to, "it was in %s until " GC__OFFSET, place.text, last->end);
+    if (first) fprintf(to, ", and is there again, or elsewhere, from " GC__OFFSET " on", first->start);
+    uint32_t number = gc__question_slot(question, &slot);
+    if (number != UINT32_MAX && !gc__is_scratch(&slot) &&
+        !gc__slot_is_live(&question->map, number, question->offset, question->kind)) {
+        fputs("; ", to);
+        gc__explain_dead(question, number, place.text);
+    }
+    fputs(".\n", to);
+    return GC__LIFE_ENDED;
 }
 
-/* All places of the variable, or with NULL of all variables. Returns whether one is not live. */
-GC__FN bool gc__explain_variables(const gc__question *question, const char *name) {
+/* The variable's places at the offset. */
+GC__FN gc__life gc__explain_variable(const gc__question *question, const char *name) {
     const gc_dump_options *options = &question->options;
-    bool is_there = false, is_dead = false;
+    gc__life life = GC__LIFE_UNKNOWN;
+    bool is_there = false;
     for (uint32_t i = 0; i < options->variable_count; i++) {
         const gc_code_variable *variable = &options->variables[i];
-        if (variable->start > question->offset || question->offset >= variable->end) continue;
-        if (name && strcmp(variable->name, name) != 0) continue;
+        bool covers = variable->start <= question->offset && question->offset < variable->end;
+        if (!covers || strcmp(variable->name, name) != 0) continue;
+        gc__life there = gc__explain_place(question, variable);
+        if (!is_there || there == GC__LIFE_LIVE) life = there;
         is_there = true;
-        is_dead |= !gc__explain_variable(question, variable);
     }
-    if (name && !is_there) gc__explain_elsewhere(question, name);
-    return is_dead || (name && !is_there);
+    return is_there ? life : gc__explain_elsewhere(question, name);
 }
 
-/* "Live there: rbx=list, [rsp+16]." */
+/* "Live at +0x30: rbx=list, [rsp+16]." And what is not, of the variables that have a place there. */
 GC__FN void gc__explain_all(const gc__question *question) {
+    const gc_dump_options *options = &question->options;
     gc__live_cursor live;
-    unsigned count = 0;
-    if (!gc__live_begin(&live, question->map.bits.start, question->offset, question->kind)) return;
-    while (gc__live_next(&live)) {
-        gc__text text = gc__slot_text(&question->options, &live.slots.slot, question->offset);
-        fprintf(question->to, "%s%s", count++ ? ", " : "Live there: ", text.text);
+    const char *joint = "";
+    fprintf(question->to, "Live at " GC__OFFSET ": ", question->offset);
+    if (gc__live_begin(&live, question->map.bits.start, question->offset, question->kind)) {
+        for (; gc__live_next(&live); joint = ", ") {
+            gc__text text = gc__slot_text(options, &live.slots.slot, question->offset);
+            fprintf(question->to, "%s%s", joint, text.text);
+        }
     }
-    fputs(count ? ".\n" : "Nothing is live there.\n", question->to);
+    fputs(*joint ? ".\n" : "nothing.\n", question->to);
+    for (uint32_t i = 0; i < options->variable_count; i++) {
+        const gc_code_variable *variable = &options->variables[i];
+        gc_stackmap_slot slot = variable->slot;
+        if (variable->start > question->offset || question->offset >= variable->end) continue;
+        uint32_t number = gc__question_slot(question, &slot);
+        if (number != UINT32_MAX && gc__slot_is_live(&question->map, number, question->offset, question->kind))
+            continue;
+        gc__explain_place(question, variable);
+    }
+}
+
+/* Why no collection sees the frame at the offset; returns the safe point to look at instead, 0 if there is none. */
+GC__FN uint32_t gc__explain_no_stop(const gc__question *question) {
+    uint32_t before, behind;
+    FILE *to = question->to;
+    gc__question_neighbours(question, &before, &behind);
+    fprintf(to, "No thread is stopped at " GC__OFFSET ": the code there is partially interruptible", question->offset);
+    if (question->offset < question->map.facts.prolog_bytes) fputs(", a part of the prolog", to);
+    fputs(", where only calls are safe points. ", to);
+    if (before) fprintf(to, "The last call before it returns to " GC__OFFSET "%s", before, behind ? ", " : ".\n");
+    if (behind)
+        fprintf(to, "%she next one %sto " GC__OFFSET ".\n", before ? "t" : "T", before ? "" : "returns ", behind);
+    if (!before && !behind) fputs("The method has none.\n", to);
+    return behind ? behind : before;
 }
 
 /* What may happen at the offset. */
-GC__FN void gc__explain_offset(const gc__question *question) {
-    uint32_t offset = question->offset;
-    if (!question->is_stop)
-        gc__explain_no_stop(question);
-    else if (question->kind == GC_FRAME_INTERRUPTED)
-        fprintf(question->to,
-                "At " GC__OFFSET " the code is fully interruptible: a thread may be stopped before each instruction.\n",
-                offset);
-    else
-        fprintf(question->to,
-                "At " GC__OFFSET
-                " the code is partially interruptible: only calls are safe points, and one returns to here.\n",
-                offset);
-    if (question->map.facts.flags & GC_METHOD_REPORT_LEAF_ONLY)
+GC__FN void gc__explain_stop(const gc__question *question) {
+    fputs(question->kind == GC_FRAME_INTERRUPTED
+              ? "The code there is fully interruptible: a collection may come before each instruction.\n"
+              : "The code there is partially interruptible: only calls are safe points.\n",
+          question->to);
+    if (question->kind == GC_FRAME_CALLER && question->map.facts.flags & GC_METHOD_REPORT_LEAF_ONLY)
         fputs("The method reports nothing unless it is the innermost one.\n", question->to);
 }
 
@@ -270,7 +286,6 @@ GC__FN bool gc__explain_name(const gc__question *question, const char *name) {
 GC_API bool gc_stackmap_explain(const void *map, uint32_t offset, const char *variable, FILE *to,
                                 const gc_dump_options *options) {
     gc__question question;
-    uint32_t before, behind;
     if (gc__is_null(map, "gc_stackmap_explain", "map") || gc__is_null(to, "gc_stackmap_explain", "to")) return false;
     memset(&question, 0, sizeof question);
     gc__stackmap_open(&question.map, map, UINT64_MAX);
@@ -283,14 +298,18 @@ GC_API bool gc_stackmap_explain(const void *map, uint32_t offset, const char *va
                 question.map.facts.code_bytes);
         return true;
     }
-    gc__explain_offset(&question);
     if (!question.is_stop) {
-        gc__question_neighbours(&question, &before, &behind);
-        if (!before && !behind) return true;
-        question = gc__question_at(&question, behind ? behind : before);
+        uint32_t instead = gc__explain_no_stop(&question);
+        if (!instead) return true;
+        question = gc__question_at(&question, instead);
     }
-    if (!variable) gc__explain_all(&question);
-    if (gc__explain_variables(&question, variable) && variable)
+    gc__life life = GC__LIFE_UNKNOWN;
+    if (variable)
+        life = gc__explain_variable(&question, variable);
+    else
+        gc__explain_all(&question);
+    if (life != GC__LIFE_LIVE && question.offset == offset) gc__explain_stop(&question);
+    if (life == GC__LIFE_ENDED)
         fprintf(to, "A later use of `%s` extends its life: what gc_keep_alive is in C.\n", variable);
     return true;
 }
