@@ -7,9 +7,6 @@
 #include "code.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <ucontext.h>
 
 #define VALUE ((int32_t)offsetof(node, value))
 #define LEFT ((int32_t)offsetof(node, left))
@@ -264,6 +261,164 @@ static void by_turns(void) {
     method_free(ping);
 }
 
+/* Arguments that are pushed for a call move the stack pointer under the slots that are found by it, and under the return
+   address; and the callee owns them. */
+static void pushed_arguments(void) {
+    method *callee = method_begin("callee");
+    callee->map.argument_bytes = 16;
+    unsigned own = slot(callee, GC_PLACE_CFA, 8, 0);
+    call_native(callee, collect_all, BIT(own));
+    load(callee, RAX, RSP, 16), load(callee, RAX, RAX, VALUE); /* its second argument */
+    ret(callee), method_end(callee);
+
+    method *m = method_begin("pushes");
+    m->map.outgoing_bytes = 16;
+    unsigned far = slot(m, GC_PLACE_CFA, -24, 0), near = slot(m, GC_PLACE_SP, 16, 0), outgoing = slot(m, GC_PLACE_SP, 8, 0);
+    allocate(m, 24), prolog_end(m);
+    store(m, RSP, 8, RDI), store(m, RSP, 0, RSI);
+    push(m, RDI), push(m, RSI);
+    call_method(m, callee, BIT(far) | BIT(near) | BIT(outgoing));
+    pop(m, RSI), pop(m, RDI);
+    load(m, RDX, RSP, 0), load(m, RDX, RDX, VALUE), add(m, RAX, RDX);
+    load(m, RDX, RSP, 8), load(m, RDX, RDX, VALUE), add(m, RAX, RDX);
+    allocate(m, -24), ret(m), method_end(m);
+
+    node *first = new_node(1000), *second = NULL;
+    GC_ROOTS(gc, first, second);
+    second = new_node(1);
+    is(call2(m, (uintptr_t)first, (uintptr_t)second), 2001,
+       "slots by the stack pointer are found while arguments are pushed, which belong to the callee");
+    method_free(m), method_free(callee);
+}
+
+/* Interior pointers stay within their objects, and pinned objects where they are. */
+static void flags(void) {
+    method *m = keeper("interior", true, GC_PLACE_REGISTER, RBX, GC_SLOT_INTERIOR);
+    node *before = new_node(99);
+    uintptr_t moved = call2(m, (uintptr_t)&before->value, 0);
+    ok(moved != (uintptr_t)&before->value && *(uint64_t *)moved == 99, "an interior pointer follows its object");
+    method_free(m);
+    m = keeper("pinned", false, GC_PLACE_CFA, -64, GC_SLOT_PINNED);
+    before = new_node(98);
+    node *after = (node *)call_node(m, before);
+    ok(after == before && after->value == 98, "a pinned object stays where it is");
+    method_free(m);
+    m = keeper("both", false, GC_PLACE_REGISTER, R12, GC_SLOT_PINNED | GC_SLOT_INTERIOR);
+    before = new_node(97);
+    ok(call2(m, (uintptr_t)&before->value, 0) == (uintptr_t)&before->value && before->value == 97, "also by an interior pointer");
+    method_free(m);
+}
+
+/* A slot that is dead after the call keeps nothing, and is not read: it may hold anything. */
+static void dead_slots(void) {
+    method *m = method_begin("dead");
+    unsigned alive = slot(m, GC_PLACE_REGISTER, RBX, 0);
+    slot(m, GC_PLACE_SP, 0, 0);
+    save(m, RBX), allocate(m, 16), prolog_end(m);
+    move(m, RBX, RDI), add_number(m, RDI, 8), store(m, RSP, 0, RDI);
+    call_native(m, collect_all, BIT(alive));
+    move(m, RAX, RBX), allocate(m, -16), restore(m, RBX), ret(m), method_end(m);
+    is(((node *)call_node(m, new_node(5)))->value, 5, "a dead slot is not looked at");
+    method_free(m);
+}
+
+/* What gc_code_first and gc_code_next say. */
+typedef struct seen {
+    const char *name;
+    const method *m;
+    uintptr_t pc, sp, cfa, rbx;
+    bool innermost, knows_rbx, knows_scratch;
+} seen;
+static seen frames[8];
+static unsigned frame_count, visits;
+
+static void count_visit(gc_visitor *visitor, void *at, size_t count, unsigned slot_flags) {
+    (void)visitor, (void)at, (void)slot_flags;
+    visits += (unsigned)count;
+}
+
+static void look(gc_thread *thread) {
+    gc_visitor visitor = {count_visit};
+    frame_count = visits = 0;
+    for (gc_code_cursor at = gc_code_first(thread); at.code && frame_count < 8; gc_code_next(&at)) {
+        frames[frame_count++] = (seen){.name = at.code->name,
+                                       .m = (const method *)at.code,
+                                       .pc = at.pc,
+                                       .sp = at.sp,
+                                       .cfa = at.cfa,
+                                       .rbx = at.registers[RBX] ? *at.registers[RBX] : 0,
+                                       .innermost = at.innermost,
+                                       .knows_rbx = at.registers[RBX],
+                                       .knows_scratch = at.registers[RAX] || at.registers[R11]};
+        gc_code_visit(&at, &visitor);
+    }
+}
+
+/* Calls the callee, or `look`, with rbx = n; with 0 the callee is native code that calls compiled code. */
+static method *inner_start;
+static void call_inner(gc_thread *thread) { gc_code_call(thread, inner_start->start, NULL, 0); }
+
+static method *with_rbx(const char *name, uint64_t n, const method *callee, void (*native)(gc_thread *)) {
+    method *m = method_begin(name);
+    unsigned s = slot(m, GC_PLACE_SP, 0, 0);
+    save(m, RBX), push(m, RDI), prolog_end(m);
+    clear(m, RAX), store(m, RSP, 0, RAX), number(m, RBX, n), move(m, RDI, R15);
+    if (callee)
+        call_method(m, callee, BIT(s));
+    else
+        call_native(m, native, BIT(s));
+    pop(m, RDI), restore(m, RBX), ret(m);
+    return method_end(m);
+}
+
+static void walking(void) {
+    gc_code_cursor none = gc_code_first(gc);
+    ok(!none.code, "a thread without compiled frames");
+    method *d = with_rbx("d", 4, NULL, look), *c = with_rbx("c", 3, d, NULL);
+    inner_start = c;
+    method *b = with_rbx("b", 2, NULL, call_inner), *a = with_rbx("a", 1, b, NULL), *all[] = {d, c, b, a};
+    gc_code_call(gc, a->start, NULL, 0);
+    is(frame_count, 4, "four frames in two runs");
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < 4; i++)
+        wrong += frames[i].m != all[i] || !frames[i].knows_rbx || frames[i].rbx != 4 - i || frames[i].knows_scratch ||
+                 frames[i].pc != (uintptr_t)all[i]->start + all[i]->points[0].offset || frames[i].innermost != !(i & 1) ||
+                 frames[i].cfa != frames[i].sp + 24 || (i && frames[i].sp < frames[i - 1].cfa) ||
+                 (i & 1 && frames[i].sp != frames[i - 1].cfa);
+    is(wrong, 0, "with their methods, pcs, stack pointers and registers");
+    is(visits, 4, "whose slots gc_code_visit visits");
+    ok(!gc->code, "no record is left");
+    for (unsigned i = 0; i < 4; i++) method_free(all[i]);
+}
+
+/* A format of the host's: frames of 16 bytes above the return address, with a reference in the first word. */
+static unsigned format_calls;
+static const char *visit_host(const gc_code_cursor *frame, gc_visitor *visitor) {
+    gc_visit(visitor, (void *)frame->sp, 1, (unsigned)(uintptr_t)frame->code->map);
+    format_calls++;
+    return NULL;
+}
+static const char *lay_out_host(gc_code_cursor *frame) {
+    frame->cfa = frame->sp + 24;
+    return NULL;
+}
+
+static void host_format(void) {
+    static const gc_code_format format = {.name = "host's", .visit = visit_host, .layout = lay_out_host};
+    method *m = method_begin("host's"), *rbx = keeper("keeper", false, GC_PLACE_REGISTER, RBX, 0);
+    add_number(m, RSP, -16), store(m, RSP, 0, RSI), call_method(m, rbx, 0);
+    load(m, RDX, RSP, 0), load(m, RDX, RDX, VALUE), load(m, RAX, RAX, VALUE), add(m, RAX, RDX), add_number(m, RSP, 16), ret(m);
+    method_protect(m);
+    m->code.format = &format;
+    is(gc_code_add(&m->code), GC_OK, "tables of the host's own are registered");
+    node *first = new_node(30), *second = NULL;
+    GC_ROOTS(gc, first, second);
+    second = new_node(3);
+    is(call2(m, (uintptr_t)first, (uintptr_t)second), 33, "frames of two kinds of tables lie on one stack");
+    ok(format_calls, "the host's functions were called");
+    method_free(m), method_free(rbx);
+}
+
 int main(void) {
     run(places, (gc_options){0});
     run(places, STRESSED);
@@ -275,5 +430,10 @@ int main(void) {
     run(threads, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
     run(by_turns, (gc_options){0});
     run(by_turns, STRESSED);
+    run(pushed_arguments, STRESSED);
+    run(flags, STRESSED);
+    run(dead_slots, STRESSED);
+    run(walking, (gc_options){0});
+    run(host_format, STRESSED);
     return done();
 }
