@@ -132,8 +132,8 @@ typedef struct gc_stackmap_facts {
 
 /* Reads the facts of a map. [any thread, also in signal handlers; never collects; cannot fail] */
 GC_API gc_stackmap_facts gc_stackmap_read(const void *map);
-/* Slot i of a map, i < slot_count; the encoder may have sorted the slots. [any thread, also in signal handlers; never
-   collects; cannot fail] */
+/* Slot i of a map, i < slot_count: the encoder has sorted the slots, and left out those that are never live. [any thread, also
+   in signal handlers; never collects; cannot fail] */
 GC_API gc_stackmap_slot gc_stackmap_slot_at(const void *map, uint32_t i);
 
 /* How a frame was left. */

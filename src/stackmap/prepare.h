@@ -59,9 +59,9 @@ typedef struct gc__encoder {
     gc_stackmap_facts facts; /* those of the map */
     gc__scratch scratch;
     gc__unwind_state frame;
-    uint64_t *order;           /* the method's slot that the map has as its slot i, and its rank above SLOT_BITS */
+    uint64_t *order;           /* the method's slot that the map has as its slot i */
     uint32_t *index_of;        /* the reverse */
-    uint64_t *kept;            /* a set of the method's slots: those which calls preserve */
+    uint64_t *kept;            /* a set of the method's slots: those of the map which calls preserve */
     uint64_t *live;            /* another one */
     uint32_t sections[3];      /* slots of each section */
     uint32_t set_words;        /* words of a set of the kept slots, in the map's order */
@@ -174,22 +174,7 @@ GC__FN bool gc__prepare_slots(gc__encoder *encoder) {
     encoder->kept = (uint64_t *)gc__scratch_take(&encoder->scratch, (count + 63) / 64, 8);
     encoder->live = (uint64_t *)gc__scratch_take(&encoder->scratch, (count + 63) / 64, 8);
     if (!encoder->order || !encoder->index_of || !encoder->kept || !encoder->live) return false;
-    if (!gc__prepare_distinct(encoder, encoder->order)) return false;
-    for (uint32_t i = 0; i < count; i++) {
-        unsigned section = gc__slot_section(&method->slots[i], &encoder->facts);
-        encoder->sections[section]++;
-        if (!section) encoder->kept[i >> 6] |= (uint64_t)1 << (i & 63);
-        encoder->order[i] = gc__slot_rank(&method->slots[i], section) << GC__SLOT_INDEX_BITS | i;
-    }
-    gc__sort_words(encoder->order, count);
-    for (uint32_t i = 0; i < count; i++) {
-        encoder->order[i] &= gc__bits_mask(GC__SLOT_INDEX_BITS);
-        encoder->index_of[encoder->order[i]] = i;
-    }
-    encoder->set_words = (encoder->sections[0] + 63) / 64;
-    encoder->facts.slot_count = count;
-    encoder->facts.untracked_count = encoder->sections[2];
-    return true;
+    return gc__prepare_distinct(encoder, encoder->order);
 }
 
 GC__FN bool gc__prepare_rows(const gc_stackmap_method *method) {
@@ -219,11 +204,45 @@ GC__FN bool gc__prepare_rows(const gc_stackmap_method *method) {
     return true;
 }
 
+/* Stores to `used` which slots are live anywhere, as far as that can be reported. */
+GC__FN void gc__prepare_used(const gc__encoder *encoder, uint64_t *used) {
+    const gc_stackmap_method *method = encoder->method;
+    for (uint32_t i = 0; i < method->slot_count; i++)
+        if (!gc__slot_section(&method->slots[i], &encoder->facts)) encoder->kept[i >> 6] |= (uint64_t)1 << (i & 63);
+    for (uint32_t i = 0; i < method->point_count; i++)
+        for (uint32_t word = 0; method->points[i].live && word * 64 < method->slot_count; word++)
+            used[word] |= method->points[i].live[word] & encoder->kept[word];
+    for (uint32_t i = 0; i < method->change_count; i++)
+        if (method->changes[i].live && method->changes[i].slot < method->slot_count)
+            used[method->changes[i].slot >> 6] |= (uint64_t)1 << (method->changes[i].slot & 63);
+}
+
+/* Orders the slots, without those that are never live. */
+GC__FN void gc__prepare_order(gc__encoder *encoder) {
+    const gc_stackmap_method *method = encoder->method;
+    uint32_t count = 0;
+    gc__prepare_used(encoder, encoder->live);
+    for (uint32_t i = 0; i < method->slot_count; i++) {
+        unsigned section = gc__slot_section(&method->slots[i], &encoder->facts);
+        if (section < 2 && !gc__set_has(encoder->live, i)) continue;
+        encoder->sections[section]++;
+        encoder->order[count++] = gc__slot_rank(&method->slots[i], section) << GC__SLOT_INDEX_BITS | i;
+    }
+    gc__sort_words(encoder->order, count);
+    for (uint32_t i = 0; i < count; i++) {
+        encoder->order[i] &= gc__bits_mask(GC__SLOT_INDEX_BITS);
+        encoder->index_of[encoder->order[i]] = i;
+    }
+    encoder->set_words = (encoder->sections[0] + 63) / 64;
+    encoder->facts.slot_count = count;
+    encoder->facts.untracked_count = encoder->sections[2];
+}
+
 /* Takes a safe point, in the map's order of slots. */
 GC__FN void gc__prepare_point(gc__encoder *encoder, const gc_stackmap_point *point) {
     uint64_t *set = encoder->sets + (size_t)encoder->facts.point_count * encoder->set_words;
     encoder->points[encoder->facts.point_count++] = point->offset;
-    for (uint32_t word = 0; point->live && word * 64 < encoder->facts.slot_count; word++) {
+    for (uint32_t word = 0; point->live && word * 64 < encoder->method->slot_count; word++) {
         for (uint64_t bits = point->live[word] & encoder->kept[word]; bits; bits &= bits - 1) {
             uint32_t index = encoder->index_of[word * 64 + (unsigned)__builtin_ctzll(bits)];
             set[index >> 6] |= (uint64_t)1 << (index & 63);
@@ -234,7 +253,7 @@ GC__FN void gc__prepare_point(gc__encoder *encoder, const gc_stackmap_point *poi
 /* A safe point within a range must say what the range says there, of the slots that a call preserves. */
 GC__FN bool gc__prepare_agrees(const gc__encoder *encoder, uint32_t i) {
     const gc_stackmap_point *point = &encoder->method->points[i];
-    for (uint32_t word = 0; word * 64 < encoder->facts.slot_count; word++) {
+    for (uint32_t word = 0; word * 64 < encoder->method->slot_count; word++) {
         uint64_t differ = ((point->live ? point->live[word] : 0) ^ encoder->live[word]) & encoder->kept[word];
         if (!differ) continue;
         uint32_t slot = word * 64 + (unsigned)__builtin_ctzll(differ);
@@ -305,6 +324,7 @@ GC__FN bool gc__prepare_range(gc__encoder *encoder, gc__prepare_place *place, ui
 GC__FN bool gc__prepare_code(gc__encoder *encoder) {
     const gc_stackmap_method *method = encoder->method;
     gc__prepare_place place = {0, 0};
+    gc__prepare_order(encoder);
     size_t set_bytes = (size_t)encoder->set_words * 8;
     encoder->points = (uint32_t *)gc__scratch_take(&encoder->scratch, method->point_count, sizeof *encoder->points);
     encoder->sets = (uint64_t *)gc__scratch_take(&encoder->scratch, method->point_count, set_bytes);
