@@ -160,7 +160,7 @@ GC__FN gc__life gc__explain_place(const gc__question *question, const gc_code_va
     }
     fprintf(to, "`%s` is not live at " GC__OFFSET ": ", variable->name, question->offset);
     if (number == UINT32_MAX)
-        fprintf(to, "it is in %s, for which the map has no slot", place.text);
+        fprintf(to, "it is in %s, which the map never has live", place.text);
     else if (question->kind == GC_FRAME_CALLER && gc__is_scratch(&slot))
         fprintf(to, "it is in %s, which a call does not preserve; rbx, rbp, r12 to r15 and the stack outlive calls",
                 place.text);
