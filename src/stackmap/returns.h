@@ -26,7 +26,8 @@ static __thread gc__interruptee gc__my_interruptee;
 /* The attachment of the calling thread whose compiled code may be stopped; NULL: none. */
 GC__FN gc_thread *gc__interruptible_self(void) {
     gc_thread *thread = gc__my_attachments;
-    while (thread && !gc__record(thread)->interruptible) thread = gc__record(thread)->next_attachment;
+    while (thread && !(thread->heap && gc__record(thread)->interruptible))
+        thread = gc__record(thread)->next_attachment;
     return thread;
 }
 
