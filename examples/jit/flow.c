@@ -199,6 +199,7 @@ static void find_intervals(flow *w) {
         if (f->values[v].end >= 0) extend(&f->values[v], -1);
 }
 
+/* There are never more arguments: PARAMETERS_MAX, and a receiver or the thread. */
 static const int argument_registers[] = {RDI, RSI, RDX, RCX, R8, R9};
 
 static bool is_home_register(int reg) { return reg != RAX && reg != RCX && reg != RDX; }
@@ -208,7 +209,7 @@ static void hint_arguments(ir_function *f, const ir *i) {
     for (int a = 0; a < i->argument_count; a++) {
         ir_value *v = &f->values[i->arguments[a]];
         if (v->class == CLASS_FLOAT) continue;
-        if (n < 6 && is_home_register(argument_registers[n])) v->hint = argument_registers[n];
+        if (is_home_register(argument_registers[n])) v->hint = argument_registers[n];
         n++;
     }
 }
@@ -229,7 +230,7 @@ static void find_hints(flow *w) {
     int n = 0;
     for (int v = 0; v < f->source->parameter_count; v++) {
         if (f->values[v].class == CLASS_FLOAT) continue;
-        if (n < 6 && is_home_register(argument_registers[n])) f->values[v].hint = argument_registers[n];
+        if (is_home_register(argument_registers[n])) f->values[v].hint = argument_registers[n];
         n++;
     }
 }
@@ -329,19 +330,6 @@ static void choose_homes(ir_function *f) {
     free(c.words);
 }
 
-/* How many arguments of each call are on the stack. */
-static void find_outgoing(ir_function *f) {
-    for (uint32_t i = 0; i < f->count; i++) {
-        const ir *each = &f->code[i];
-        int ints = each->op == IR_CALL_DELEGATE || each->op == IR_CALL_NATIVE, floats = 0;
-        if (ir_effect_of(each->op) != EFFECT_CALLS) continue;
-        for (int a = 0; a < each->argument_count; a++)
-            f->values[each->arguments[a]].class == CLASS_FLOAT ? floats++ : ints++;
-        int words = (ints > 6 ? ints - 6 : 0) + (floats > 8 ? floats - 8 : 0);
-        if (words > f->outgoing_words) f->outgoing_words = words;
-    }
-}
-
 void flow_analyze(ir_function *f) {
     flow w = {.f = f};
     find_blocks(&w);
@@ -350,7 +338,6 @@ void flow_analyze(ir_function *f) {
     find_intervals(&w);
     find_hints(&w);
     choose_homes(f);
-    find_outgoing(f);
     free(w.blocks);
     free(w.block_of_label);
     free(w.sets);

@@ -52,7 +52,7 @@ typedef enum ir_effect {
     X(NEW_DELEGATE, ALLOCATES) /* to = a delegate of a function, with argument 0 as its receiver */ \
     X(NEW_ARRAY, ALLOCATES)   /* to = an array of `element`, with argument 0 as its length */ \
     X(CALL, CALLS) X(CALL_NATIVE, CALLS) X(CALL_DELEGATE, CALLS) /* to = callee (arguments); a is the delegate */ \
-    X(POLL, NONE)             /* a safe point that costs little; --polls puts one into each loop */ \
+    X(POLL, CALLS)            /* a safe point that costs little; --polls puts one into each loop */ \
     X(KEEP_ALIVE, NONE)       /* uses a */ \
     X(RETURN, NONE)           /* a */
 /* clang-format on */
@@ -123,7 +123,6 @@ typedef struct ir_function {
     int *depth;           /* for each instruction: of loops around it */
     uint32_t stack_words; /* of homes */
     uint32_t preserved;   /* registers that must be saved: bit i is register i */
-    int outgoing_words;   /* arguments on the stack of the calls that have most of them */
     bool calls;           /* it is no leaf */
 } ir_function;
 

@@ -277,10 +277,11 @@ static int lower_binary(lowering *l, const expression *e, int wanted) {
     bool is_float = e->type->kind == TYPE_FLOAT;
     ir_op op = is_float ? float_ops[e->op] : int_ops[e->op];
     const expression *one = e->left, *other = e->right;
-    int64_t unused;
-    if (is_commutative(op) && is_small_constant(one, &unused)) one = e->right, other = e->left;
+    int64_t number;
+    if (is_commutative(op) && is_small_constant(one, &number)) one = e->right, other = e->left;
     int left = lower_value(l, one, -1);
-    bool takes_constant = !is_float && op != IR_DIVIDE && op != IR_REMAINDER;
+    bool divides = op == IR_DIVIDE || op == IR_REMAINDER, takes_constant = !is_float;
+    if (divides && is_small_constant(other, &number)) takes_constant = number != 0 && number != -1;
     operand right = takes_constant ? lower_operand(l, other) : (operand){lower_value(l, other, -1), 0};
     int to = result(l, wanted, is_float ? CLASS_FLOAT : CLASS_INT);
     ir *i = add(l, op);
@@ -325,9 +326,16 @@ static int lower_load(lowering *l, ir_op op, int object, int offset, operand ind
     return to;
 }
 
+/* An index that may stand in an address. */
+static operand lower_index(lowering *l, const expression *e) {
+    operand index = lower_operand(l, e);
+    if (index.value < 0 && index.constant > 1 << 24) index.value = constant(l, index.constant, CLASS_INT, -1);
+    return index;
+}
+
 static int lower_element(lowering *l, const expression *e, int wanted) {
     int array = lower_value(l, e->left, -1);
-    operand index = lower_operand(l, e->right);
+    operand index = lower_index(l, e->right);
     check_null(l, array, e->at);
     check_index(l, array, index, e->at);
     return lower_load(l, e->left->type->kind == TYPE_STRING ? IR_LOAD_BYTE : IR_LOAD_ELEMENT, array, 0, index, e, wanted);
@@ -442,7 +450,7 @@ static void lower_store(lowering *l, const statement *s) {
     bool is_field = target->kind == EXPRESSION_FIELD, is_reference = type_is_reference(target->type);
     int64_t number;
     int object = lower_value(l, target->left, -1);
-    operand index = is_field ? (operand){-1, 0} : lower_operand(l, target->right);
+    operand index = is_field ? (operand){-1, 0} : lower_index(l, target->right);
     bool is_constant = is_small_constant(s->value, &number) && (is_field || index.value >= 0);
     operand stored = {-1, is_constant ? number : 0};
     if (!is_constant) stored.value = lower_value(l, s->value, -1);

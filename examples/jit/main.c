@@ -49,6 +49,7 @@ static _Noreturn void usage(FILE *out, int status) {
     fputs("usage: jit [--debug | --release] [option...] FILE [INTEGER...]\n"
           "  --debug           fully interruptible code, variables live until their scope ends (the default)\n"
           "  --release         code that is interrupted at calls, variables live until their last use\n"
+          "  --polls           loops poll, instead of being interrupted\n"
           "  --check           only read and check the program, and print it\n"
           "  --dump[=FUNCTION] print the machine code with its GC info, of one function or of all\n"
           "  --nursery=BYTES   the size of the youngest generation; K, M and G may follow\n"
@@ -82,6 +83,8 @@ static void take_option(jit_options *options, bool *check, const char *word) {
         options->is_release = false;
     else if (!strcmp(word, "--release"))
         options->is_release = true;
+    else if (!strcmp(word, "--polls"))
+        options->has_polls = true;
     else if (!strcmp(word, "--check"))
         *check = true;
     else if (!strcmp(word, "--stats"))

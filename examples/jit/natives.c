@@ -193,11 +193,7 @@ static _Noreturn void report_collected(const char *name) {
 static void *thunk_run(void *context) {
     thunk *called = context;
     is_native = true;
-    gc_thread *thread = gc_thread_attach(runtime_heap);
-    if (!thread) {
-        fprintf(stderr, "jit: a thread cannot be attached: %s\n", gc_last_message());
-        _Exit(1);
-    }
+    gc_thread *thread = runtime_attach();
     gc_thread_set_name(thread, called->name);
     make_some_objects(thread);
     delegate *target = gc_handle_get(called->delegate);

@@ -2,12 +2,101 @@
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
 
-#include "jit.h"
+#include "entries.h"
+#include "method.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#define NATIVE_STACK_BYTES ((size_t)512 << 10) /* for native code, and for handlers of signals */
+
+gc_heap *runtime_heap;
+const program *runtime_program;
+const jit_options *runtime_options;
+
+/* Errors. */
+
+_Noreturn void runtime_fail(gc_thread *thread, const char *message) {
+    int line = 0;
+    gc_code_cursor frame = gc_code_first(thread);
+    const method *m = frame.code ? method_at((const void *)frame.pc, &line) : NULL;
+    fflush(stdout);
+    fprintf(stderr, "%s:%d: error: %s, in %s\n", runtime_program->path, line, message, m ? m->source->full_name : "native code");
+    _Exit(1);
+}
+
+_Noreturn void runtime_error(gc_thread *thread, runtime_error_kind kind) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        RUNTIME_ERRORS(X)
+#undef X
+    };
+    char text[2048];
+    snprintf(text, sizeof text, "%s%s%s", texts[kind], kind == ERROR_MEMORY ? ": " : "", kind == ERROR_MEMORY ? gc_last_message() : "");
+    runtime_fail(thread, text);
+}
+
+/* Threads. Compiled code compares the stack pointer with this variable. */
+
+static __thread uintptr_t stack_limit __attribute__((tls_model("local-exec")));
+
+int32_t runtime_stack_limit_offset(void) {
+    uintptr_t thread_pointer;
+    __asm__("{mov %%fs:0, %0|mov %0, fs:0}" : "=r"(thread_pointer));
+    return (int32_t)((uintptr_t)&stack_limit - thread_pointer);
+}
+
+static void set_stack_limit(void) {
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t bytes = 0, wanted = runtime_options->stack_bytes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &lowest, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    stack_limit = (uintptr_t)lowest + NATIVE_STACK_BYTES;
+    if (wanted && wanted < here - stack_limit) stack_limit = here - wanted;
+}
+
+gc_thread *runtime_attach(void) {
+    gc_thread *thread = gc_thread_attach(runtime_heap);
+    if (!thread || gc_thread_set_interruptible(thread, true) != GC_OK) {
+        fprintf(stderr, "jit: a thread cannot run compiled code: %s\n", gc_last_message());
+        _Exit(1);
+    }
+    set_stack_limit();
+    return thread;
+}
+
+int64_t runtime_call_delegate(gc_thread *thread, delegate *callee, int64_t argument) {
+    uintptr_t arguments[] = {(uintptr_t)callee->receiver, (uintptr_t)argument};
+    return (int64_t)gc_code_call(thread, callee->code, arguments, 2);
+}
+
+/* The program. */
+
+static void call_main(gc_thread *thread) {
+    if (!literals_make(thread)) fprintf(stderr, "jit: %s\n", gc_last_message()), exit(1);
+    gc_code_call(thread, method_of(runtime_program->main)->code.start, NULL, 0);
+    native_join_threads(thread);
+    fflush(stdout);
+    if (runtime_options->stats) gc_heap_print_stats(runtime_heap, stderr);
+}
 
 int jit_run(const program *p, const jit_options *options) {
-    (void)p, (void)options;
-    fputs("jit: there is no code generator yet: use --check\n", stderr);
-    return 2;
+    gc_options heap_options = {.nursery_bytes = options->nursery_bytes, .barrier_changed = code_barrier_changed};
+    runtime_program = p;
+    runtime_options = options;
+    code_begin();
+    runtime_heap = gc_heap_create(&heap_options);
+    if (!runtime_heap) return fprintf(stderr, "jit: %s\n", gc_last_message()), 1;
+    code_compile(p, options);
+    call_main(runtime_attach());
+    gc_heap_destroy(runtime_heap);
+    code_end();
+    layouts_free(p);
+    literals_free();
+    return 0;
 }

@@ -42,6 +42,10 @@ extern const jit_options *runtime_options;
    which the thread's innermost compiled code called. */
 _Noreturn void runtime_error(gc_thread *thread, runtime_error_kind kind);
 _Noreturn void runtime_fail(gc_thread *thread, const char *message);
+/* Attaches the calling thread so that it may run compiled code; ends the program if that fails. */
+gc_thread *runtime_attach(void);
+/* Where compiled code finds the lowest address to which its thread's stack may grow: at fs:[offset]. */
+int32_t runtime_stack_limit_offset(void);
 /* Calls a delegate, from native code; the thread is attached. */
 int64_t runtime_call_delegate(gc_thread *thread, delegate *callee, int64_t argument);
 

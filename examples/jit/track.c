@@ -18,7 +18,6 @@ static void *grown(void *array, uint32_t *room, uint32_t count, size_t element_b
 void track_begin(tracker *t, assembler *a, const ir_function *f, int32_t home_offset) {
     memset(t, 0, sizeof *t);
     t->a = a;
-    t->outgoing_words = f->outgoing_words;
     t->home_words = (int)f->stack_words;
     t->home_offset = home_offset;
     t->has_frame = f->is_debug;
@@ -40,9 +39,9 @@ void track_free(tracker *t) {
     free(t->listed);
 }
 
-int location_of(const tracker *t, ir_home home) {
+int location_of(ir_home home) {
     if (home.place == HOME_REGISTER) return home.number;
-    return home.place == HOME_STACK ? location_of_home(t, home.number) : -1;
+    return home.place == HOME_STACK ? REGISTER_LOCATIONS + home.number : -1;
 }
 
 static gc_stackmap_slot slot_at(const tracker *t, int location, holding what) {
@@ -51,10 +50,9 @@ static gc_stackmap_slot slot_at(const tracker *t, int location, holding what) {
     if (what == HOLDS_PINNED) slot.flags = GC_SLOT_PINNED;
     if (what == HOLDS_INTERIOR) slot.flags = GC_SLOT_INTERIOR;
     if (word < 0) return slot;
-    bool is_home = word >= t->outgoing_words;
     slot.number = 0;
-    slot.place = is_home && t->has_frame ? GC_PLACE_FRAME : GC_PLACE_SP;
-    slot.offset = is_home ? t->home_offset + 8 * (word - t->outgoing_words) : 8 * word;
+    slot.place = t->has_frame ? GC_PLACE_FRAME : GC_PLACE_SP;
+    slot.offset = t->home_offset + 8 * word;
     return slot;
 }
 
@@ -148,7 +146,6 @@ static gc_stackmap_point *points_of(tracker *t) {
 void *track_encode(tracker *t, gc_stackmap_method *m, size_t *bytes) {
     gc_stackmap_point *points = points_of(t);
     m->code_bytes = t->a->bytes;
-    m->outgoing_bytes = (uint32_t)t->outgoing_words * 8;
     m->slots = t->slots, m->slot_count = t->slot_count;
     m->points = points, m->point_count = t->point_count;
     m->ranges = t->ranges, m->range_count = t->range_count;

@@ -2,9 +2,10 @@
    references, from which instruction on, and what the instructions do to the frame. */
 #pragma once
 
-#include "../../gc_stackmap.h"
 #include "assembler.h"
 #include "ir.h"
+
+#include "gc_stackmap.h"
 
 /* What a location holds. */
 typedef enum holding { HOLDS_NOTHING, HOLDS_REF, HOLDS_PINNED, HOLDS_INTERIOR, HOLDING_COUNT } holding;
@@ -13,7 +14,7 @@ static inline holding holding_of(value_class class) {
     return class == CLASS_REF ? HOLDS_REF : class == CLASS_PINNED ? HOLDS_PINNED : HOLDS_NOTHING;
 }
 
-/* Locations are numbered: 16 registers; words of outgoing arguments; words of homes. */
+/* Locations are numbered: 16 registers, then the words of homes. */
 #define REGISTER_LOCATIONS 16
 
 /* The safe points' live sets are lists of slots until all slots are known. */
@@ -23,7 +24,7 @@ typedef struct tracked_point {
 
 typedef struct tracker {
     assembler *a;
-    int outgoing_words, home_words;
+    int home_words;
     int32_t home_offset;  /* of the first home, from the stack pointer or rbp */
     bool has_frame;       /* homes are found by rbp */
     bool is_open;         /* in a range where threads may be stopped anywhere */
@@ -47,11 +48,9 @@ typedef struct tracker {
 void track_begin(tracker *t, assembler *a, const ir_function *f, int32_t home_offset);
 void track_free(tracker *t);
 
-static inline int location_of_outgoing(int word) { return REGISTER_LOCATIONS + word; }
-static inline int location_of_home(const tracker *t, int word) { return REGISTER_LOCATIONS + t->outgoing_words + word; }
-static inline int location_count(const tracker *t) { return REGISTER_LOCATIONS + t->outgoing_words + t->home_words; }
+static inline int location_count(const tracker *t) { return REGISTER_LOCATIONS + t->home_words; }
 /* The location of a home; -1: a vector register, which holds no reference. */
-int location_of(const tracker *t, ir_home home);
+int location_of(ir_home home);
 
 /* From the next instruction on the location holds this. Says nothing outside of a range. */
 void track_hold(tracker *t, int location, holding what);
