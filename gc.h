@@ -2944,6 +2944,7 @@ struct gc_heap {
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
+    size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
     size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
     bool collecting;
@@ -3014,9 +3015,17 @@ GC__FN size_t gc__regions_left(const gc_heap *heap) {
 }
 
 /* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
-   without them a heap that is full of small holes could not be compacted. */
+   without them a heap that is full of small holes could not be compacted. At most half of what is not live: where little is
+   free, mutators have the better use for it. */
+GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
+    size_t live = live_bytes >> GC_REGION_SHIFT;
+    if (heap->options.non_moving || live >= heap->limit_regions) return 0;
+    size_t rest = (heap->limit_regions - live) / 2;
+    return rest < heap->limit_regions / 8 ? rest : heap->limit_regions / 8;
+}
+
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
+    return heap->collecting ? 0 : gc__evacuation_reserve_of(heap, heap->full_bytes);
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t span) {
@@ -3930,7 +3939,6 @@ typedef struct gc__pace {
     size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    size_t full_bytes;                 /* bytes of objects that the last full collection left */
     size_t external_bytes;             /* off-heap bytes that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
@@ -3950,6 +3958,8 @@ typedef struct gc__cycle {
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
     size_t evacuate_partly_bytes;       /* fit into this */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
+    size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
+    int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
     bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
     gc__region *evacuate_into;          /* its free end takes copies before a fresh region does; NULL: none */
     uintptr_t evacuate_into_from;       /* where that free end begins */
@@ -4769,7 +4779,7 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
    exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-    unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
+    unsigned least = heap->full_bytes < old ? (unsigned)(heap->full_bytes / (old / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
         heap->cycle->predicted[g] = heap->pace->survival[g];
         if (g && generation == 2 && heap->options.heap_bytes_max && heap->cycle->predicted[g] < least)
@@ -4785,15 +4795,22 @@ GC__FN size_t gc__used_bytes(const gc__region *region) {
     return searched + gc__min(region->live_bytes, GC_REGION_BYTES - searched);
 }
 
+/* The part of them that has survived a collection, in a region of generation 0 where mutators allocate in holes. */
+GC__FN size_t gc__survivor_bytes(const gc_heap *heap, const gc__region *region) {
+    return region->formatted && !heap->options.non_generational ? region->live_bytes : 0;
+}
+
 /* How many of the region's bytes are expected to survive. */
 GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
-    return gc__used_bytes(region) / 100 * heap->cycle->predicted[region->generation];
+    size_t survivors = gc__survivor_bytes(heap, region);
+    return survivors / 100 * heap->cycle->predicted[2] +
+           (gc__used_bytes(region) - survivors) / 100 * heap->cycle->predicted[region->generation];
 }
 
 /* The same, but rather too many than too few. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
-    size_t used = gc__used_bytes(region);
-    return region->linear ? used / 200 * (100 + heap->cycle->predicted[0]) : used;
+    size_t used = gc__used_bytes(region), survivors = gc__survivor_bytes(heap, region);
+    return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->predicted[0]) : used;
 }
 
 /* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
@@ -4842,30 +4859,82 @@ GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     return bytes;
 }
 
-/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
-   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
-   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
-   few regions for all that should be moved does one stay for its free end. */
-GC__FN void gc__fit_evacuation(gc_heap *heap) {
-    size_t live[101] = {0}, wanted = 0, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
-    for (int g = 0; g < GC_GENERATIONS; g++)
+/* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
+   full, since regions of another generation would be filled in part only. */
+GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
+    if (heap->options.non_generational) return 0;
+    if (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting) return 2;
+    return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
+}
+
+/* The small regions of a heap, by the percentage of them that is predicted to live. */
+typedef struct gc__space {
+    size_t live[101], regions[101];
+    size_t wanted; /* bytes of what should be evacuated */
+    size_t young;  /* the part of all of them that goes to generation 1 */
+} gc__space;
+
+/* Surveys the generations that will be condemned. */
+GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generation) {
+    memset(space, 0, sizeof *space);
+    for (int g = 0; g <= generation; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             if (region->kind != GC__SMALL) continue;
             size_t bytes = gc__most_bytes(heap, region);
             int percent = (int)gc__predicted_percent(heap, region);
-            live[percent] += bytes;
-            if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) wanted += bytes;
-            if (g == 0 && !heap->options.non_generational) young += bytes;
+            space->live[percent] += bytes;
+            space->regions[percent]++;
+            if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
+            if (g == 0 && gc__target_generation(heap, region) == 1) space->young += bytes;
         }
-    size_t unused = (0 - young) & (GC_REGION_BYTES - 1);
-    if (wanted + unused > room) room += gc__plan_free_end(heap, live);
+}
+
+/* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
+   holes that are too small. */
+GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
+    size_t bytes = 0;
+    for (int g = generation + 1; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__SMALL && !region->linear)
+                bytes += (gc__region_end(region) - region->hole) / 200 * (100 - gc__density(region));
+    return bytes;
+}
+
+/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
+   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
+   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
+   few regions for all that should be moved does one stay for its free end. */
+GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
+    size_t room = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
+    if (generation < 2)
+        room += gc__holes_for_copies(heap, generation);
+    else if (space->wanted + unused > room)
+        room += gc__plan_free_end(heap, space->live);
     room -= gc__min(room, unused);
     int percent = 0;
-    for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
+    for (; percent <= 100 && space->live[percent] <= room; percent++) room -= space->live[percent];
     heap->cycle->evacuate_partly = percent;
     heap->cycle->evacuate_partly_bytes = room;
     if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
+}
+
+/* Whether mutators should allocate in holes. Half of the memory that is not live should be theirs until the next full
+   collection: if evacuation frees less, they have the holes of regions that stay, sparse ones first. */
+GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
+    if (heap->cycle->room_for > GC_LARGE_BYTES) return;
+    size_t live = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT, holes = 0, all = freed;
+    int percent = 0, evacuated = heap->cycle->evacuate_old;
+    for (; percent <= 100; percent++) {
+        live += space->live[percent];
+        all += space->regions[percent] << GC_REGION_SHIFT;
+        if (percent <= evacuated) freed += (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+    }
+    size_t reserve = gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT, wanted = (all - gc__min(all, live)) / 2;
+    freed -= gc__min(freed, reserve);
+    for (percent = evacuated + 1; percent < 100 && freed + holes < wanted; percent++)
+        holes += (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+    if (holes) heap->cycle->recycle_below = percent;
 }
 
 /* Whether more than half of the old generation is holes. */
@@ -4886,12 +4955,17 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->evacuate_tightly = false;
     heap->cycle->evacuate_into = NULL;
-    if (generation < 2)
-        return; /* old regions are not condemned, and looking at them would cost more as the heap grows */
+    heap->cycle->recycle_below = 0;
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
+    if (generation < 2 && !heap->cycle->evacuate_tightly)
+        return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
+    if (!heap->options.heap_bytes_max) return;
+    gc__space space;
+    gc__space_survey(heap, &space, generation);
+    gc__fit_evacuation(heap, &space, generation);
+    if (generation == 2) gc__plan_recycling(heap, &space);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
@@ -4909,19 +4983,18 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     return move;
 }
 
-/* Whether mutators should allocate in the holes of a region that stays: a young region that stays only because of pins; and
-   in a heap that cannot evacuate, a sparse region, or any region if memory is short. */
+/* Whether mutators should allocate in the holes of a region that stays: a young one that stays only because of pins, or near
+   the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, a sparse region, or any
+   region if memory is short. */
 GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
     if (region->kind != GC__SMALL) return false;
-    if (!heap->options.non_moving) return region->generation == 0 && verdict == GC__MOVE_MARKED;
+    if (!heap->options.non_moving) {
+        if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
+        return heap->cycle->recycle_below && region != heap->cycle->evacuate_into &&
+               (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
+    }
     if (heap->collection.reason == GC_REASON_LIMIT) return true;
     return region->generation == 2 && gc__density(region) < GC__DENSITY_RECYCLE;
-}
-
-/* The generation that survivors of the region will be in: one older. */
-GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
-    if (heap->options.non_generational) return 0;
-    return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
@@ -5223,8 +5296,8 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     heap->budget_bytes = heap->pace->nursery_bytes;
     gc__external_settle(heap);
     if (generation == 2) {
-        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);
+        heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
+        heap->pace->full_threshold = gc__threshold_for(heap, heap->full_bytes + heap->external_bytes);
     }
     gc__pace_release(heap, generation);
 }
@@ -6650,10 +6723,12 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 
 /* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a
    part of one. */
-GC__FN bool gc__compact_for_room(gc_heap *heap) {
+GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     gc__world_stop(heap);
+    heap->cycle->room_for = bytes;
     size_t regions = gc__regions_left(heap), room = gc__evacuation_room(heap);
     gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    heap->cycle->room_for = 0;
     bool gained = gc__regions_left(heap) > regions || gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
     gc__world_resume(heap);
     return gained;
@@ -6667,10 +6742,13 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     gc__heap_lock(heap);
     if (heap->collection.number == before) gc__collect(heap, 2, GC_REASON_LIMIT, false);
     gc__heap_unlock(heap);
+    size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
-        if (gc__compact_for_room(heap)) continue;
+        bool gained = gc__compact_for_room(heap, room_for), strict = room_for == SIZE_MAX;
+        room_for = SIZE_MAX;
+        if (gained || !strict) continue;
         object = gc__allocate_try(thread, bytes, zeroed);
         if (!object && heap->collection.left_out) gc__fail_left_out();
         return object;
@@ -6798,7 +6876,7 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
     gc__collect(heap, 2, GC_REASON_LIMIT, false);
     while (!gc__external_fits(heap, bytes))
-        if (!gc__compact_for_room(heap)) break;
+        if (!gc__compact_for_room(heap, SIZE_MAX)) break;
     bool fits = gc__external_fits(heap, bytes);
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;

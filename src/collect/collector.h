@@ -12,7 +12,6 @@ typedef struct gc__pace {
     size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    size_t full_bytes;                 /* bytes of objects that the last full collection left */
     size_t external_bytes;             /* off-heap bytes that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
@@ -32,6 +31,8 @@ typedef struct gc__cycle {
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
     size_t evacuate_partly_bytes;       /* fit into this */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
+    size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
+    int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
     bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
     gc__region *evacuate_into;          /* its free end takes copies before a fresh region does; NULL: none */
     uintptr_t evacuate_into_from;       /* where that free end begins */

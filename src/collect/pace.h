@@ -123,8 +123,8 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     heap->budget_bytes = heap->pace->nursery_bytes;
     gc__external_settle(heap);
     if (generation == 2) {
-        heap->pace->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        heap->pace->full_threshold = gc__threshold_for(heap, heap->pace->full_bytes + heap->external_bytes);
+        heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
+        heap->pace->full_threshold = gc__threshold_for(heap, heap->full_bytes + heap->external_bytes);
     }
     gc__pace_release(heap, generation);
 }

@@ -28,7 +28,7 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
    exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-    unsigned least = heap->pace->full_bytes < old ? (unsigned)(heap->pace->full_bytes / (old / 100 + 1)) : 100;
+    unsigned least = heap->full_bytes < old ? (unsigned)(heap->full_bytes / (old / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
         heap->cycle->predicted[g] = heap->pace->survival[g];
         if (g && generation == 2 && heap->options.heap_bytes_max && heap->cycle->predicted[g] < least)
@@ -44,15 +44,22 @@ GC__FN size_t gc__used_bytes(const gc__region *region) {
     return searched + gc__min(region->live_bytes, GC_REGION_BYTES - searched);
 }
 
+/* The part of them that has survived a collection, in a region of generation 0 where mutators allocate in holes. */
+GC__FN size_t gc__survivor_bytes(const gc_heap *heap, const gc__region *region) {
+    return region->formatted && !heap->options.non_generational ? region->live_bytes : 0;
+}
+
 /* How many of the region's bytes are expected to survive. */
 GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
-    return gc__used_bytes(region) / 100 * heap->cycle->predicted[region->generation];
+    size_t survivors = gc__survivor_bytes(heap, region);
+    return survivors / 100 * heap->cycle->predicted[2] +
+           (gc__used_bytes(region) - survivors) / 100 * heap->cycle->predicted[region->generation];
 }
 
 /* The same, but rather too many than too few. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
-    size_t used = gc__used_bytes(region);
-    return region->linear ? used / 200 * (100 + heap->cycle->predicted[0]) : used;
+    size_t used = gc__used_bytes(region), survivors = gc__survivor_bytes(heap, region);
+    return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->predicted[0]) : used;
 }
 
 /* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
@@ -101,30 +108,82 @@ GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     return bytes;
 }
 
-/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
-   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
-   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
-   few regions for all that should be moved does one stay for its free end. */
-GC__FN void gc__fit_evacuation(gc_heap *heap) {
-    size_t live[101] = {0}, wanted = 0, young = 0, room = gc__regions_left(heap) << GC_REGION_SHIFT;
-    for (int g = 0; g < GC_GENERATIONS; g++)
+/* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
+   full, since regions of another generation would be filled in part only. */
+GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
+    if (heap->options.non_generational) return 0;
+    if (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting) return 2;
+    return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
+}
+
+/* The small regions of a heap, by the percentage of them that is predicted to live. */
+typedef struct gc__space {
+    size_t live[101], regions[101];
+    size_t wanted; /* bytes of what should be evacuated */
+    size_t young;  /* the part of all of them that goes to generation 1 */
+} gc__space;
+
+/* Surveys the generations that will be condemned. */
+GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generation) {
+    memset(space, 0, sizeof *space);
+    for (int g = 0; g <= generation; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             if (region->kind != GC__SMALL) continue;
             size_t bytes = gc__most_bytes(heap, region);
             int percent = (int)gc__predicted_percent(heap, region);
-            live[percent] += bytes;
-            if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) wanted += bytes;
-            if (g == 0 && !heap->options.non_generational) young += bytes;
+            space->live[percent] += bytes;
+            space->regions[percent]++;
+            if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
+            if (g == 0 && gc__target_generation(heap, region) == 1) space->young += bytes;
         }
-    size_t unused = (0 - young) & (GC_REGION_BYTES - 1);
-    if (wanted + unused > room) room += gc__plan_free_end(heap, live);
+}
+
+/* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
+   holes that are too small. */
+GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
+    size_t bytes = 0;
+    for (int g = generation + 1; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__SMALL && !region->linear)
+                bytes += (gc__region_end(region) - region->hole) / 200 * (100 - gc__density(region));
+    return bytes;
+}
+
+/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
+   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
+   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
+   few regions for all that should be moved does one stay for its free end. */
+GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
+    size_t room = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
+    if (generation < 2)
+        room += gc__holes_for_copies(heap, generation);
+    else if (space->wanted + unused > room)
+        room += gc__plan_free_end(heap, space->live);
     room -= gc__min(room, unused);
     int percent = 0;
-    for (; percent <= 100 && live[percent] <= room; percent++) room -= live[percent];
+    for (; percent <= 100 && space->live[percent] <= room; percent++) room -= space->live[percent];
     heap->cycle->evacuate_partly = percent;
     heap->cycle->evacuate_partly_bytes = room;
     if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
+}
+
+/* Whether mutators should allocate in holes. Half of the memory that is not live should be theirs until the next full
+   collection: if evacuation frees less, they have the holes of regions that stay, sparse ones first. */
+GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
+    if (heap->cycle->room_for > GC_LARGE_BYTES) return;
+    size_t live = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT, holes = 0, all = freed;
+    int percent = 0, evacuated = heap->cycle->evacuate_old;
+    for (; percent <= 100; percent++) {
+        live += space->live[percent];
+        all += space->regions[percent] << GC_REGION_SHIFT;
+        if (percent <= evacuated) freed += (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+    }
+    size_t reserve = gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT, wanted = (all - gc__min(all, live)) / 2;
+    freed -= gc__min(freed, reserve);
+    for (percent = evacuated + 1; percent < 100 && freed + holes < wanted; percent++)
+        holes += (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+    if (holes) heap->cycle->recycle_below = percent;
 }
 
 /* Whether more than half of the old generation is holes. */
@@ -145,12 +204,17 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->evacuate_tightly = false;
     heap->cycle->evacuate_into = NULL;
-    if (generation < 2)
-        return; /* old regions are not condemned, and looking at them would cost more as the heap grows */
+    heap->cycle->recycle_below = 0;
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
+    if (generation < 2 && !heap->cycle->evacuate_tightly)
+        return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    if (heap->options.heap_bytes_max) gc__fit_evacuation(heap);
+    if (!heap->options.heap_bytes_max) return;
+    gc__space space;
+    gc__space_survey(heap, &space, generation);
+    gc__fit_evacuation(heap, &space, generation);
+    if (generation == 2) gc__plan_recycling(heap, &space);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
@@ -168,19 +232,18 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     return move;
 }
 
-/* Whether mutators should allocate in the holes of a region that stays: a young region that stays only because of pins; and
-   in a heap that cannot evacuate, a sparse region, or any region if memory is short. */
+/* Whether mutators should allocate in the holes of a region that stays: a young one that stays only because of pins, or near
+   the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, a sparse region, or any
+   region if memory is short. */
 GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
     if (region->kind != GC__SMALL) return false;
-    if (!heap->options.non_moving) return region->generation == 0 && verdict == GC__MOVE_MARKED;
+    if (!heap->options.non_moving) {
+        if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
+        return heap->cycle->recycle_below && region != heap->cycle->evacuate_into &&
+               (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
+    }
     if (heap->collection.reason == GC_REASON_LIMIT) return true;
     return region->generation == 2 && gc__density(region) < GC__DENSITY_RECYCLE;
-}
-
-/* The generation that survivors of the region will be in: one older. */
-GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
-    if (heap->options.non_generational) return 0;
-    return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {

@@ -23,6 +23,7 @@ struct gc_heap {
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
+    size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
     size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
     bool collecting;
@@ -93,9 +94,17 @@ GC__FN size_t gc__regions_left(const gc_heap *heap) {
 }
 
 /* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
-   without them a heap that is full of small holes could not be compacted. */
+   without them a heap that is full of small holes could not be compacted. At most half of what is not live: where little is
+   free, mutators have the better use for it. */
+GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
+    size_t live = live_bytes >> GC_REGION_SHIFT;
+    if (heap->options.non_moving || live >= heap->limit_regions) return 0;
+    size_t rest = (heap->limit_regions - live) / 2;
+    return rest < heap->limit_regions / 8 ? rest : heap->limit_regions / 8;
+}
+
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    return heap->options.non_moving || heap->collecting ? 0 : heap->limit_regions / 8;
+    return heap->collecting ? 0 : gc__evacuation_reserve_of(heap, heap->full_bytes);
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t span) {

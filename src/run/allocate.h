@@ -79,10 +79,12 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 
 /* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a
    part of one. */
-GC__FN bool gc__compact_for_room(gc_heap *heap) {
+GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     gc__world_stop(heap);
+    heap->cycle->room_for = bytes;
     size_t regions = gc__regions_left(heap), room = gc__evacuation_room(heap);
     gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    heap->cycle->room_for = 0;
     bool gained = gc__regions_left(heap) > regions || gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
     gc__world_resume(heap);
     return gained;
@@ -96,10 +98,13 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     gc__heap_lock(heap);
     if (heap->collection.number == before) gc__collect(heap, 2, GC_REASON_LIMIT, false);
     gc__heap_unlock(heap);
+    size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, zeroed);
         if (object) return object;
-        if (gc__compact_for_room(heap)) continue;
+        bool gained = gc__compact_for_room(heap, room_for), strict = room_for == SIZE_MAX;
+        room_for = SIZE_MAX;
+        if (gained || !strict) continue;
         object = gc__allocate_try(thread, bytes, zeroed);
         if (!object && heap->collection.left_out) gc__fail_left_out();
         return object;
@@ -227,7 +232,7 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
     gc__collect(heap, 2, GC_REASON_LIMIT, false);
     while (!gc__external_fits(heap, bytes))
-        if (!gc__compact_for_room(heap)) break;
+        if (!gc__compact_for_room(heap, SIZE_MAX)) break;
     bool fits = gc__external_fits(heap, bytes);
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;

@@ -1,0 +1,53 @@
+/* A heap near its limit uses its holes: objects of equal size are replaced at random, and some of them are pinned. */
+#include "../fixture.h"
+
+#define LIVE_REGIONS 24
+#define LEAST_BYTES ((size_t)256)
+
+static uint64_t state;
+
+static uint64_t draw(uint64_t below) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return state % below;
+}
+
+/* Whether a table of objects can be filled, and each of them replaced three times, where one store in three keeps its object
+   and one kept object in `pin_every` is pinned until it is replaced. */
+static bool replaced(size_t limit, size_t bytes_each, size_t pin_every) {
+    begin(&(gc_options){.heap_bytes_max = limit});
+    size_t count = LIVE_REGIONS * GC_REGION_BYTES / bytes_each - LIVE_REGIONS * GC_REGION_BYTES / bytes_each / 64, made = 0, i;
+    gc_handle *pins = (gc_handle *)calloc(count, sizeof *pins);
+    vector *table = (vector *)gc_new_array(gc, &vector_type, count);
+    GC_ROOTS(gc, table);
+    state = UINT64_C(88172645463325252);
+    for (i = 0; table && i < 9 * count; i++) {
+        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, bytes_each - sizeof(bytes));
+        if (!b) break;
+        size_t at = i < count ? i : draw(count);
+        b->items[0] = (unsigned char)at;
+        if (i >= count && i % 3) continue;
+        if (pins[at]) gc_handle_destroy(heap, pins[at]), pins[at] = NULL;
+        gc_store(gc, &table->items[at], b);
+        if (pin_every && ++made % pin_every == 0) pins[at] = gc_handle_create(heap, GC_HANDLE_PINNED, b);
+    }
+    bool all = i == 9 * count;
+    for (size_t at = 0; all && at < count; at++) all = ((bytes *)table->items[at])->items[0] == (unsigned char)at;
+    free(pins);
+    return all;
+}
+
+static void near_the_limit(void) {
+    static const size_t every[] = {0, 1000, 100, 10};
+    size_t size = GC_REGION_BYTES / 4096 > LEAST_BYTES ? GC_REGION_BYTES / 4096 : LEAST_BYTES;
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        size_t percent = every[i] && every[i] <= 10 ? 140 : 120;
+        ok(replaced(LIVE_REGIONS * GC_REGION_BYTES / 100 * percent, size, every[i]),
+           "random replacement with one of %zu objects pinned, in %zu %% of what lives", every[i], percent);
+        end();
+    }
+}
+
+int main(void) {
+    near_the_limit();
+    return done();
+}
