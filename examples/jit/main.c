@@ -36,6 +36,7 @@
      }
    Builtin: print, write (the same within a line), char(byte) and sub(s, from, end) that make strings, s.length, s[i], sqrt,
    arg, fail(message), keep_alive(reference). Operators are those of C, but & ^ | bind more tightly than comparisons. */
+#include "interpret.h"
 #include "jit.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ static _Noreturn void usage(FILE *out, int status) {
           "  --release         code that is interrupted at calls, variables live until their last use\n"
           "  --polls           loops poll, instead of being interrupted\n"
           "  --check           only read and check the program, and print it\n"
+          "  --interpret       run the program by walking its tree, for comparison\n"
           "  --dump[=FUNCTION] print the machine code with its GC info, of one function or of all\n"
           "  --nursery=BYTES   the size of the youngest generation; K, M and G may follow\n"
           "  --stack=BYTES     how much stack a thread may use before it is a stack overflow\n"
@@ -77,7 +79,10 @@ static const char *value_of(const char *word, const char *name) {
     return strncmp(word, name, bytes) == 0 && word[bytes] == '=' ? word + bytes + 1 : NULL;
 }
 
-static void take_option(jit_options *options, bool *check, const char *word) {
+/* What is done with the program. */
+typedef enum action { ACTION_RUN, ACTION_CHECK, ACTION_INTERPRET } action;
+
+static void take_option(jit_options *options, action *wanted, const char *word) {
     const char *value;
     if (!strcmp(word, "--debug"))
         options->is_release = false;
@@ -86,7 +91,9 @@ static void take_option(jit_options *options, bool *check, const char *word) {
     else if (!strcmp(word, "--polls"))
         options->has_polls = true;
     else if (!strcmp(word, "--check"))
-        *check = true;
+        *wanted = ACTION_CHECK;
+    else if (!strcmp(word, "--interpret"))
+        *wanted = ACTION_INTERPRET;
     else if (!strcmp(word, "--stats"))
         options->stats = true;
     else if (!strcmp(word, "--dump"))
@@ -131,9 +138,9 @@ static bool has_function(const program *p, const char *name) {
 
 int main(int argc, char **argv) {
     jit_options options = {0};
-    bool check = false;
+    action wanted = ACTION_RUN;
     int first = 1;
-    for (; first < argc && argv[first][0] == '-'; first++) take_option(&options, &check, argv[first]);
+    for (; first < argc && argv[first][0] == '-'; first++) take_option(&options, &wanted, argv[first]);
     if (first == argc) usage(stderr, STATUS_USAGE);
     int64_t *arguments = parse_arguments(argv + first + 1, argc - first - 1);
     options.arguments = arguments;
@@ -141,11 +148,8 @@ int main(int argc, char **argv) {
     int status = STATUS_BAD_PROGRAM;
     program *p = program_read(argv[first]);
     if (p && (!options.dump_function || has_function(p, options.dump_function))) {
-        status = 0;
-        if (check)
-            program_print(p);
-        else
-            status = jit_run(p, &options);
+        if (wanted == ACTION_CHECK) program_print(p);
+        status = wanted == ACTION_RUN ? jit_run(p, &options) : wanted == ACTION_INTERPRET ? interpret(p, &options) : 0;
     }
     if (p) program_free(p);
     free(arguments);
