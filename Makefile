@@ -85,6 +85,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include tests/random/random.mk
 -include examples/ladder/ladder.mk
 -include examples/jit/jit.mk
+-include examples/llvm/llvm.mk
 
 .PHONY: all help demo quick quick-programs test test-programs soak headers api format clean
 

@@ -1224,6 +1224,8 @@ GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
 GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
+/* Copies memory that perhaps cannot be read, within a page or two. False: it cannot. */
+GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* those that the process may use */
@@ -1317,6 +1319,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -1410,6 +1413,15 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     unsigned char resident[16];
     size_t length = (uintptr_t)address + bytes - start;
     return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
+}
+
+GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
+    struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
+    ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
+    if (!gc__os_is_mapped(from, bytes)) return false; /* a sandbox forbids the call: what is mapped is mostly readable */
+    memcpy(to, from, bytes);
+    return true;
 }
 
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) {

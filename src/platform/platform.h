@@ -56,6 +56,8 @@ GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
 GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
+/* Copies memory that perhaps cannot be read, within a page or two. False: it cannot. */
+GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* those that the process may use */

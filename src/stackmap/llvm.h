@@ -8,8 +8,7 @@
    frames are visited: for each return address the distinct places of bases, and then pairs of a derived place and its base's. */
 #pragma once
 
-#include "../base/report.h"
-#include "../api/code.h"
+#include "walk.h"
 
 #define GC__LLVM_VERSION 3
 #define GC__LLVM_HEADER_BYTES 16
@@ -44,6 +43,7 @@ typedef struct gc__llvm_point {
 
 typedef struct gc__llvm_function {
     gc_code code;
+    char name[36]; /* the section has none */
     const gc_llvm_module *module;
     size_t first, count; /* its points, ascending */
     uint64_t stack_bytes;
@@ -92,12 +92,6 @@ GC__FN bool gc__llvm_need(const gc__llvm_reader *reader, uint64_t bytes, const c
                            (unsigned long long)bytes, left);
 }
 
-GC__FN const char *gc__llvm_register_name(unsigned number) {
-    static const char *const names[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-    return names[number];
-}
-
 /* The machine's number of a register that DWARF numbers so; GC_NO_REGISTER: none of the sixteen. */
 GC__FN unsigned gc__llvm_register(uint16_t dwarf) {
     static const uint8_t numbers[] = {0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -143,7 +137,7 @@ GC__FN bool gc__llvm_read_place(const gc__llvm_reader *reader, size_t at, gc__ll
                                location.dwarf);
     if (number == GC__LLVM_RSP ? held : !(GC__LLVM_PRESERVED >> number & 1))
         return GC__LLVM_REFUSE(at, "a reference depends on %s, which the call does not preserve",
-                               gc__llvm_register_name(number));
+                               gc__register_name(number));
     if (held ? location.bytes != 8 || location.offset : !location.bytes || location.bytes % 8 || location.offset % 8)
         return GC__LLVM_REFUSE(at, "a reference of %u bytes at offset %d is not made of aligned words of 8 bytes",
                                location.bytes, (int)location.offset);
@@ -329,7 +323,7 @@ GC__FN bool gc__llvm_read_function(gc__llvm_reader *reader, size_t entry) {
                                    (unsigned)points[i].offset);
     function->code.start = (const void *)(uintptr_t)address;
     function->code.bytes = points[function->count - 1].offset;
-    function->code.map = function;
+    snprintf(function->name, sizeof function->name, "LLVM's function %p", function->code.start);
     function->code.map_bytes = sizeof *function;
     module->function_count++;
     return true;
@@ -402,7 +396,10 @@ GC__FN bool gc__llvm_merge(gc_llvm_module *module) {
         if (!again) functions[kept++] = functions[i];
     }
     module->function_count = kept;
-    for (size_t i = 0; i < kept; i++) functions[i].code.map = &functions[i];
+    for (size_t i = 0; i < kept; i++) {
+        functions[i].code.map = &functions[i];
+        functions[i].code.name = functions[i].name;
+    }
     return true;
 }
 
@@ -454,11 +451,8 @@ GC__FN const gc__llvm_point *gc__llvm_find(const gc__llvm_function *function, ui
     return NULL;
 }
 
-/* Records a sentence about a frame, and returns it. */
-#define GC__LLVM_CANNOT(frame, ...)                                                                       \
-    (gc__fail(GC_ERROR_FORMAT, "LLVM's function at %p, at the return address %p: ", (frame)->code->start, \
-              (const void *)(frame)->pc),                                                                 \
-     gc__fail_more(__VA_ARGS__), gc_last_message())
+/* Makes the sentence why a frame cannot be visited or laid out. */
+#define GC__LLVM_CANNOT(...) (gc__fail(GC_ERROR_FORMAT, __VA_ARGS__), gc_last_message())
 
 /* Where the place is in the frame; NULL: it depends on a register whose value is not known. */
 GC__FN void *gc__llvm_address(const gc_code_cursor *frame, const gc__llvm_place *place) {
@@ -468,15 +462,13 @@ GC__FN void *gc__llvm_address(const gc_code_cursor *frame, const gc__llvm_place 
     return (void *)(*held + (uintptr_t)(intptr_t)place->offset);
 }
 
-GC__FN const char *gc__llvm_cannot_visit(const gc_code_cursor *frame, const gc__llvm_place *place) {
-    const char *name = gc__llvm_register_name(place->number);
+GC__FN const char *gc__llvm_cannot_visit(const gc__llvm_place *place) {
+    const char *name = gc__register_name(place->number);
     if (place->count)
-        return GC__LLVM_CANNOT(frame,
-                               "references lie at an offset from %s, and where its value was saved is not known: "
+        return GC__LLVM_CANNOT("references lie at an offset from %s, and where its value was saved is not known: "
                                "compile with frame pointers (llc --frame-pointer=all)",
                                name);
-    return GC__LLVM_CANNOT(frame,
-                           "a reference is in %s, and where a callee saved that is not known: compile without llc's "
+    return GC__LLVM_CANNOT("a reference is in %s, and where a callee saved that is not known: compile without llc's "
                            "-max-registers-for-gc-values, so that references are on the stack",
                            name);
 }
@@ -485,18 +477,17 @@ GC__FN const char *gc__llvm_visit(const gc_code_cursor *frame, gc_visitor *visit
     const gc__llvm_function *function = gc__llvm_of(frame);
     const gc__llvm_point *point = gc__llvm_find(function, frame->pc);
     if (!point)
-        return GC__LLVM_CANNOT(frame,
-                               "the call there is no statepoint, and must not collect: is it, or the function that it "
+        return GC__LLVM_CANNOT("the call there is no statepoint, and must not collect: is it, or the function that it "
                                "calls, \"gc-leaf-function\"?");
     const gc__llvm_place *place = function->module->places + point->first, *derived = place + point->bases;
     for (; place < derived; place++) {
         void *slot = gc__llvm_address(frame, place);
-        if (!slot) return gc__llvm_cannot_visit(frame, place);
+        if (!slot) return gc__llvm_cannot_visit(place);
         gc_visit(visitor, slot, place->count ? place->count : 1, 0);
     }
     for (const gc__llvm_place *end = derived + 2 * point->pairs; derived < end; derived += 2) {
         char *slot = (char *)gc__llvm_address(frame, derived), *base = (char *)gc__llvm_address(frame, derived + 1);
-        if (!slot) return gc__llvm_cannot_visit(frame, derived);
+        if (!slot) return gc__llvm_cannot_visit(derived);
         for (size_t i = 0; i == 0 || i < derived->count; i++) gc_visit_derived(visitor, slot + 8 * i, base + 8 * i);
     }
     return NULL;
@@ -520,14 +511,14 @@ GC__FN uintptr_t gc__llvm_end_by_pointer(const gc_code_cursor *frame) {
     uintptr_t end = *frame->registers[GC__LLVM_RBP] + 8;
     if (size != GC__LLVM_UNKNOWN && end == frame->sp + size) return end;
     uintptr_t least = frame->sp + (size == GC__LLVM_UNKNOWN ? 8 : size);
-    if (end % 8 || end < least || end - least > GC__LLVM_STACK_BYTES_MAX) return 0;
+    if (end % 8 || end < least || end >= frame->end) return 0;
     return size == GC__LLVM_UNKNOWN || gc__llvm_has_frame_pointer(frame) ? end : 0;
 }
 
 /* Whether a call instruction is before the address: near and relative, or by any operand. */
 GC__FN bool gc__llvm_follows_call(uintptr_t pc) {
-    const unsigned char *code = (const unsigned char *)pc;
-    if (pc < 4096 || !gc__os_is_mapped(code - 7, 7)) return false;
+    unsigned char before[7], *code = before + sizeof before;
+    if (pc < sizeof before || !gc__os_read(before, (const void *)(pc - sizeof before), sizeof before)) return false;
     if (code[-5] == 0xE8) return true;
     for (int length = 2; length <= 7; length++)
         if (code[-length] == 0xFF && (code[1 - length] >> 3 & 7) == 2) return true;
@@ -537,7 +528,9 @@ GC__FN bool gc__llvm_follows_call(uintptr_t pc) {
 /* The end of the frame by the stack size; 0: no return address is there. The size is wrong where a call has pushed
    arguments, and the walk would take what it then finds for a return to native code, and end early. */
 GC__FN uintptr_t gc__llvm_end_by_size(const gc_code_cursor *frame) {
-    uintptr_t end = frame->sp + gc__llvm_of(frame)->stack_bytes, pc = *(uintptr_t *)end;
+    uintptr_t end = frame->sp + gc__llvm_of(frame)->stack_bytes;
+    if (end >= frame->end) return 0;
+    uintptr_t pc = *(uintptr_t *)end;
     return gc_code_find((const void *)(pc - 1)) || gc__llvm_follows_call(pc) ? end : 0;
 }
 
@@ -545,12 +538,10 @@ GC__FN const char *gc__llvm_cannot_lay_out(const gc_code_cursor *frame) {
     const gc__llvm_function *function = gc__llvm_of(frame);
     bool by_size = function->module->flags & GC_LLVM_FRAMES_BY_SIZE;
     if (by_size && function->stack_bytes != GC__LLVM_UNKNOWN)
-        return GC__LLVM_CANNOT(frame,
-                               "the stack size of %llu bytes leads to no return address: where a call has arguments on "
+        return GC__LLVM_CANNOT("the stack size of %llu bytes leads to no return address: where a call has arguments on "
                                "the stack, compile with llc's -no-x86-call-frame-opt or with frame pointers",
                                (unsigned long long)function->stack_bytes);
-    return GC__LLVM_CANNOT(frame,
-                           "rbp holds no frame pointer of its frame: compile LLVM's functions with frame pointers (llc "
+    return GC__LLVM_CANNOT("rbp holds no frame pointer of its frame: compile LLVM's functions with frame pointers (llc "
                            "--frame-pointer=all, or the attribute \"frame-pointer\"=\"all\")%s",
                            by_size ? "; the size of this frame is not known"
                                    : ", or add them with GC_LLVM_FRAMES_BY_SIZE");
@@ -571,7 +562,7 @@ GC__FN const char *gc__llvm_layout(gc_code_cursor *frame) {
 }
 
 GC__FN void gc__llvm_dump_place(gc_dump *dump, const gc__llvm_place *place) {
-    const char *name = gc__llvm_register_name(place->number);
+    const char *name = gc__register_name(place->number);
     if (!place->count) gc_dump_text(dump, "%s", name);
     for (uint16_t i = 0; i < place->count; i++)
         gc_dump_text(dump, "%s[%s%+d]", i ? ", " : "", name, (int)(place->offset + 8 * i));
@@ -602,7 +593,8 @@ GC__FN void gc__llvm_dump(const gc_code *code, gc_dump *dump) {
     }
 }
 
-static const gc_code_format gc__llvm_format = {"LLVM", gc__llvm_visit, gc__llvm_layout, NULL, NULL, NULL, gc__llvm_dump};
+static const gc_code_format gc__llvm_format = {"LLVM", gc__llvm_visit, gc__llvm_layout, NULL,
+                                               NULL,   NULL,           gc__llvm_dump};
 
 GC_API void gc_code_remove_llvm(gc_llvm_module *module) {
     if (!module) return;

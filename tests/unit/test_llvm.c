@@ -83,13 +83,13 @@ static gc_llvm_module *add_one(void) {
 /* The frame of that function: sp is &stack[8]. */
 static uintptr_t stack[64], held[GC_CODE_REGISTERS];
 
-static gc_code_cursor frame_of(const gc_llvm_module *module, uint32_t offset) {
+static gc_code_cursor frame_of(uint32_t offset) {
     gc_code_cursor frame = {0};
     frame.code = gc_code_find(code);
     frame.pc = (uintptr_t)code + offset;
     frame.sp = (uintptr_t)&stack[8];
+    frame.end = (uintptr_t)(stack + 64);
     frame.registers[GC__LLVM_RBP] = &held[GC__LLVM_RBP];
-    (void)module;
     return frame;
 }
 
@@ -102,7 +102,7 @@ typedef struct spy {
 static void spy_slot(char *text, size_t room, const void *slot) {
     const uintptr_t *word = slot;
     if (word >= held && word < held + GC_CODE_REGISTERS)
-        snprintf(text, room, "%s", gc__llvm_register_name((unsigned)(word - held)));
+        snprintf(text, room, "%s", gc__register_name((unsigned)(word - held)));
     else
         snprintf(text, room, "%td", (const char *)slot - (char *)&stack[8]);
 }
@@ -132,7 +132,7 @@ static const char *visited(const gc_code_cursor *frame) {
 static const char *visits(bool known) {
     gc_llvm_module *module = add_one();
     if (!module) return "refused";
-    gc_code_cursor frame = frame_of(module, 0x20);
+    gc_code_cursor frame = frame_of(0x20);
     for (int i = 0; i < GC_CODE_REGISTERS; i++) frame.registers[i] = known ? &held[i] : NULL;
     static char text[1024];
     snprintf(text, sizeof text, "%s", visited(&frame));
@@ -193,10 +193,7 @@ static void test_places(void) {
 static void test_unknown_registers(void) {
     one(0), location(REGISTER, 8, RBX, 0), location(REGISTER, 8, RBX, 0);
     const char *why = visits(false);
-    char address[64];
-    snprintf(address, sizeof address, "%p", (void *)code);
-    has(why, address, "a register that is not known: the function");
-    has(why, "in rbx", "and the register are named");
+    has(why, "in rbx", "a register that is not known is named");
     has(why, "-max-registers-for-gc-values", "and the remedy");
     one(0), location(INDIRECT, 8, RBP, 8), location(INDIRECT, 8, RBP, 8);
     why = visits(false);
@@ -307,7 +304,275 @@ static void test_faults(void) {
     }
 }
 
+/* Two sections, as a linker puts those of two modules together; 3 functions, of which one has no records, and 4 records. */
+static size_t two_sections(void) {
+    used = 0;
+    header(2, 1, 3), function(code + 0x1000, 24, 1), function(code, UINT64_MAX, 2), put(77, 8);
+    statepoint(0x11, 0), pair(0, 0), record_ends(3);
+    statepoint(0x40, 0), pair(0, 8), record_ends(0);
+    statepoint(0x30, 0), record_ends(2);
+    size_t second = used;
+    header(2, 0, 1), function(code + 0x3000, 24, 0), function(code + 0x2000, 8, 1);
+    statepoint(0xFFFF, 1), location(CONSTANT, 8, 0, 5), pair(16, 16), record_ends(0);
+    return second;
+}
+
+static void test_modules(void) {
+    size_t second = two_sections(), before = gc_code_count(), accepted = 0;
+    gc_llvm_module *module = add(0);
+    ok(module, "two sections of two modules");
+    is(gc_code_count() - before, 3, "each function that has records is registered");
+    is(((uintptr_t)gc_code_find(code + 0x3F) == 0) + 2 * (gc_code_find(code + 0x40) != NULL), 0,
+       "up to its last return address");
+    gc_code_cursor frame = frame_of(0x30);
+    char address[64];
+    snprintf(address, sizeof address, "LLVM's function %p", (void *)code);
+    ok(strcmp(frame.code->name, address) == 0, "reports name the function by its address");
+    ok(strcmp(visited(&frame), "") == 0, "records need not ascend: the later one");
+    frame.pc = (uintptr_t)code + 0x40;
+    ok(strcmp(visited(&frame), "0x1 8<0") == 0, "and the former one");
+    frame.pc = (uintptr_t)code + 0x31;
+    has(visited(&frame), "is no statepoint", "a return address without a record is refused");
+    ok(!add(0), "the same functions are not added twice");
+    is(gc_code_count() - before, 3, "and nothing of a module that was refused stays");
+    gc_code_remove_llvm(module);
+    is(gc_code_count(), before, "what is removed is registered no more");
+    gc_code_remove_llvm(NULL);
+
+    size_t whole_bytes = used;
+    for (used = 0; used < whole_bytes; used++) {
+        module = add(0);
+        accepted += module != NULL;
+        if (module && used && used != second) diag("%zu bytes were accepted", used);
+        gc_code_remove_llvm(module);
+    }
+    is(accepted, 2, "a section that is cut off anywhere is refused: only none at all, and the first of two, are whole");
+    used = whole_bytes;
+    put(0, 8);
+    ok(!add(0), "bytes after the last section are refused");
+    has(gc_last_message(), "the header takes 16 bytes, but only 8 are left", "for they are no section");
+    used = 0;
+    ok((module = gc_code_add_llvm(NULL, 0, 0)) != NULL, "a module without statepoints has no section");
+    gc_code_remove_llvm(module);
+}
+
+/* Functions of which the linker kept one of several copies. */
+static void test_copies(void) {
+    for (int different = 0; different < 2; different++) {
+        used = 0;
+        for (int i = 0; i < 2; i++) {
+            header(1, 0, 1), function(code, 24, 1);
+            statepoint(0x11, 0), pair(0, 8 + 8 * (i & different)), record_ends(0);
+        }
+        gc_llvm_module *module = add(0);
+        ok(different ? !module : module != NULL, "two records for one function, %s", different ? "different" : "equal");
+        gc_code_remove_llvm(module);
+    }
+    has(gc_last_message(), "two modules have different records for the function at", "the message says what happened");
+    one(0), record_ends(0), poke(4, 1, 4), poke(12, 2, 4), poke(16 + 16, 2, 8);
+    statepoint(0x20, 0), record_ends(0);
+    ok(!add(0), "two records for one return address");
+    has(gc_last_message(), "two records for the return address at its byte 32", "are refused");
+    used = 0;
+    header(2, 0, 2), function(code, 24, 1), function(code + 8, 24, 1);
+    for (int i = 0; i < 2; i++) statepoint(0x11, 0), record_ends(0);
+    ok(!add(0), "functions that overlap");
+    is(gc_code_find(code) != NULL, 0, "and the first of them was not left behind");
+}
+
+/* Every return address of many is found, and none beside them. */
+static void test_lookup(void) {
+    static uint32_t offsets[1000];
+    uint32_t at = 0;
+    used = 0;
+    header(1, 0, 1000), function(code, 24, 1000);
+    for (int i = 0; i < 1000; i++) offsets[i] = at += 2 + (uint32_t)(random_bits() % 40);
+    for (int i = 999; i >= 0; i--) statepoint(offsets[i], 0), pair(8 * i, 8 * i), record_ends(0);
+    gc_llvm_module *module = add(0);
+    int found = 0, right = 0, i = 0;
+    for (uint32_t offset = 0; offset <= at + 8; offset++) {
+        char expected[32] = "";
+        gc_code_cursor frame = frame_of(offset);
+        bool is_one = i < 1000 && offsets[i] == offset;
+        if (is_one) snprintf(expected, sizeof expected, "%dx1", 8 * i++);
+        const char *text = visited(&frame);
+        found += is_one;
+        right += is_one ? strcmp(text, expected) == 0 : strstr(text, "no statepoint") != NULL;
+    }
+    is(found, 1000, "1000 return addresses");
+    is(right, at + 9, "are found, and no others");
+    gc_code_remove_llvm(module);
+}
+
+/* A compacting collection moves the objects to which a frame refers. */
+static gc_code_cursor moving;
+static void scan_moving(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host, (void)thread;
+    if (moving.code) moving.code->format->visit(&moving, visitor);
+}
+
+static void test_moves(void) {
+    gc_options options = {.scan_roots = scan_moving};
+    begin_verified(options);
+    one(2), pair(0, 0);                                                         /* deopt operands */
+    pair(8, 16), pair(8, 8), pair(24, 24), pair(40, 32), pair(40, 40);          /* null, and derived before base */
+    location(REGISTER, 8, RBX, 0), location(REGISTER, 8, R12, 0), pair(56, 64); /* in registers; of null */
+    location(INDIRECT, 16, RSP, 72), location(INDIRECT, 16, RSP, 88), pair(104, 112); /* vectors; far outside */
+    gc_llvm_module *module = add_one();
+    ok(module, "a record with all kinds of pairs");
+    moving = frame_of(0x20);
+    moving.registers[GC__LLVM_RSP] = NULL;
+    moving.registers[3] = &held[3], moving.registers[12] = &held[12];
+    uintptr_t *sp = &stack[8], before[16], rbx;
+    for (uint64_t i = 0; i < 15; i++) sp[i] = 0;
+    for (uint64_t i = 1; i < 15; i += 4) sp[i] = (uintptr_t)new_node(i);
+    sp[2] = sp[1] + 16;
+    sp[4] = sp[5] - 1000;
+    sp[8] = 0x1234;
+    sp[9] = (uintptr_t)new_node(9), sp[10] = (uintptr_t)new_node(10);
+    sp[11] = sp[9] + 8, sp[12] = sp[10] + 24;
+    sp[13] = (uintptr_t)new_node(13);
+    sp[14] = sp[13] + ((uintptr_t)1 << 40);
+    held[3] = (uintptr_t)new_node(3);
+    held[12] = held[3] + 5;
+    rbx = held[3];
+    memcpy(before, sp, sizeof before);
+    compact(), compact();
+    ok(sp[1] != before[1] && sp[5] != before[5] && sp[9] != before[9] && held[3] != rbx, "their objects have moved");
+    ok(((node *)sp[1])->value == 1 && ((node *)sp[5])->value == 5 && ((node *)sp[9])->value == 9, "and are whole");
+    ok(sp[2] == sp[1] + 16 && sp[4] == sp[5] - 1000 && sp[14] == sp[13] + ((uintptr_t)1 << 40),
+       "derived pointers keep their distances, also before their bases and outside of the object");
+    ok(sp[11] == sp[9] + 8 && sp[12] == sp[10] + 24 && ((node *)sp[10])->value == 10, "so do those of vectors");
+    ok(held[12] == held[3] + 5 && ((node *)held[3])->value == 3, "and those in registers");
+    ok(sp[3] == 0 && sp[7] == 0 && sp[8] == 0x1234, "null stays, and so does what is derived from it");
+    moving.code = NULL;
+    end();
+    gc_code_remove_llvm(module);
+}
+
+static gc_llvm_module *sized(uint64_t stack_bytes, unsigned flags) {
+    one(0), poke(16 + 8, stack_bytes, 8), record_ends(0);
+    return add(flags);
+}
+
+/* Lays out a frame whose return address is at stack[13] if its size is 40, and where rbp is `frame_pointer` or not known. */
+static gc_code_cursor laid_out(uint64_t stack_bytes, unsigned flags, const void *frame_pointer, const char **why) {
+    gc_llvm_module *module = sized(stack_bytes, flags);
+    gc_code_cursor frame = frame_of(0x20);
+    held[GC__LLVM_RBP] = (uintptr_t)frame_pointer;
+    if (!frame_pointer) frame.registers[GC__LLVM_RBP] = NULL;
+    *why = frame.code->format->layout(&frame);
+    gc_code_remove_llvm(module);
+    return frame;
+}
+
+static void test_frames_by_pointer(void) {
+    const char *why;
+    gc_code_cursor frame = laid_out(40, 0, &stack[12], &why);
+    ok(!why && frame.cfa == (uintptr_t)&stack[14] && frame.saved[5] == -16,
+       "a frame by rbp, which agrees with its size");
+    ok(frame.saved[3] == GC_SAVED_SOMEWHERE && frame.saved[15] == GC_SAVED_SOMEWHERE,
+       "where rbx and r15 are is not known");
+    frame = laid_out(UINT64_MAX, 0, &stack[40], &why);
+    ok(!why && frame.cfa == (uintptr_t)&stack[42], "a frame of unknown size");
+    laid_out(40, 0, &stack[16], &why);
+    has(why ? why : "", "rbp holds no frame pointer of its frame",
+        "rbp of a caller, in a function that does not set it");
+    has(why ? why : "", "--frame-pointer=all", "is refused with the remedy");
+    has(why ? why : "", "GC_LLVM_FRAMES_BY_SIZE", "and the other one");
+    memcpy(code + 1, "\x55\x48\x89\xE5", 4);
+    frame = laid_out(40, 0, &stack[16], &why);
+    ok(!why && frame.cfa == (uintptr_t)&stack[18], "in a function that sets it, the call has pushed arguments");
+    laid_out(40, 0, &stack[11], &why);
+    ok(why != NULL, "rbp within the frame is refused");
+    laid_out(40, 0, (char *)&stack[16] + 4, &why);
+    ok(why != NULL, "so is one that is not aligned");
+    laid_out(40, 0, (char *)&stack[16] + ((size_t)1 << 40), &why);
+    ok(why != NULL, "and one that is far away");
+    laid_out(40, 0, NULL, &why);
+    ok(why != NULL, "and one that is not known");
+    laid_out(UINT64_MAX, 0, &stack[6], &why);
+    ok(why != NULL, "and one below the frame, of unknown size");
+    memset(code, 0, 16);
+    memcpy(code + 0x1D, "\x55\x48\x89\xE5", 4);
+    laid_out(40, 0, &stack[16], &why);
+    ok(why != NULL, "what looks like setting rbp does not count after the call");
+    memset(code, 0, 64);
+}
+
+/* A call that ends before a return address, by its bytes. */
+static bool unwinds_after(const char *call, size_t bytes) {
+    const char *why;
+    unsigned char *from = code + 0x4000;
+    memset(from, 0x90, 64);
+    memcpy(from + 32 - bytes, call, bytes);
+    stack[13] = (uintptr_t)from + 32;
+    gc_code_cursor frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, &stack[60], &why);
+    return !why && frame.cfa == (uintptr_t)&stack[14] && frame.saved[5] == GC_SAVED_SOMEWHERE;
+}
+
+static void test_frames_by_size(void) {
+    const char *why;
+    stack[13] = (uintptr_t)code + 0x10;
+    gc_code_cursor frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    ok(!why && frame.cfa == (uintptr_t)&stack[14], "a frame by its size, with a return address in registered code");
+    frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, &stack[12], &why);
+    ok(!why && frame.saved[5] == -16, "one that has a frame pointer nevertheless");
+    is(unwinds_after("\xE8\1\2\3\4", 5), 1, "a return address of native code: call NAME");
+    is(unwinds_after("\xFF\xD0", 2), 1, "call rax");
+    is(unwinds_after("\x41\xFF\xD3", 3), 1, "call r11");
+    is(unwinds_after("\xFF\x15\1\2\3\4", 6), 1, "call [rip + n]");
+    is(unwinds_after("\xFF\x54\x24\x10", 4), 1, "call [rsp + n]");
+    is(unwinds_after("\xFF\x94\x24\1\2\3\4", 7), 1, "call [rsp + n], far");
+    is(unwinds_after("\xFF\xC0", 2), 0, "inc eax is no call");
+    is(unwinds_after("", 0), 0, "nor is nop");
+    stack[13] = 0;
+    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    has(why ? why : "", "the stack size of 40 bytes leads to no return address",
+        "a size that leads to null is refused");
+    has(why ? why : "", "-no-x86-call-frame-opt", "with the remedy");
+    stack[13] = 0x123456789;
+    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    ok(why != NULL, "so is one that leads to a number");
+    stack[13] = UINTPTR_MAX;
+    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    ok(why != NULL, "and to the highest one");
+    laid_out(UINT64_MAX, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    has(why ? why : "", "the size of this frame is not known", "a frame of unknown size needs rbp");
+}
+
+/* Sections with random faults: they are refused or not, but nothing is read outside of them. */
+static void test_random_faults(void) {
+    int refused = 0;
+    for (int i = 0; i < 20000; i++) {
+        two_sections();
+        for (uint64_t n = random_bits() % 4 + 1; n; n--) {
+            size_t at = random_bits() % used;
+            section[at] = random_bits() % 2 ? (unsigned char)random_bits() : (unsigned char)(1u << random_bits() % 8);
+        }
+        gc_llvm_module *module = add(0);
+        refused += !module;
+        for (size_t f = 0; module && f < module->function_count; f++) {
+            const gc__llvm_function *function = &module->functions[f];
+            gc_code_cursor frame = frame_of(0);
+            frame.code = &function->code;
+            frame.pc = (uintptr_t)function->code.start + function->code.bytes;
+            for (int r = 0; r < GC_CODE_REGISTERS; r++) frame.registers[r] = &held[r];
+            visited(&frame);
+        }
+        gc_code_remove_llvm(module);
+    }
+    ok(refused > 5000 && refused < 19500, "%d of 20000 sections with random faults are refused", refused);
+}
+
 int main(void) {
+    test_frames_by_pointer();
+    test_frames_by_size();
+    test_random_faults();
+    test_modules();
+    test_copies();
+    test_lookup();
+    test_moves();
     test_places();
     test_unknown_registers();
     test_faults();
