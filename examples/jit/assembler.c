@@ -60,7 +60,7 @@ static __attribute__((format(printf, 2, 3))) asm_instruction *say(assembler *a, 
     GROW(a->instructions, a->instruction_count + 1, a->instruction_room);
     asm_instruction *made = &a->instructions[a->instruction_count++];
     if (a->text_bytes) a->text_bytes++; /* the end of the last text */
-    *made = (asm_instruction){a->bytes, a->text_bytes, a->line, -1, false};
+    *made = (asm_instruction){a->bytes, a->text_bytes, a->line, -1, -1};
     va_start(arguments, format);
     write_text(a, format, arguments);
     va_end(arguments);
@@ -424,18 +424,18 @@ void asm_finish(assembler *a) {
 }
 
 void asm_call(assembler *a, int symbol, const char *name) {
-    say(a, "call   %s", name)->is_call = true;
+    say(a, "call   %s", name)->symbol = symbol;
     byte(a, 0xE8);
     to_symbol(a, symbol);
 }
 
 void asm_call_register(assembler *a, int reg) {
-    say(a, "call   %s", names_wide[reg])->is_call = true;
+    say(a, "call   %s", names_wide[reg]);
     with_register(a, 0xFF, NARROW, 2, reg, false);
 }
 
 void asm_call_memory(assembler *a, asm_memory address) {
-    say(a, "call   %s", QWORD(address))->is_call = true;
+    say(a, "call   %s", QWORD(address));
     with_memory(a, 0xFF, NARROW, 2, address);
 }
 

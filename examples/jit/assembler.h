@@ -50,7 +50,7 @@ typedef struct asm_instruction {
     uint32_t text; /* in assembler.text */
     uint32_t line; /* of the source */
     int label;     /* whose offset ends the text; -1: none */
-    bool is_call;
+    int symbol;    /* that a call names; -1: none */
 } asm_instruction;
 
 /* A 32-bit distance that is written when its target is known: a label's, or a symbol's, which the linker knows. */

@@ -119,15 +119,27 @@ void code_compile(const program *p, const jit_options *options) {
 
 method *code_methods(void) { return area.methods; }
 
+/* The instruction before the address, in the method; NULL: it has none. */
+static const asm_instruction *instruction_before(const method *m, const void *pc) {
+    uint32_t offset = (uint32_t)((const char *)pc - (const char *)m->code.start);
+    const asm_instruction *found = NULL;
+    for (uint32_t i = 0; i < m->a.instruction_count && m->a.instructions[i].offset < offset; i++) found = &m->a.instructions[i];
+    return found;
+}
+
 const method *method_at(const void *pc, int *line) {
     const gc_code *code = gc_code_find((const char *)pc - 1);
     if (!code) return NULL;
     const method *m = code->host;
-    uint32_t offset = (uint32_t)((const char *)pc - (const char *)code->start);
-    *line = m->source->at.line;
-    for (uint32_t i = 0; i < m->a.instruction_count && m->a.instructions[i].offset < offset; i++)
-        *line = (int)m->a.instructions[i].line;
+    const asm_instruction *before = instruction_before(m, pc);
+    *line = before ? (int)before->line : m->source->at.line;
     return m;
+}
+
+bool is_native_call(const void *pc) {
+    const gc_code *code = gc_code_find((const char *)pc - 1);
+    const asm_instruction *before = code ? instruction_before(code->host, pc) : NULL;
+    return before && before->symbol >= SYMBOL_ENTRIES && before->symbol < SYMBOL_ENTRIES + ENTRY_COUNT;
 }
 
 void code_end(void) {

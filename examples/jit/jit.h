@@ -6,6 +6,7 @@
 typedef struct jit_options {
     bool is_release; /* else debug: fully interruptible code, in which variables live until their scope ends */
     bool has_polls;  /* loops poll, instead of being interrupted */
+    bool has_torture; /* another thread collects all the time */
     bool dump;       /* print the code of each function with its GC info */
     const char *dump_function; /* NULL: of every function */
     bool stats;                /* print the collector's statistics at the end, to standard error */

@@ -51,6 +51,7 @@ static _Noreturn void usage(FILE *out, int status) {
           "  --debug           fully interruptible code, variables live until their scope ends (the default)\n"
           "  --release         code that is interrupted at calls, variables live until their last use\n"
           "  --polls           loops poll, instead of being interrupted\n"
+          "  --torture         another thread collects all the time, and moves every object\n"
           "  --check           only read and check the program, and print it\n"
           "  --interpret       run the program by walking its tree, for comparison\n"
           "  --dump[=FUNCTION] print the machine code with its GC info, of one function or of all\n"
@@ -90,6 +91,8 @@ static void take_option(jit_options *options, action *wanted, const char *word) 
         options->is_release = true;
     else if (!strcmp(word, "--polls"))
         options->has_polls = true;
+    else if (!strcmp(word, "--torture"))
+        options->has_torture = true;
     else if (!strcmp(word, "--check"))
         *wanted = ACTION_CHECK;
     else if (!strcmp(word, "--interpret"))

@@ -34,6 +34,8 @@ method *code_methods(void);
 method *method_of(const function *f);
 /* The method and the line of the source at an address that is in code, or the return address of a call; NULL: in none. */
 const method *method_at(const void *pc, int *line);
+/* Whether the call that returns there is one of native code. */
+bool is_native_call(const void *pc);
 int symbol_of_function(const function *f);
 
 /* Generates the code of one function: fills a, map, home_offset of the method. */

@@ -66,6 +66,7 @@ gc_thread *runtime_attach(void) {
         fprintf(stderr, "jit: a thread cannot run compiled code: %s\n", gc_last_message());
         _Exit(1);
     }
+    gc_thread_set_name(thread, "main"); /* others are given theirs later */
     set_stack_limit();
     return thread;
 }
@@ -79,14 +80,17 @@ int64_t runtime_call_delegate(gc_thread *thread, delegate *callee, int64_t argum
 
 static void call_main(gc_thread *thread) {
     if (!literals_make(thread)) fprintf(stderr, "jit: %s\n", gc_last_message()), exit(1);
+    if (runtime_options->has_torture) torture_begin(thread);
     gc_code_call(thread, method_of(runtime_program->main)->code.start, NULL, 0);
     native_join_threads(thread);
+    if (runtime_options->has_torture) torture_end(thread);
     fflush(stdout);
     if (runtime_options->stats) gc_heap_print_stats(runtime_heap, stderr);
 }
 
 int jit_run(const program *p, const jit_options *options) {
     gc_options heap_options = {.nursery_bytes = options->nursery_bytes, .barrier_changed = code_barrier_changed};
+    if (options->has_torture) heap_options.collection_start = torture_observe;
     runtime_program = p;
     runtime_options = options;
     code_begin();

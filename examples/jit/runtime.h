@@ -46,6 +46,10 @@ _Noreturn void runtime_fail(gc_thread *thread, const char *message);
 gc_thread *runtime_attach(void);
 /* Where compiled code finds the lowest address to which its thread's stack may grow: at fs:[offset]. */
 int32_t runtime_stack_limit_offset(void);
+/* Has another thread collect and move everything, over and over, while the program runs: implemented by torture.c. */
+void torture_begin(gc_thread *thread);
+void torture_observe(void *host, const gc_collection *collection); /* gc_options.collection_start */
+void torture_end(gc_thread *thread);
 /* Calls a delegate, from native code; the thread is attached. */
 int64_t runtime_call_delegate(gc_thread *thread, delegate *callee, int64_t argument);
 
