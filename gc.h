@@ -5973,8 +5973,10 @@ GC__FN bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
-GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, const uintptr_t *words, size_t count,
-                               uintptr_t stack_pointer) {
+/* Reads whole stack frames, with what AddressSanitizer leaves between variables. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
+                                                                       const uintptr_t *words, size_t count,
+                                                                       uintptr_t stack_pointer) {
     gc__holder_search search = {{gc__holder_visit}, 0, first, last};
     char held[24];
     for (int g = 0; g < GC_GENERATIONS; g++)

@@ -2684,18 +2684,24 @@ GC__FN void gc__walk_leave(gc_code_cursor *frame) {
     if (!frame->code) gc__walk_check_end(frame->heap, callee, frame->pc);
 }
 
+GC__FN void gc__walk_report_record(const gc_heap *heap, const gc_code_frame *record)
+    __attribute__((__noreturn__, __cold__));
+GC__FN void gc__walk_report_record(const gc_heap *heap, const gc_code_frame *record) {
+    gc__fatal(&heap->options,
+              "the record at %p of a call out of compiled code (pc %p, stack pointer %p, next record %p) is not whole, "
+              "or below "
+              "the stack pointer: the call was left by longjmp or by an exception, or the stack was switched "
+              "meanwhile. Restore "
+              "by gc_code_restore what gc_code_mark has returned before, and switch stacks by gc_stack_switch",
+              (const void *)record, (void *)record->pc, (void *)record->registers[4], (const void *)record->previous);
+}
+
 /* A record that was left on a stack, which other calls have used since, may hold anything. */
 GC__FN void gc__walk_check_record(const gc_heap *heap, const gc_code_frame *record, uintptr_t end) {
     uintptr_t at = (uintptr_t)record, previous = (uintptr_t)record->previous;
     bool whole = !(at & 7) && (!previous || previous > at) && record->kind <= GC_FRAME_INTERRUPTED &&
                  record->registers[4] > at && record->registers[4] <= end;
-    if (GC__LIKELY(whole)) return;
-    gc__fatal(
-        &heap->options,
-        "the record at %p of a call out of compiled code (pc %p, stack pointer %p, next record %p) is not whole: the "
-        "call was left by longjmp or by an exception, or the stack was switched meanwhile. Restore by gc_code_restore "
-        "what gc_code_mark has returned before, and switch stacks by gc_stack_switch",
-        (const void *)record, (void *)record->pc, (void *)record->registers[4], (const void *)record->previous);
+    if (GC__UNLIKELY(!whole)) gc__walk_report_record(heap, record);
 }
 
 /* The first frame of the record's run, which is empty if gc_code_call has called a stub of GC_CODE_EXPORT. */
@@ -2801,8 +2807,13 @@ GC__FN unsigned gc__code_return_kinds(const gc_code *code) {
     return facts.returns[0] | (unsigned)facts.returns[1] << 2;
 }
 
-static const gc_code_format gc__own_format = {"gc_stackmap_encode",      gc__walk_visit_map,    gc__walk_lay_out,
-                                              gc__walk_is_interruptible, gc__code_return_kinds, NULL, NULL};
+static const gc_code_format gc__own_format = {"gc_stackmap_encode",
+                                              gc__walk_visit_map,
+                                              gc__walk_lay_out,
+                                              gc__walk_is_interruptible,
+                                              gc__code_return_kinds,
+                                              NULL,
+                                              NULL};
 
 GC__FN const gc_code_format *gc__code_format(const gc_code *code) {
     return code->format ? code->format : &gc__own_format;
@@ -2818,8 +2829,19 @@ GC_API void gc_code_visit(const gc_code_cursor *frame, gc_visitor *visitor) {
     threads->root_method = NULL;
 }
 
+/* With GC_DEBUG, finds a record that was left, although nothing has overwritten it yet. */
+GC__FN void gc__walk_check_left(const gc_heap *heap, const gc_stack *stack, const gc_code_frame *record) {
+    const gc_thread *thread = stack->thread;
+    const char *stack_pointer = stack->stack_pointer;
+    if (thread && thread->stack == stack)
+        stack_pointer = thread == gc__thread_self(heap) ? (const char *)__builtin_frame_address(0)
+                                                        : gc__record(thread)->stack_pointer;
+    if (GC_DEBUG >= 1 && (const char *)record < stack_pointer) gc__walk_report_record(heap, record);
+}
+
 /* Visits the roots in all compiled frames of a stack, whose innermost record is given. */
 GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_frame *record, gc_visitor *visitor) {
+    gc__walk_check_left(heap, stack, record);
     for (; record; record = record->previous) {
         gc_code_cursor frame = gc__walk_begin(heap, stack, record);
         if (!frame.code) gc__walk_visit_results(record, visitor);
@@ -2833,7 +2855,8 @@ GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_f
 GC__FN void gc__code_print(gc_thread *thread) {
     unsigned count = 0;
     fprintf(stderr, "gc.h:   compiled frames, innermost first:\n");
-    for (gc_code_cursor frame = gc_code_first(thread); frame.code && count < GC__PRINTED_FRAMES; gc_code_next(&frame), count++)
+    for (gc_code_cursor frame = gc_code_first(thread); frame.code && count < GC__PRINTED_FRAMES;
+         gc_code_next(&frame), count++)
         fprintf(stderr, "gc.h:     `%s` at +0x%zx, %s\n", gc__code_name(frame.code), gc__code_offset(&frame),
                 frame.kind == GC_FRAME_CALLER ? "after a call" : "interrupted");
 }
@@ -4448,6 +4471,10 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
     GC_ASSERT(count <= GC__CODE_ARGUMENTS,
               "gc_code_call: %zu arguments, of which only six fit in registers: pass a pointer to the others", count);
     GC_ASSERT(gc__is_cooperative(thread), "gc_code_call: compiled code runs in cooperative mode");
+    GC_ASSERT(
+        !thread->code || (const char *)thread->code > (const char *)__builtin_frame_address(0),
+        "gc_code_call: a call out of compiled code was left by longjmp or by an exception: restore by gc_code_restore "
+        "what gc_code_mark has returned before");
     uintptr_t registers[GC__CODE_ARGUMENTS] = {0};
     for (size_t i = 0; i < count && i < GC__CODE_ARGUMENTS; i++) registers[i] = arguments[i];
     return gc__code_enter(thread, start, registers);

@@ -22,6 +22,10 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
     GC_ASSERT(count <= GC__CODE_ARGUMENTS,
               "gc_code_call: %zu arguments, of which only six fit in registers: pass a pointer to the others", count);
     GC_ASSERT(gc__is_cooperative(thread), "gc_code_call: compiled code runs in cooperative mode");
+    GC_ASSERT(
+        !thread->code || (const char *)thread->code > (const char *)__builtin_frame_address(0),
+        "gc_code_call: a call out of compiled code was left by longjmp or by an exception: restore by gc_code_restore "
+        "what gc_code_mark has returned before");
     uintptr_t registers[GC__CODE_ARGUMENTS] = {0};
     for (size_t i = 0; i < count && i < GC__CODE_ARGUMENTS; i++) registers[i] = arguments[i];
     return gc__code_enter(thread, start, registers);

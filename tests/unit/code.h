@@ -79,8 +79,12 @@ static inline void op_memory(method *m, unsigned opcode, unsigned reg, unsigned 
 
 static inline void move(method *m, unsigned to, unsigned from) { op_registers(m, 0x89, from, to); }
 static inline void load(method *m, unsigned to, unsigned base, int32_t offset) { op_memory(m, 0x8B, to, base, offset); }
-static inline void store(method *m, unsigned base, int32_t offset, unsigned from) { op_memory(m, 0x89, from, base, offset); }
-static inline void address(method *m, unsigned to, unsigned base, int32_t offset) { op_memory(m, 0x8D, to, base, offset); }
+static inline void store(method *m, unsigned base, int32_t offset, unsigned from) {
+    op_memory(m, 0x89, from, base, offset);
+}
+static inline void address(method *m, unsigned to, unsigned base, int32_t offset) {
+    op_memory(m, 0x8D, to, base, offset);
+}
 static inline void add(method *m, unsigned to, unsigned from) { op_registers(m, 0x01, from, to); }
 static inline void compare(method *m, unsigned a, unsigned b) { op_registers(m, 0x39, b, a); }
 static inline void clear(method *m, unsigned to) { op_registers(m, 0x31, to, to); }
@@ -161,12 +165,16 @@ static inline void save(method *m, unsigned reg) { push_raw(m, reg), unwind(m, G
 static inline void restore(method *m, unsigned reg) { pop_raw(m, reg), unwind(m, GC_UNWIND_POP, reg, 0); }
 static inline void push(method *m, unsigned reg) { push_raw(m, reg), unwind(m, GC_UNWIND_PUSH, GC_NO_REGISTER, 0); }
 static inline void pop(method *m, unsigned reg) { pop_raw(m, reg), unwind(m, GC_UNWIND_POP, GC_NO_REGISTER, 0); }
-static inline void allocate(method *m, int32_t count) { add_number(m, RSP, -count), unwind(m, GC_UNWIND_ALLOCATE, 0, count); }
+static inline void allocate(method *m, int32_t count) {
+    add_number(m, RSP, -count), unwind(m, GC_UNWIND_ALLOCATE, 0, count);
+}
 static inline void prolog_end(method *m) { m->map.prolog_bytes = m->at; }
 
 /* The frame pointer: push rbp; mov rbp, rsp. And its end: leave. */
 static inline void enter(method *m) { save(m, RBP), move(m, RBP, RSP), unwind(m, GC_UNWIND_FRAME, 0, 0); }
-static inline void leave(method *m) { byte(m, 0xC9), unwind(m, GC_UNWIND_LEAVE, 0, 0), unwind(m, GC_UNWIND_POP, RBP, 0); }
+static inline void leave(method *m) {
+    byte(m, 0xC9), unwind(m, GC_UNWIND_LEAVE, 0, 0), unwind(m, GC_UNWIND_POP, RBP, 0);
+}
 static inline void ret(method *m) { byte(m, 0xC3), unwind(m, GC_UNWIND_BODY, 0, 0); }
 
 /* Calls, which overwrite rax. */
@@ -189,7 +197,8 @@ static inline void call_stub(method *m, void (*stub)(void), void (*function)(voi
 
 /* Ends a method. The map is encoded and the code registered, unless tests do so themselves. */
 static inline void method_protect(method *m) {
-    if (m->map.unwind_count && m->unwind[m->map.unwind_count - 1].offset == m->at) m->map.unwind_count--; /* the last return */
+    if (m->map.unwind_count && m->unwind[m->map.unwind_count - 1].offset == m->at)
+        m->map.unwind_count--; /* the last return */
     m->map.code_bytes = m->at;
     m->code.start = m->start;
     m->code.bytes = m->at;

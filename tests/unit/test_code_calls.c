@@ -317,7 +317,8 @@ static void preemptive(void) {
     unsigned s = slot(m, GC_PLACE_REGISTER, R13, 0);
     save(m, R13), prolog_end(m), move(m, R13, RDI), move(m, RDI, R15), call_native(m, waits, BIT(s));
     load(m, RAX, R13, VALUE), restore(m, R13), ret(m), method_end(m);
-    is(call1(m, (uintptr_t)fresh(gc, 77)), 77, "frames below native code that waits are visited by collections of other threads");
+    is(call1(m, (uintptr_t)fresh(gc, 77)), 77,
+       "frames below native code that waits are visited by collections of other threads");
     is(stage, 1, "which have run");
     method_free(m);
 }

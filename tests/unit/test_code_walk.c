@@ -81,7 +81,6 @@ static void places(void) {
     kept("no frame pointer, slot in r13", false, GC_PLACE_REGISTER, R13);
 }
 
-
 /* Five preserved registers, used as `first` .. say by each of two callers and a callee, which save one another's. */
 static const unsigned five[] = {RBX, RBP, R12, R13, R14};
 
@@ -118,7 +117,8 @@ static method *one_register(const char *name, const method *callee) {
 }
 
 static void saved_registers(void) {
-    method *c = five_registers("c", NULL), *b = one_register("b", c), *a = five_registers("a", b), *z = one_register("z", a);
+    method *c = five_registers("c", NULL), *b = one_register("b", c), *a = five_registers("a", b),
+           *z = one_register("z", a);
     node *nodes[20] = {0};
     for (unsigned i = 0; i < 20; i++) nodes[i] = NULL;
     GC_ROOTS_ARRAY(gc, nodes, 20, 0);
@@ -254,7 +254,8 @@ static void by_turns(void) {
     node *before = new_node(41);
     GC_ROOTS(gc, before);
     uint64_t length = 0, wrong = 0;
-    for (const node *each = (node *)call2(ping, 40, (uintptr_t)before); each; before = (node *)(uintptr_t)each, each = each->left)
+    for (const node *each = (node *)call2(ping, 40, (uintptr_t)before); each;
+         before = (node *)(uintptr_t)each, each = each->left)
         wrong += each->value != 81 - 2 * length++ || each->right != before;
     is(length, 41, "native and compiled code call each other, 41 deep");
     is(wrong, 0, "and every result is right");
@@ -273,7 +274,8 @@ static void pushed_arguments(void) {
 
     method *m = method_begin("pushes");
     m->map.outgoing_bytes = 16;
-    unsigned far = slot(m, GC_PLACE_CFA, -24, 0), near = slot(m, GC_PLACE_SP, 16, 0), outgoing = slot(m, GC_PLACE_SP, 8, 0);
+    unsigned far = slot(m, GC_PLACE_CFA, -24, 0), near = slot(m, GC_PLACE_SP, 16, 0),
+             outgoing = slot(m, GC_PLACE_SP, 8, 0);
     allocate(m, 24), prolog_end(m);
     store(m, RSP, 8, RDI), store(m, RSP, 0, RSI);
     push(m, RDI), push(m, RSI);
@@ -305,7 +307,8 @@ static void flags(void) {
     method_free(m);
     m = keeper("both", false, GC_PLACE_REGISTER, R12, GC_SLOT_PINNED | GC_SLOT_INTERIOR);
     before = new_node(97);
-    ok(call2(m, (uintptr_t)&before->value, 0) == (uintptr_t)&before->value && before->value == 97, "also by an interior pointer");
+    ok(call2(m, (uintptr_t)&before->value, 0) == (uintptr_t)&before->value && before->value == 97,
+       "also by an interior pointer");
     method_free(m);
 }
 
@@ -382,9 +385,9 @@ static void walking(void) {
     unsigned wrong = 0;
     for (unsigned i = 0; i < 4; i++)
         wrong += frames[i].m != all[i] || !frames[i].knows_rbx || frames[i].rbx != 4 - i || frames[i].knows_scratch ||
-                 frames[i].pc != (uintptr_t)all[i]->start + all[i]->points[0].offset || frames[i].innermost != !(i & 1) ||
-                 frames[i].cfa != frames[i].sp + 24 || (i && frames[i].sp < frames[i - 1].cfa) ||
-                 (i & 1 && frames[i].sp != frames[i - 1].cfa);
+                 frames[i].pc != (uintptr_t)all[i]->start + all[i]->points[0].offset ||
+                 frames[i].innermost != !(i & 1) || frames[i].cfa != frames[i].sp + 24 ||
+                 (i && frames[i].sp < frames[i - 1].cfa) || (i & 1 && frames[i].sp != frames[i - 1].cfa);
     is(wrong, 0, "with their methods, pcs, stack pointers and registers");
     is(visits, 4, "whose slots gc_code_visit visits");
     ok(!gc->code, "no record is left");
@@ -407,7 +410,8 @@ static void host_format(void) {
     static const gc_code_format format = {.name = "host's", .visit = visit_host, .layout = lay_out_host};
     method *m = method_begin("host's"), *rbx = keeper("keeper", false, GC_PLACE_REGISTER, RBX, 0);
     add_number(m, RSP, -16), store(m, RSP, 0, RSI), call_method(m, rbx, 0);
-    load(m, RDX, RSP, 0), load(m, RDX, RDX, VALUE), load(m, RAX, RAX, VALUE), add(m, RAX, RDX), add_number(m, RSP, 16), ret(m);
+    load(m, RDX, RSP, 0), load(m, RDX, RDX, VALUE), load(m, RAX, RAX, VALUE), add(m, RAX, RDX), add_number(m, RSP, 16),
+        ret(m);
     method_protect(m);
     m->code.format = &format;
     is(gc_code_add(&m->code), GC_OK, "tables of the host's own are registered");
