@@ -1,7 +1,7 @@
 /* The stack maps of LLVM: sections built by hand, every kind of location, every refusal, frames by pointer and by size. */
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
-#include "fixture.h"
+#include "../fixture.h"
 
 enum { REGISTER = 1, DIRECT, INDIRECT, CONSTANT, INDEX };
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R12 = 12, R15 = 15, XMM0 = 17 }; /* as DWARF numbers them */
@@ -456,10 +456,12 @@ static gc_llvm_module *sized(uint64_t stack_bytes, unsigned flags) {
 }
 
 /* Lays out a frame whose return address is at stack[13] if its size is 40, and where rbp is `frame_pointer` or not known. */
-static gc_code_cursor laid_out(uint64_t stack_bytes, unsigned flags, const void *frame_pointer, const char **why) {
+static uintptr_t at(int word) { return (uintptr_t)(stack + word); }
+
+static gc_code_cursor laid_out(uint64_t stack_bytes, unsigned flags, uintptr_t frame_pointer, const char **why) {
     gc_llvm_module *module = sized(stack_bytes, flags);
     gc_code_cursor frame = frame_of(0x20);
-    held[GC__LLVM_RBP] = (uintptr_t)frame_pointer;
+    held[GC__LLVM_RBP] = frame_pointer;
     if (!frame_pointer) frame.registers[GC__LLVM_RBP] = NULL;
     *why = frame.code->format->layout(&frame);
     gc_code_remove_llvm(module);
@@ -468,34 +470,34 @@ static gc_code_cursor laid_out(uint64_t stack_bytes, unsigned flags, const void 
 
 static void test_frames_by_pointer(void) {
     const char *why;
-    gc_code_cursor frame = laid_out(40, 0, &stack[12], &why);
+    gc_code_cursor frame = laid_out(40, 0, at(12), &why);
     ok(!why && frame.cfa == (uintptr_t)&stack[14] && frame.saved[5] == -16,
        "a frame by rbp, which agrees with its size");
     ok(frame.saved[3] == GC_SAVED_SOMEWHERE && frame.saved[15] == GC_SAVED_SOMEWHERE,
        "where rbx and r15 are is not known");
-    frame = laid_out(UINT64_MAX, 0, &stack[40], &why);
+    frame = laid_out(UINT64_MAX, 0, at(40), &why);
     ok(!why && frame.cfa == (uintptr_t)&stack[42], "a frame of unknown size");
-    laid_out(40, 0, &stack[16], &why);
+    laid_out(40, 0, at(16), &why);
     has(why ? why : "", "rbp holds no frame pointer of its frame",
         "rbp of a caller, in a function that does not set it");
     has(why ? why : "", "--frame-pointer=all", "is refused with the remedy");
     has(why ? why : "", "GC_LLVM_FRAMES_BY_SIZE", "and the other one");
     memcpy(code + 1, "\x55\x48\x89\xE5", 4);
-    frame = laid_out(40, 0, &stack[16], &why);
+    frame = laid_out(40, 0, at(16), &why);
     ok(!why && frame.cfa == (uintptr_t)&stack[18], "in a function that sets it, the call has pushed arguments");
-    laid_out(40, 0, &stack[11], &why);
+    laid_out(40, 0, at(11), &why);
     ok(why != NULL, "rbp within the frame is refused");
-    laid_out(40, 0, (char *)&stack[16] + 4, &why);
+    laid_out(40, 0, at(16) + 4, &why);
     ok(why != NULL, "so is one that is not aligned");
-    laid_out(40, 0, (char *)&stack[16] + ((size_t)1 << 40), &why);
+    laid_out(40, 0, at(16) + ((uintptr_t)1 << 40), &why);
     ok(why != NULL, "and one that is far away");
-    laid_out(40, 0, NULL, &why);
+    laid_out(40, 0, 0, &why);
     ok(why != NULL, "and one that is not known");
-    laid_out(UINT64_MAX, 0, &stack[6], &why);
+    laid_out(UINT64_MAX, 0, at(6), &why);
     ok(why != NULL, "and one below the frame, of unknown size");
     memset(code, 0, 16);
     memcpy(code + 0x1D, "\x55\x48\x89\xE5", 4);
-    laid_out(40, 0, &stack[16], &why);
+    laid_out(40, 0, at(16), &why);
     ok(why != NULL, "what looks like setting rbp does not count after the call");
     memset(code, 0, 64);
 }
@@ -507,16 +509,16 @@ static bool unwinds_after(const char *call, size_t bytes) {
     memset(from, 0x90, 64);
     memcpy(from + 32 - bytes, call, bytes);
     stack[13] = (uintptr_t)from + 32;
-    gc_code_cursor frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, &stack[60], &why);
+    gc_code_cursor frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, at(60), &why);
     return !why && frame.cfa == (uintptr_t)&stack[14] && frame.saved[5] == GC_SAVED_SOMEWHERE;
 }
 
 static void test_frames_by_size(void) {
     const char *why;
     stack[13] = (uintptr_t)code + 0x10;
-    gc_code_cursor frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    gc_code_cursor frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, 0, &why);
     ok(!why && frame.cfa == (uintptr_t)&stack[14], "a frame by its size, with a return address in registered code");
-    frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, &stack[12], &why);
+    frame = laid_out(40, GC_LLVM_FRAMES_BY_SIZE, at(12), &why);
     ok(!why && frame.saved[5] == -16, "one that has a frame pointer nevertheless");
     is(unwinds_after("\xE8\1\2\3\4", 5), 1, "a return address of native code: call NAME");
     is(unwinds_after("\xFF\xD0", 2), 1, "call rax");
@@ -527,17 +529,17 @@ static void test_frames_by_size(void) {
     is(unwinds_after("\xFF\xC0", 2), 0, "inc eax is no call");
     is(unwinds_after("", 0), 0, "nor is nop");
     stack[13] = 0;
-    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, 0, &why);
     has(why ? why : "", "the stack size of 40 bytes leads to no return address",
         "a size that leads to null is refused");
     has(why ? why : "", "-no-x86-call-frame-opt", "with the remedy");
     stack[13] = 0x123456789;
-    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, 0, &why);
     ok(why != NULL, "so is one that leads to a number");
     stack[13] = UINTPTR_MAX;
-    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    laid_out(40, GC_LLVM_FRAMES_BY_SIZE, 0, &why);
     ok(why != NULL, "and to the highest one");
-    laid_out(UINT64_MAX, GC_LLVM_FRAMES_BY_SIZE, NULL, &why);
+    laid_out(UINT64_MAX, GC_LLVM_FRAMES_BY_SIZE, 0, &why);
     has(why ? why : "", "the size of this frame is not known", "a frame of unknown size needs rbp");
 }
 

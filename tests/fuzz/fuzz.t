@@ -1,0 +1,28 @@
+#!/bin/bash
+# Fuzzers, tests/fuzz/NAME.c, with AddressSanitizer: each reads its corpus, and then mutations of it from a fixed seed. With
+# FUZZ_SECONDS=N it goes on for so long from another seed, and new inputs stay in build/fuzz/NAME.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+mkdir -p build/fuzz
+
+for source in tests/fuzz/*.c; do
+    name=$(basename "$source" .c)
+    program=build/fuzz/fuzz_$name found=build/fuzz/$name
+    if ! clang -std=c11 -Wall -Wextra -Werror -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+        -pthread -Isrc "$source" -o "$program"; then
+        ok 1 "$name: compiles"
+        continue
+    fi
+    mkdir -p "$found"
+    options=(-artifact_prefix="build/fuzz/$name-" -timeout=10 -rss_limit_mb=2000 -print_final_stats=0 -verbosity=0)
+    "$program" "${options[@]}" -runs=0 "tests/fuzz/corpus/$name" > "$found.log" 2>&1
+    is $? 0 "$name: the corpus of $(find "tests/fuzz/corpus/$name" -type f | wc -l) inputs"
+    if [ -n "${FUZZ_SECONDS:-}" ]; then
+        "$program" "${options[@]}" -max_total_time="$FUZZ_SECONDS" "$found" "tests/fuzz/corpus/$name" >> "$found.log" 2>&1
+        is $? 0 "$name: $FUZZ_SECONDS seconds"
+    else
+        "$program" "${options[@]}" -runs=30000 -seed=1 "tests/fuzz/corpus/$name" >> "$found.log" 2>&1
+        is $? 0 "$name: 30000 mutations"
+    fi
+    [ "$failures" -eq 0 ] || tail -30 "$found.log" | sed 's/^/# /' >&2
+done
+finish
