@@ -1,10 +1,11 @@
 #!/bin/sh
 # The randomized test for hours: soak.sh [OPERATIONS], 1000000000 by default, with region shifts 16, 18 and 22 and the
 # other configurations in turn, a new seed each time; progress is printed. SOAK_SEED is the first seed (the time).
-# Before that several threads on one heap, each collection verified, for THREADS_SECONDS (600) over all modes.
+# Before that several threads on one heap, each collection verified, for THREADS_SECONDS (600) over all modes, and JIT_PROGRAMS
+# (500) random programs in the example JIT.
 cd "$(dirname "$0")/../.." || exit
 total=${1:-1000000000} seed=${SOAK_SEED:-$(date +%s)} done=0 round=400000
-make -s random-programs || exit
+make -s random-programs build/examples/jit || exit
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 seconds=$((${THREADS_SECONDS:-600} / 5))
@@ -16,6 +17,7 @@ for mode in moving non_moving conservative stress limit; do
     fi
     sed -n "s/^ok 1 -/# $seconds s of threads,/p" "$log"
 done
+tests/random/jit.sh $seed "${JIT_PROGRAMS:-500}" || exit
 start=$(date +%s)
 while [ "$done" -lt "$total" ]; do
     for variant in shift16 shift18 shift22 shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox shadow sanitize at_run_time at_run_time-tagged; do
