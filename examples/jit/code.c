@@ -150,6 +150,7 @@ void code_end(void) {
         asm_free(&m->a);
         ir_free(&m->ir);
         free(m->map);
+        free(m->cold_ranges);
         free(m);
     }
     munmap(area.writable, AREA_BYTES);

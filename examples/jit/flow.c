@@ -66,7 +66,7 @@ static void gather_uses(flow *w) {
         b->live_in = sets + 2 * f->words, b->live_out = sets + 3 * f->words;
         sets += 4 * f->words;
         for (int i = b->first; i <= b->last; i++) {
-            ir_each_use(&f->code[i], add_use, b);
+            ir_each_use(f, &f->code[i], add_use, b);
             if (f->code[i].to >= 0) set_add(b->definitions, f->code[i].to);
         }
     }
@@ -106,7 +106,7 @@ static void find_liveness(flow *w) {
         for (int i = b->last; i >= b->first; i--) {
             memcpy(f->live_after + (size_t)i * f->words, live, f->words * sizeof *live);
             if (f->code[i].to >= 0) set_remove(live, f->code[i].to);
-            ir_each_use(&f->code[i], remember_use, live);
+            ir_each_use(f, &f->code[i], remember_use, live);
         }
     }
     memcpy(f->live_entry, w->blocks[0].live_in, f->words * sizeof *live);
@@ -191,7 +191,7 @@ static void find_intervals(flow *w) {
         }
     for (int i = 0; i < (int)f->count; i++) {
         use_context use = {f, i};
-        ir_each_use(&f->code[i], extend_to_use, &use);
+        ir_each_use(f, &f->code[i], extend_to_use, &use);
         if (f->code[i].to >= 0) extend_to_use(&use, f->code[i].to, true);
     }
     /* A parameter that is not used still arrives in a register. */

@@ -10,8 +10,8 @@ static const int argument_registers[] = {RDI, RSI, RDX, RCX, R8, R9};
 
 typedef struct moving {
     int to;   /* a register; -1: to the stack */
-    int from; /* a register; -1: from the stack */
-    ir_home word; /* of the stack */
+    int from; /* a register; -1: from the stack, or a literal */
+    const ir_value *value;
     holding what;
     bool is_float, done;
 } moving;
@@ -24,15 +24,15 @@ typedef struct moves {
 static void hold(generator *g, int location, holding what) { track_hold(&g->t, location, what); }
 
 static void move_add(moves *m, int to, int from, const ir_value *value) {
-    m->list[m->count++] = (moving){to, from, value->home, holding_of(value->class), value->class == CLASS_FLOAT, false};
+    m->list[m->count++] = (moving){to, from, value, holding_of(value->class), value->class == CLASS_FLOAT, false};
 }
 
 static void move_to_stack(generator *g, moving *m) {
     if (m->is_float) {
-        asm_float_store(g->a, home_memory(g, m->word), m->from);
+        asm_float_store(g->a, home_memory(g, m->value->home), m->from);
     } else {
-        asm_store(g->a, home_memory(g, m->word), m->from);
-        hold(g, location_of(m->word), m->what);
+        asm_store(g->a, home_memory(g, m->value->home), m->from);
+        hold(g, location_of(m->value->home), m->what);
     }
     m->done = true;
 }
@@ -78,11 +78,14 @@ static bool move_circle(generator *g, moves *m) {
 }
 
 static void move_from_stack_or_float(generator *g, moving *m) {
-    if (!m->is_float) {
-        asm_load(g->a, m->to, home_memory(g, m->word));
+    if (m->value->is_literal) {
+        asm_mov_imm(g->a, m->to, m->value->literal);
+        hold(g, m->to, HOLDS_NOTHING);
+    } else if (!m->is_float) {
+        asm_load(g->a, m->to, home_memory(g, m->value->home));
         hold(g, m->to, m->what);
     } else if (m->from < 0) {
-        asm_float_load(g->a, m->to, home_memory(g, m->word));
+        asm_float_load(g->a, m->to, home_memory(g, m->value->home));
     } else if (m->from != m->to) {
         asm_float_mov(g->a, m->to, m->from);
     }
@@ -206,7 +209,7 @@ static void gather_arguments(generator *g, const ir *i, moves *m) {
     for (int n = 0; n < i->argument_count; n++) {
         const ir_value *value = &g->f->values[i->arguments[n]];
         int to = value->class == CLASS_FLOAT ? floats++ : argument_registers[ints++];
-        move_add(m, to, value->home.place == HOME_STACK ? -1 : value->home.number, value);
+        move_add(m, to, value->home.place == HOME_STACK || value->is_literal ? -1 : value->home.number, value);
     }
 }
 
@@ -285,7 +288,7 @@ static void write_new_slow(generator *g, const cold *c) {
     asm_jump(g->a, c->back);
 }
 
-/* rax = the object, whose end is at the address; rcx = its type, which is in its header. */
+/* rax = the object, whose end is at the address, and whose header has its type. */
 static void write_bump(generator *g, asm_memory end, const gc_type *type, int slow) {
     assembler *a = g->a;
     asm_load(a, RAX, at(THREAD, offsetof(gc_thread, window.next)));
@@ -304,10 +307,12 @@ static void write_bump(generator *g, asm_memory end, const gc_type *type, int sl
 static void write_fields(generator *g, const ir *i) {
     int32_t first = i->op == IR_NEW_DELEGATE ? (int32_t)offsetof(delegate, receiver) : OBJECT_HEADER_BYTES;
     for (int n = 0; n < i->argument_count; n++) {
-        ir_home home = g->f->values[i->arguments[n]].home;
+        const ir_value *value = &g->f->values[i->arguments[n]];
         asm_memory field_at = at(RAX, first + 8 * n);
-        if (home.place == HOME_VECTOR)
-            asm_float_store(g->a, field_at, home.number);
+        if (value->is_literal && value->literal == (int32_t)value->literal) {
+            if (value->literal) asm_store_imm(g->a, field_at, (int32_t)value->literal);
+        } else if (value->home.place == HOME_VECTOR)
+            asm_float_store(g->a, field_at, value->home.number);
         else
             asm_store(g->a, field_at, in_register(g, i->arguments[n], RCX));
     }
@@ -332,14 +337,22 @@ void write_new(generator *g, const ir *i) {
 
 void write_new_array(generator *g, const ir *i) {
     const gc_type *type = type_of_new(i);
+    const ir_value *length = &g->f->values[i->arguments[0]];
+    bool is_known = length->is_literal && length->literal >= 0 && length->literal <= INLINE_LENGTH_MAX;
+    asm_memory length_at = at(RAX, offsetof(gc_array, length));
     track_close(&g->t);
     cold *c = cold_add(g, i, write_new_slow);
     c->back = asm_label(g->a);
-    int length = in_register(g, i->arguments[0], RCX);
-    asm_alu_imm(g->a, ASM_CMP, length, INLINE_LENGTH_MAX);
-    asm_jump_if(g->a, IF_ABOVE, c->label); /* or negative */
-    write_bump(g, at_index(RAX, length, 8, sizeof(gc_array)), type, c->label);
-    asm_store(g->a, at(RAX, offsetof(gc_array, length)), length);
+    if (is_known) {
+        write_bump(g, at(RAX, (int32_t)sizeof(gc_array) + 8 * (int32_t)length->literal), type, c->label);
+        asm_store_imm(g->a, length_at, (int32_t)length->literal);
+    } else {
+        int reg = in_register(g, i->arguments[0], RCX);
+        asm_alu_imm(g->a, ASM_CMP, reg, INLINE_LENGTH_MAX);
+        asm_jump_if(g->a, IF_ABOVE, c->label); /* or negative */
+        write_bump(g, at_index(RAX, reg, 8, sizeof(gc_array)), type, c->label);
+        asm_store(g->a, length_at, reg);
+    }
     asm_place(g->a, c->back);
     put(g, i->to, RAX);
 }

@@ -20,7 +20,9 @@ asm_memory home_memory(const generator *g, ir_home home) {
 
 void into_register(generator *g, int v, int reg) {
     ir_home home = value_at(g, v)->home;
-    if (home.place == HOME_STACK)
+    if (value_at(g, v)->is_literal)
+        asm_mov_imm(g->a, reg, value_at(g, v)->literal);
+    else if (home.place == HOME_STACK)
         asm_load(g->a, reg, home_memory(g, home));
     else if (home.number != reg)
         asm_mov(g->a, reg, home.number);
@@ -107,7 +109,7 @@ static void alu_operand(generator *g, asm_operation operation, int to, int v) {
     if (is_on_stack(g, v))
         asm_alu_load(g->a, operation, to, home_memory(g, value_at(g, v)->home));
     else
-        asm_alu(g->a, operation, to, value_at(g, v)->home.number);
+        asm_alu(g->a, operation, to, in_register(g, v, RDX));
 }
 
 static asm_operation operation_of(ir_op op) {
@@ -154,14 +156,14 @@ static void write_arithmetic(generator *g, const ir *i) {
     }
     int a = i->a, b = i->b, to = result_register(g, i->to, RAX);
     if (i->op != IR_SUBTRACT && shares_home(g, i->to, b)) a = i->b, b = i->a;
-    if (!is_on_stack(g, b) && value_at(g, b)->home.number == to && a != b) to = RAX;
+    if (value_at(g, b)->home.place == HOME_REGISTER && value_at(g, b)->home.number == to && a != b) to = RAX;
     into_register(g, a, to);
     if (i->op != IR_MULTIPLY)
         alu_operand(g, operation_of(i->op), to, b);
     else if (is_on_stack(g, b))
         asm_imul_load(g->a, to, home_memory(g, value_at(g, b)->home));
     else
-        asm_imul(g->a, to, value_at(g, b)->home.number);
+        asm_imul(g->a, to, in_register(g, b, RDX));
     put(g, i->to, to);
 }
 
@@ -227,10 +229,10 @@ static void write_compare(generator *g, const ir *i) {
     } else if (is_on_stack(g, i->a)) {
         asm_alu_store_imm(g->a, ASM_CMP, home_memory(g, value_at(g, i->a)->home), (int32_t)i->constant);
     } else if (i->constant == 0 && (i->condition == IF_EQUAL || i->condition == IF_NOT_EQUAL)) {
-        int reg = value_at(g, i->a)->home.number;
+        int reg = in_register(g, i->a, RAX);
         asm_test(g->a, reg, reg);
     } else {
-        asm_alu_imm(g->a, ASM_CMP, value_at(g, i->a)->home.number, (int32_t)i->constant);
+        asm_alu_imm(g->a, ASM_CMP, in_register(g, i->a, RAX), (int32_t)i->constant);
     }
 }
 
@@ -304,7 +306,7 @@ static void write_check_null(generator *g, const ir *i) {
     if (is_on_stack(g, i->a)) {
         asm_alu_store_imm(g->a, ASM_CMP, home_memory(g, value_at(g, i->a)->home), 0);
     } else {
-        int reg = value_at(g, i->a)->home.number;
+        int reg = in_register(g, i->a, RAX);
         asm_test(g->a, reg, reg);
     }
     asm_jump_if(g->a, IF_EQUAL, cold_failure(g, ENTRY_fail_null, i));
@@ -484,13 +486,13 @@ static void holds_without_result(const generator *g, const ir *i, uint8_t *holds
 void holds_after_call(generator *g, const ir *i, uint8_t *holds) {
     hold_context use = {g, holds, true};
     holds_without_result(g, i, holds);
-    ir_each_use(i, hold_use, &use);
+    ir_each_use(g->f, i, hold_use, &use);
 }
 
 static void holds_before(generator *g, const ir *i, uint8_t *holds) {
     hold_context use = {g, holds, false};
     holds_without_result(g, i, holds);
-    ir_each_use(i, hold_use, &use);
+    ir_each_use(g->f, i, hold_use, &use);
 }
 
 /* Cold code. */
@@ -524,12 +526,19 @@ int cold_failure(generator *g, int symbol, const ir *cause) {
 }
 
 void colds_write(generator *g) {
+    size_t count = 0;
+    for (const cold *c = g->colds; c; c = c->next) count++;
+    g->m->cold_ranges = calloc(count + 1, sizeof *g->m->cold_ranges);
+    if (!g->m->cold_ranges) fprintf(stderr, "jit: no memory for code\n"), exit(1);
     while (g->colds) {
         cold *c = g->colds;
         g->colds = c->next;
         g->a->line = c->line;
         asm_place(g->a, c->label);
+        cold_range *range = &g->m->cold_ranges[g->m->cold_count++];
+        *range = (cold_range){g->a->bytes, 0, c->cause ? (int)(c->cause - g->f->code) : -1};
         c->write(g, c);
+        range->end = g->a->bytes;
         free(c->holds);
         free(c);
     }
@@ -560,6 +569,7 @@ static void write_body(generator *g) {
     for (g->index = 0; g->index < (int)g->f->count; g->index++) {
         const ir *i = &g->f->code[g->index];
         g->a->line = (uint32_t)i->line;
+        g->f->offsets[g->index] = g->a->bytes;
         if (i->op == IR_LABEL) asm_place(g->a, g->labels[i->label]);
         if (g->f->interruptible[g->index]) {
             holds_before(g, i, g->holds);
@@ -585,13 +595,15 @@ void generate(method *m) {
     track_begin(&g.t, g.a, g.f, m->home_offset);
     g.holds = calloc((size_t)location_count(&g.t), 1);
     g.labels = calloc((size_t)g.f->label_count + 1, sizeof *g.labels);
-    if (!g.holds || !g.labels) fprintf(stderr, "jit: no memory for code\n"), exit(1);
+    g.f->offsets = calloc((size_t)g.f->count + 1, sizeof *g.f->offsets);
+    if (!g.holds || !g.labels || !g.f->offsets) fprintf(stderr, "jit: no memory for code\n"), exit(1);
     for (int i = 0; i < g.f->label_count; i++) g.labels[i] = asm_label(g.a);
     g.epilog = asm_label(g.a);
     g.a->line = (uint32_t)m->source->at.line;
     write_prolog(&g);
     write_body(&g);
     asm_place(g.a, g.epilog);
+    m->epilog = g.a->bytes;
     g.a->line = (uint32_t)m->source->end.line;
     write_epilog(&g);
     colds_write(&g);

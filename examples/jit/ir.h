@@ -96,6 +96,8 @@ typedef struct ir_home {
 typedef struct ir_value {
     value_class class;
     const local *variable; /* NULL: a temporary */
+    bool is_literal;       /* `literal` in code, wherever it is used; it has no home */
+    int64_t literal;
     int start, end;        /* the positions between which it may be live */
     bool is_across;        /* live across a call */
     int64_t weight;        /* uses, each times 8 per loop around it */
@@ -124,6 +126,8 @@ typedef struct ir_function {
     uint32_t stack_words; /* of homes */
     uint32_t preserved;   /* registers that must be saved: bit i is register i */
     bool calls;           /* it is no leaf */
+
+    uint32_t *offsets; /* where the code of each instruction begins: of the generator */
 } ir_function;
 
 static inline bool set_has(const uint64_t *set, int i) { return set[i >> 6] >> (i & 63) & 1; }
@@ -132,8 +136,9 @@ static inline void set_remove(uint64_t *set, int i) { set[i >> 6] &= ~((uint64_t
 
 ir_effect ir_effect_of(ir_op op);
 const char *ir_op_name(ir_op op);
-/* Calls `each` for the values that the instruction reads. `late`: it may read the value after a call in it. */
-void ir_each_use(const ir *i, void (*each)(void *context, int value, bool late), void *context);
+/* Calls `each` for the values that the instruction reads, but for literals. `late`: it may read the value after a call in
+   it. */
+void ir_each_use(const ir_function *f, const ir *i, void (*each)(void *context, int value, bool late), void *context);
 
 /* Makes the list. `literal` numbers the strings of the program. */
 void lower(ir_function *f, const function *source, int (*literal)(const char *text, size_t bytes));

@@ -9,7 +9,9 @@ typedef struct jit_options {
     bool has_torture; /* another thread collects all the time */
     bool dump;       /* print the code of each function with its GC info */
     const char *dump_function; /* NULL: of every function */
+    const char *why;           /* a question that is answered, instead of running the program: dump_why */
     bool stats;                /* print the collector's statistics at the end, to standard error */
+    size_t heap_bytes;         /* the most that the heap may hold; 0: as much as there is */
     size_t nursery_bytes;      /* 0: as the collector chooses */
     size_t stack_bytes; /* of compiled code, before it is a stack overflow; 0: 512 KiB less than the thread has */
     int argument_count; /* of the program's: arg(0, ...) is the first */

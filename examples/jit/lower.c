@@ -83,6 +83,12 @@ static void place(lowering *l, int label) {
 static void jump(lowering *l, int label) { add(l, IR_JUMP)->label = label; }
 
 static int constant(lowering *l, int64_t value, value_class class, int wanted) {
+    if (wanted < 0 && class != CLASS_FLOAT) {
+        int literal = new_value(l, class);
+        l->f->values[literal].is_literal = true;
+        l->f->values[literal].literal = value;
+        return literal;
+    }
     int to = result(l, wanted, class);
     ir *i = add(l, IR_CONSTANT);
     i->to = to;
@@ -561,12 +567,13 @@ const char *ir_op_name(ir_op op) {
     return names[op];
 }
 
-void ir_each_use(const ir *i, void (*each)(void *, int, bool), void *context) {
+void ir_each_use(const ir_function *f, const ir *i, void (*each)(void *, int, bool), void *context) {
     bool late = ir_effect_of(i->op) == EFFECT_ALLOCATES;
-    if (i->a >= 0) each(context, i->a, false);
-    if (i->b >= 0) each(context, i->b, false);
-    if (i->c >= 0) each(context, i->c, false);
-    for (int n = 0; n < i->argument_count; n++) each(context, i->arguments[n], late);
+    const int operands[] = {i->a, i->b, i->c};
+    for (int n = 0; n < 3; n++)
+        if (operands[n] >= 0 && !f->values[operands[n]].is_literal) each(context, operands[n], false);
+    for (int n = 0; n < i->argument_count; n++)
+        if (!f->values[i->arguments[n]].is_literal) each(context, i->arguments[n], late);
 }
 
 void ir_free(ir_function *f) {
@@ -577,4 +584,5 @@ void ir_free(ir_function *f) {
     free(f->live_entry);
     free(f->interruptible);
     free(f->depth);
+    free(f->offsets);
 }

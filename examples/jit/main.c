@@ -54,7 +54,9 @@ static _Noreturn void usage(FILE *out, int status) {
           "  --torture         another thread collects all the time, and moves every object\n"
           "  --check           only read and check the program, and print it\n"
           "  --interpret       run the program by walking its tree, for comparison\n"
-          "  --dump[=FUNCTION] print the machine code with its GC info, of one function or of all\n"
+          "  --dump[=FUNCTION] first print the machine code with its GC info, of one function or of all\n"
+          "  --why=FUNCTION+OFFSET[:VARIABLE]  which variables are live at that instruction; or why one is or is not\n"
+          "  --heap=BYTES      the most that the heap may hold; K, M and G may follow\n"
           "  --nursery=BYTES   the size of the youngest generation; K, M and G may follow\n"
           "  --stack=BYTES     how much stack a thread may use before it is a stack overflow\n"
           "  --stats           print the collector's statistics at the end, to standard error\n",
@@ -103,6 +105,10 @@ static void take_option(jit_options *options, action *wanted, const char *word) 
         options->dump = true;
     else if ((value = value_of(word, "--dump")))
         options->dump = true, options->dump_function = value;
+    else if ((value = value_of(word, "--why")))
+        options->why = value;
+    else if ((value = value_of(word, "--heap")))
+        options->heap_bytes = parse_bytes(value);
     else if ((value = value_of(word, "--nursery")))
         options->nursery_bytes = parse_bytes(value);
     else if ((value = value_of(word, "--stack")))

@@ -7,6 +7,12 @@
 
 #include "gc_stackmap.h"
 
+/* Code after the epilog, and the instruction of which it is a part; -1: the prolog. */
+typedef struct cold_range {
+    uint32_t start, end;
+    int instruction;
+} cold_range;
+
 /* A compiled function. Its code is registered with the collector. */
 typedef struct method {
     gc_code code;
@@ -14,6 +20,9 @@ typedef struct method {
     ir_function ir;    /* names and homes of variables, for dumps */
     assembler a;       /* texts and lines of instructions, for dumps and reports */
     void *map;
+    cold_range *cold_ranges;
+    uint32_t cold_count;
+    uint32_t epilog; /* its offset */
     int32_t home_offset; /* of the first home from the stack pointer, or from rbp in debug code */
     struct method *next;
 } method;

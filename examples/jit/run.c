@@ -2,6 +2,7 @@
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
 
+#include "dump.h"
 #include "entries.h"
 #include "method.h"
 
@@ -79,7 +80,7 @@ int64_t runtime_call_delegate(gc_thread *thread, delegate *callee, int64_t argum
 /* The program. */
 
 static void call_main(gc_thread *thread) {
-    if (!literals_make(thread)) fprintf(stderr, "jit: %s\n", gc_last_message()), exit(1);
+    if (!literals_make(thread)) runtime_error(thread, ERROR_MEMORY);
     if (runtime_options->has_torture) torture_begin(thread);
     gc_code_call(thread, method_of(runtime_program->main)->code.start, NULL, 0);
     native_join_threads(thread);
@@ -88,19 +89,31 @@ static void call_main(gc_thread *thread) {
     if (runtime_options->stats) gc_heap_print_stats(runtime_heap, stderr);
 }
 
+static gc_heap *create_heap(const jit_options *options) {
+    gc_options wanted = {.heap_bytes_max = options->heap_bytes,
+                         .nursery_bytes = options->nursery_bytes,
+                         .barrier_changed = code_barrier_changed};
+    if (options->has_torture) wanted.collection_start = torture_observe;
+    gc_heap *heap = gc_heap_create(&wanted);
+    if (!heap) fprintf(stderr, "jit: %s\n", gc_last_message()), exit(1);
+    return heap;
+}
+
 int jit_run(const program *p, const jit_options *options) {
-    gc_options heap_options = {.nursery_bytes = options->nursery_bytes, .barrier_changed = code_barrier_changed};
-    if (options->has_torture) heap_options.collection_start = torture_observe;
+    int status = 0;
     runtime_program = p;
     runtime_options = options;
     code_begin();
-    runtime_heap = gc_heap_create(&heap_options);
-    if (!runtime_heap) return fprintf(stderr, "jit: %s\n", gc_last_message()), 1;
+    runtime_heap = create_heap(options);
     code_compile(p, options);
-    call_main(runtime_attach());
+    if (options->dump) dump_program(p, options->dump_function, stdout);
+    if (options->why)
+        status = dump_why(p, options->why, stdout) ? 0 : 1;
+    else
+        call_main(runtime_attach());
     gc_heap_destroy(runtime_heap);
     code_end();
     layouts_free(p);
     literals_free();
-    return 0;
+    return status;
 }
