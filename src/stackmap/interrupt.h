@@ -15,6 +15,11 @@ GC__FN bool gc__code_is_on_stack(uintptr_t handler, const void *context, uintptr
            stack_pointer - handler < GC__SIGNAL_FRAME_BYTES;
 }
 
+/* Whether tables of this format say more than what lives after calls; else not even frames may be right elsewhere. */
+GC__FN bool gc__code_may_be_interrupted(const gc_code *code) {
+    return gc__code_format(code)->is_interruptible || gc__code_format(code)->return_kinds;
+}
+
 GC__FN bool gc__code_is_interruptible(const gc_code_cursor *at) {
     const gc_code_format *format = gc__code_format(at->code);
     return format->is_interruptible && format->is_interruptible(at);
@@ -46,7 +51,8 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_curs
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupted(void *context) {
     gc_code_frame frame;
     frame.pc = gc__os_context_pc(context);
-    if (!gc_code_find((const void *)frame.pc)) return;
+    const gc_code *code = gc_code_find((const void *)frame.pc);
+    if (!code || !gc__code_may_be_interrupted(code)) return;
     gc_thread *thread = gc__interruptible_self();
     if (!gc__code_may_stop(thread) || !__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return;
     gc__os_context_read(context, frame.registers);

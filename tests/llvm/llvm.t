@@ -46,7 +46,7 @@ zoo() {
     ok $? "$name: links"
 }
 
-all=$'plain\ndeopt\nvector\nderived_vector\nselect\nselect\ndynamic\naligned\ndynamic_aligned\npushes\ndeep\nback\nloop\nescape'
+all=$'plain\ndeopt\nvector\nderived_vector\nselect\nselect\ndynamic\naligned\ndynamic_aligned\npushes\ndeep\nback\nloop\ninterrupted\nescape'
 all_right=${all//$'\n'/: right$'\n'}': right'
 runs_right() {
     local what=$1

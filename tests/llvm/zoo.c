@@ -3,6 +3,7 @@
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
 
@@ -15,11 +16,15 @@ typedef struct node {
 static const gc_type node_type = GC_TYPE(node, left, right);
 static gc_heap *heap;
 static int moved, visited;
+static bool others_collect; /* atomic */
 static jmp_buf escaped;
 
 static void rt_collect_now(gc_thread *gc) {
     uint64_t before = gc_heap_moves(heap);
-    (void)gc;
+    if (__atomic_load_n(&others_collect, __ATOMIC_RELAXED)) {
+        gc_safepoint(gc);
+        return;
+    }
     gc_collect(heap, 2, GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING);
     moved += gc_heap_moves(heap) != before;
 }
@@ -67,6 +72,45 @@ static int64_t escape(gc_thread *gc, node *a) {
     return a->value;
 }
 
+/* A thread that signals interrupt within compiled code, which cannot be stopped there: it comes to a call of native code. */
+typedef struct deep {
+    int64_t result;
+    bool started, stop; /* atomic */
+} deep;
+
+static void *run_deep(void *argument) {
+    deep *it = argument;
+    gc_thread *gc = gc_thread_attach(heap);
+    node *a = gc_new(gc, &node_type), *b = NULL;
+    GC_ROOTS(gc, a, b);
+    b = gc_new(gc, &node_type);
+    a->value = 4, b->value = 7;
+    if (gc_thread_set_interruptible(gc, true) != GC_OK) fprintf(stderr, "%s\n", gc_last_message());
+    __atomic_store_n(&it->started, true, __ATOMIC_RELEASE);
+    for (it->result = 605; it->result == 605 && !__atomic_load_n(&it->stop, __ATOMIC_RELAXED);)
+        it->result = zoo_deep(gc, a, b, 9);
+    gc_thread_set_interruptible(gc, false);
+    a = b = NULL;
+    gc_thread_detach(gc);
+    return NULL;
+}
+
+static int64_t interrupted(gc_thread *gc) {
+    deep it = {0};
+    pthread_t thread;
+    __atomic_store_n(&others_collect, true, __ATOMIC_RELAXED);
+    if (pthread_create(&thread, NULL, run_deep, &it) != 0) return 0;
+    while (!__atomic_load_n(&it.started, __ATOMIC_ACQUIRE)) gc_safepoint(gc);
+    for (int i = 0; i < 300; i++) gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+    __atomic_store_n(&it.stop, true, __ATOMIC_RELAXED);
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+    pthread_join(thread, NULL);
+    gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
+    __atomic_store_n(&others_collect, false, __ATOMIC_RELAXED);
+    moved++;
+    return it.result;
+}
+
 static char **wanted;
 
 static bool is_wanted(const char *name) {
@@ -101,6 +145,7 @@ static void visit_all(gc_thread *gc) {
     CHECK(deep, zoo_deep(gc, a, b, 9), 5 * (47 + 74));
     CHECK(back, zoo_back(gc, a, 5), 11 * 4);
     CHECK(loop, zoo_loop(gc, a, b, 3), 47);
+    CHECK(interrupted, interrupted(gc), 605);
     CHECK(escape, escape(gc, a), 4);
     if (use_a) {
         CHECK(a copy, use_a(gc, a), 4);
