@@ -61,9 +61,11 @@ static inline uintptr_t step_through(gc_thread *thread, const void *start, const
     action.sa_sigaction = step_trap;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGTRAP, &action, &former);
+    uintptr_t to = step_to; /* native code that was called may step, too */
     step_each = each;
     step_count = 0, step_last_pc = step_last_sp = 0;
     uintptr_t result = step_enter(thread, start, arguments);
+    step_to = to;
     sigaction(SIGTRAP, &former, NULL);
     return result;
 }

@@ -6,149 +6,10 @@
 
 #include "../fixture.h"
 #include "code.h"
-#include "plain_map.h"
+#include "interrupt_code.h"
 #include "step_code.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-
-#define LENGTH 5 /* of the list that the methods go through */
-#define VALUE ((int32_t)offsetof(node, value))
-#define LEFT ((int32_t)offsetof(node, left))
-#define RIGHT ((int32_t)offsetof(node, right))
-
-/* What loops read and write besides objects. */
-typedef struct control {
-    uint64_t stop, rounds;
-} control;
-
-static bool plain; /* use the uncompressed tables */
-
-static method *finish(method *m) {
-    if (!plain) return method_end(m);
-    method_protect(m);
-    m->code.format = &plain_format, m->code.host = m, m->code.map = m, m->code.map_bytes = sizeof *m;
-    if (gc_code_add(&m->code) == GC_OK) return m;
-    printf("Bail out! %s\n", gc_last_message());
-    exit(2);
-}
-
-/* list -> node -> ... -> NULL, with the values 1000, 1001 ... */
-static node *new_list(void) {
-    node *first = NULL;
-    GC_ROOTS(gc, first);
-    for (uint64_t i = LENGTH; i-- > 0;) {
-        node *next = new_node(1000 + i);
-        gc_store(gc, &next->left, first);
-        first = next;
-    }
-    return first;
-}
-
-static bool list_is(const node *list, uint64_t added) {
-    uint64_t i = 0;
-    for (; list; list = list->left, i++)
-        if (list->value != 1000 + i + added) return false;
-    return i == LENGTH;
-}
-
-static void compare_zero(method *m, unsigned reg, unsigned scratch) { clear(m, scratch), compare(m, reg, scratch); }
-
-/* The end of a round: counts it, and loops unless control, in `reg`, says stop. */
-static void next_round(method *m, unsigned reg, uint32_t loop) {
-    load(m, RCX, reg, (int32_t)offsetof(control, rounds));
-    add_number(m, RCX, 1);
-    store(m, reg, (int32_t)offsetof(control, rounds), RCX);
-    load(m, RCX, reg, (int32_t)offsetof(control, stop));
-    compare_zero(m, RCX, RDX);
-    jump_back(m, IF_ZERO, loop);
-}
-
-/* uintptr_t f(node *list, control *): fully interruptible, with neither calls nor polls. In each round it adds up the values
-   and increments each. `everywhere`: even in its prolog and epilog. */
-static method *full_loop(bool everywhere) {
-    method *m = method_begin("full_loop");
-    unsigned list = slot(m, GC_PLACE_REGISTER, RDI, 0), home = slot(m, GC_PLACE_CFA, -64, 0),
-             object = slot(m, GC_PLACE_REGISTER, RBX, 0), value = slot(m, GC_PLACE_REGISTER, R12, GC_SLOT_INTERIOR),
-             next = slot(m, GC_PLACE_REGISTER, R8, 0), pushed = slot(m, GC_PLACE_SP, 0, 0),
-             popped = slot(m, GC_PLACE_REGISTER, R9, 0), inner_value = slot(m, GC_PLACE_REGISTER, R10, GC_SLOT_INTERIOR);
-    if (everywhere) range_begin(m), change(m, list, true);
-    enter(m), save(m, RBX), save(m, R12), save(m, R13), save(m, R14), allocate(m, 16);
-    prolog_end(m);
-    if (!everywhere) range_begin(m), change(m, list, true);
-    store(m, RBP, -48, RDI), change(m, home, true), change(m, list, false);
-    move(m, R13, RSI), clear(m, R14);
-    uint32_t loop = m->at;
-    load(m, R8, RBP, -48), change(m, next, true);
-    uint32_t inner = m->at;
-    move(m, RBX, R8), change(m, object, true);
-    address(m, R12, RBX, VALUE), change(m, value, true);
-    address(m, R10, RBX, VALUE), change(m, inner_value, true);
-    push(m, R8), change(m, pushed, true);
-    clear(m, R8), change(m, next, false);
-    load(m, RAX, R12, 0), add(m, R14, RAX), add_number(m, RAX, 1);
-    store(m, R10, 0, RAX), change(m, inner_value, false);
-    pop(m, R9), change(m, pushed, false), change(m, popped, true);
-    load(m, R8, R9, LEFT), change(m, next, true), change(m, popped, false);
-    compare_zero(m, R8, RAX), jump_back(m, IF_NOT_ZERO, inner);
-    next_round(m, R13, loop);
-    move(m, RAX, R14);
-    if (everywhere) change(m, object, false), change(m, value, false), change(m, next, false), change(m, home, false);
-    if (!everywhere) range_end(m);
-    allocate(m, -16), restore(m, R14), restore(m, R13), restore(m, R12), restore(m, RBX), restore(m, RBP), ret(m);
-    if (everywhere) range_end(m);
-    return finish(m);
-}
-
-static uint64_t full_sum(uint64_t rounds) { /* of values 1000 + i + k in round k */
-    return LENGTH * (rounds * 1000 + rounds * (rounds - 1) / 2) + rounds * (LENGTH * (LENGTH - 1) / 2);
-}
-
-/* Leaves, partially interruptible: the address of an object's value; the object with that address; the object's successor. */
-static method *value_leaf, *both_leaf, *next_leaf;
-
-static void leaves_create(void) {
-    method *m = value_leaf = method_begin("value_leaf");
-    m->map.returns[0] = GC_RETURN_INTERIOR;
-    save(m, RBX), prolog_end(m);
-    move(m, RBX, RDI), address(m, RAX, RBX, VALUE), clear(m, RBX), restore(m, RBX), ret(m);
-    finish(m);
-    m = both_leaf = method_begin("both_leaf");
-    m->map.returns[0] = GC_RETURN_OBJECT, m->map.returns[1] = GC_RETURN_INTERIOR;
-    enter(m), save(m, R12), allocate(m, 24), prolog_end(m);
-    store(m, RSP, 8, RDI), load(m, RAX, RSP, 8), address(m, RDX, RAX, VALUE), clear(m, R12);
-    allocate(m, -24), restore(m, R12), leave(m), ret(m);
-    finish(m);
-    m = next_leaf = method_begin("next_leaf");
-    m->map.returns[0] = GC_RETURN_OBJECT;
-    load(m, RAX, RDI, LEFT), ret(m);
-    finish(m);
-}
-
-static void leaves_free(void) { method_free(value_leaf), method_free(both_leaf), method_free(next_leaf); }
-
-/* The same as full_loop, partially interruptible: objects are in preserved registers, and leaves are called. Each value is
-   added twice, once after it was incremented. */
-static method *partial_loop(void) {
-    method *m = method_begin("partial_loop");
-    unsigned object = slot(m, GC_PLACE_REGISTER, RBX, 0), list = slot(m, GC_PLACE_REGISTER, R12, 0);
-    save(m, RBX), save(m, R12), save(m, R13), save(m, R14), save(m, RBP), prolog_end(m);
-    move(m, R12, RDI), move(m, R13, RSI), clear(m, R14);
-    uint32_t loop = m->at;
-    move(m, RBX, R12);
-    uint32_t inner = m->at;
-    move(m, RDI, RBX), call_method(m, value_leaf, BIT(object) | BIT(list));
-    load(m, RCX, RAX, 0), add(m, R14, RCX), add_number(m, RCX, 1), store(m, RAX, 0, RCX);
-    move(m, RDI, RBX), call_method(m, both_leaf, BIT(list));
-    load(m, RCX, RDX, 0), add(m, R14, RCX);
-    move(m, RDI, RAX), call_method(m, next_leaf, BIT(list));
-    move(m, RBX, RAX), compare_zero(m, RBX, RCX), jump_back(m, IF_NOT_ZERO, inner);
-    next_round(m, R13, loop);
-    move(m, RAX, R14), restore(m, RBP), restore(m, R14), restore(m, R13), restore(m, R12), restore(m, RBX), ret(m);
-    return finish(m);
-}
-
-static uint64_t partial_sum(uint64_t rounds) { return 2 * full_sum(rounds) + rounds * LENGTH; }
 
 /* At every instruction. */
 
@@ -174,7 +35,7 @@ static void count_moves(void *host, const gc_collection *collection) {
 }
 
 static void step(method *m, uint64_t sum, const char *name, long stops_wanted, long replacements_wanted) {
-    node *list = new_list(), *same = list;
+    node *list = new_list(gc), *same = list;
     GC_ROOTS(gc, list);
     control control = {1, 0};
     uintptr_t arguments[4] = {(uintptr_t)list, (uintptr_t)&control};
@@ -200,64 +61,245 @@ static void every_instruction(void) {
     leaves_free();
 }
 
-/* At random instructions: a second thread collects all the time. */
+/* At random instructions: the main thread collects all the time. */
 
 static uint64_t count_wanted = 300;
-static control loop_control;
 
-static void note_offset(void *host, const gc_collection *collection) {
-    count_moves(host, collection);
-    const gc_code_frame *frame = gc->code;
-    if (frame && frame->kind == GC_FRAME_INTERRUPTED) stops++;
-    if (frame && frame->kind == GC_FRAME_CALLER && frame->results) replacements++;
+typedef struct looper {
+    pthread_t id;
+    const method *code;
+    uint64_t (*sum)(uint64_t rounds);
+    uint64_t stops, replacements; /* collections that found the thread so */
+    control control;
+    gc_thread *thread; /* atomic; NULL: it does not loop yet */
+    bool right;
+} looper;
+
+static looper loopers[3];
+static unsigned looper_count;
+
+static void note_stops(void *host, const gc_collection *collection) {
+    (void)host;
+    collections++;
+    left_in_place += collection->moved_bytes < looper_count * LENGTH * sizeof(node);
+    for (unsigned i = 0; i < looper_count; i++) {
+        const gc_code_frame *frame = loopers[i].thread ? loopers[i].thread->code : NULL;
+        if (frame) *(frame->kind == GC_FRAME_INTERRUPTED ? &loopers[i].stops : &loopers[i].replacements) += 1;
+    }
 }
 
-static void *collect_always(void *unused) {
-    (void)unused;
-    for (uint64_t i = 0; i < count_wanted; i++) compact();
-    __atomic_store_n(&loop_control.stop, 1, __ATOMIC_SEQ_CST);
+static void run_attached(looper *self, gc_thread *thread) {
+    node *list = new_list(thread);
+    GC_ROOTS(thread, list);
+    uintptr_t arguments[2] = {(uintptr_t)list, (uintptr_t)&self->control};
+    gc_thread_set_interruptible(thread, true);
+    __atomic_store_n(&self->thread, thread, __ATOMIC_SEQ_CST);
+    uint64_t got = gc_code_call(thread, self->code->start, arguments, 2);
+    self->right = got == self->sum(self->control.rounds) && list_is(list, self->control.rounds);
+    gc_thread_set_interruptible(thread, false);
+}
+
+static void *run_loop(void *context) {
+    gc_thread *thread = gc_thread_attach(heap);
+    run_attached((looper *)context, thread);
+    gc_thread_detach(thread);
     return NULL;
 }
 
-static void loop(method *m, uint64_t (*sum)(uint64_t rounds), const char *name) {
-    node *list = new_list();
-    GC_ROOTS(gc, list);
-    uintptr_t arguments[2] = {(uintptr_t)list, (uintptr_t)&loop_control};
-    pthread_t collector;
-    stops = replacements = 0, left_in_place = collections = 0;
-    loop_control.stop = loop_control.rounds = 0;
-    gc_thread_set_interruptible(gc, true);
-    pthread_create(&collector, NULL, collect_always, NULL);
-    uint64_t got = gc_code_call(gc, m->start, arguments, 2);
+/* Waits until each thread has gone on, and then for as long as it takes to execute some more instructions. */
+static void let_run(unsigned threads) {
+    for (unsigned i = 0; i < threads; i++) {
+        uint64_t before = __atomic_load_n(&loopers[i].control.rounds, __ATOMIC_RELAXED);
+        while (__atomic_load_n(&loopers[i].control.rounds, __ATOMIC_RELAXED) == before) sched_yield();
+    }
+    for (uint64_t i = random_bits() % 256; i > 0; i--) gc__cpu_pause();
+}
+
+/* Runs the loopers, one for each method, until `count` collections have stopped them. */
+static void loop(const char *name, uint64_t count, unsigned threads, method *const *codes,
+                 uint64_t (*const *sums)(uint64_t rounds)) {
+    looper_count = threads;
+    memset(loopers, 0, sizeof loopers);
+    for (unsigned i = 0; i < threads; i++) {
+        loopers[i].code = codes[i], loopers[i].sum = sums[i];
+        pthread_create(&loopers[i].id, NULL, run_loop, &loopers[i]);
+    }
     gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
-    pthread_join(collector, NULL);
+    for (unsigned i = 0; i < threads; i++)
+        while (!__atomic_load_n(&loopers[i].thread, __ATOMIC_SEQ_CST)) sched_yield();
     gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
-    gc_thread_set_interruptible(gc, false);
-    is(got, sum(loop_control.rounds), "%s: the sum of %llu rounds is right", name, (unsigned long long)loop_control.rounds);
-    ok(list_is(list, loop_control.rounds), "%s: every value was incremented as often", name);
-    ok(collections >= count_wanted && left_in_place == 0, "%s: objects moved in each of %u collections", name, collections);
-    diag("%s: %ld stops at instructions, %ld at returns", name, stops, replacements);
-    ok(stops + replacements >= (long)count_wanted * 9 / 10, "%s: compiled code was stopped", name);
+    left_in_place = collections = 0;
+    gc_stats before = stats();
+    for (uint64_t i = 0; i < count; i++) let_run(threads), compact();
+    gc_stats after = stats();
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+    for (unsigned i = 0; i < threads; i++) __atomic_store_n(&loopers[i].control.stop, 1, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < threads; i++) pthread_join(loopers[i].id, NULL);
+    gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
+    for (unsigned i = 0; i < threads; i++) {
+        const looper *it = &loopers[i];
+        ok(it->right, "%s %u: the sum and the values are right after %llu rounds", name, i, (unsigned long long)it->control.rounds);
+        diag("%s %u: %llu stops at instructions, %llu at returns", name, i, (unsigned long long)it->stops,
+             (unsigned long long)it->replacements);
+        ok(it->stops + it->replacements + 2 >= count, "%s %u: compiled code was stopped", name, i);
+    }
+    ok(collections == count && left_in_place == 0, "%s: objects moved in each of %u collections", name, collections);
+    is(after.stops - before.stops, count + 1, "%s: statistics count the stops", name);
+    diag("%s: %.1f us to stop, %.1f us at most", name, (double)(after.stop_total_ns - before.stop_total_ns) / 1e3 / (double)count,
+         (double)after.stop_max_ns / 1e3);
 }
 
 static void random_instructions(void) {
     leaves_create();
-    method *body = full_loop(false), *everywhere = full_loop(true), *partial = partial_loop();
-    loop(body, full_sum, "full");
-    loop(everywhere, full_sum, "full, everywhere");
-    loop(partial, partial_sum, "partial");
-    method_free(body), method_free(everywhere), method_free(partial);
+    method *codes[] = {full_loop(false), full_loop(true), partial_loop()};
+    uint64_t (*const sums[])(uint64_t rounds) = {full_sum, full_sum, partial_sum};
+    loop("full", count_wanted, 1, codes, sums);
+    loop("full, everywhere", count_wanted, 1, codes + 1, sums + 1);
+    loop("partial", count_wanted, 1, codes + 2, sums + 2);
+    loop("three threads", count_wanted / 3, 3, codes, sums);
+    for (int i = 0; i < 3; i++) method_free(codes[i]);
+    leaves_free();
+}
+
+/* A thread that is stopped in compiled code waits for its heap. Then another heap, to which it is attached as well, can be
+   collected. */
+static gc_heap *second;
+static uint32_t second_asked, second_done; /* atomic; collections of the second heap */
+
+static void await_second(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    uint32_t number = __atomic_add_fetch(&second_asked, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&second_done, __ATOMIC_SEQ_CST) != number) sched_yield();
+}
+
+static void *collect_second(void *unused) {
+    for (uint32_t done = 0; done != UINT32_MAX;) {
+        uint32_t asked = __atomic_load_n(&second_asked, __ATOMIC_SEQ_CST);
+        if (asked == done)
+            sched_yield();
+        else if (asked != UINT32_MAX)
+            gc_collect(second, 2, GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING);
+        __atomic_store_n(&second_done, done = asked, __ATOMIC_SEQ_CST);
+    }
+    return unused;
+}
+
+static void run_with_second(looper *self, gc_thread *thread) {
+    node *list = new_list(thread), *same = list;
+    GC_ROOTS(thread, list);
+    run_loop(self);
+    ok(list_is(list, 0) && list != same, "two heaps: the second one was collected");
+}
+
+static void *loop_in_both(void *context) {
+    gc_thread *thread = gc_thread_attach(second);
+    run_with_second((looper *)context, thread);
+    gc_thread_detach(thread);
+    return NULL;
+}
+
+static void two_heaps(void) {
+    pthread_t collector;
+    looper *it = &loopers[0];
+    second = gc_heap_create(NULL);
+    leaves_create();
+    method *code = partial_loop();
+    memset(loopers, 0, sizeof loopers);
+    it->code = code, it->sum = partial_sum;
+    pthread_create(&it->id, NULL, loop_in_both, it);
+    pthread_create(&collector, NULL, collect_second, NULL);
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+    while (!__atomic_load_n(&it->thread, __ATOMIC_SEQ_CST)) sched_yield();
+    gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
+    for (int i = 0; i < 50; i++) let_run(1), compact();
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+    __atomic_store_n(&it->control.stop, 1, __ATOMIC_SEQ_CST);
+    pthread_join(it->id, NULL);
+    __atomic_store_n(&second_asked, UINT32_MAX, __ATOMIC_SEQ_CST);
+    pthread_join(collector, NULL);
+    gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
+    ok(it->right, "two heaps: the sum and the values are right");
+    method_free(code);
+    leaves_free();
+    gc_heap_destroy(second);
+}
+
+/* What is refused, and signals from elsewhere. */
+
+static volatile sig_atomic_t foreign;
+static void count_foreign(int number, siginfo_t *info, void *context) { (void)number, (void)info, (void)context, foreign++; }
+
+static void handle(int number, void (*f)(int number, siginfo_t *info, void *context)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = f;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(number, &action, NULL);
+}
+
+/* A handler of the host's runs on top of compiled code. */
+static void interrupt_handler(int number, siginfo_t *info, void *context) {
+    (void)number, (void)info, (void)context;
+    raise(GC_CODE_SIGNAL);
+    gc__os_interrupt(&gc__os_me);
+}
+static void interrupt_a_handler(void *context) {
+    (void)context;
+    uint64_t before = heap->collection.number;
+    gc->poll = 1;
+    raise(SIGUSR1);
+    if (heap->collection.number != before || gc__my_interruptee.slot) abort();
+}
+
+static void signals(void) {
+    leaves_create();
+    method *code = full_loop(true), *partial = partial_loop();
+    foreign = 0;
+    raise(GC_CODE_SIGNAL);
+    is(foreign, 1, "the former handler is called for signals from elsewhere");
+    gc__os_interrupt(&gc__os_me);
+    is(foreign, 1, "but not for gc.h's own, although they come late");
+    sigset_t urgent;
+    sigemptyset(&urgent);
+    sigaddset(&urgent, GC_CODE_SIGNAL);
+    pthread_sigmask(SIG_BLOCK, &urgent, NULL);
+    is(gc_thread_set_interruptible(gc, true), GC_ERROR_MISUSE, "refused: the signal is blocked");
+    has(gc_last_message(), "unblock it by pthread_sigmask", "with the remedy");
+    pthread_sigmask(SIG_UNBLOCK, &urgent, NULL);
+    is(gc_thread_set_interruptible(gc, true), GC_OK, "not refused: it is unblocked");
+    second = gc_heap_create(NULL);
+    gc_thread *other = gc_thread_attach(second);
+    gc_thread_set_name(gc, "first");
+    is(gc_thread_set_interruptible(other, true), GC_ERROR_MISUSE, "refused: the same thread in a second heap");
+    has(gc_last_message(), "interruptible as `first`", "with the reason");
+    gc_thread_detach(other);
+    gc_heap_destroy(second);
+    handle(SIGUSR1, interrupt_handler);
+    node *list = new_list(gc);
+    GC_ROOTS(gc, list);
+    control control = {1, 0};
+    uintptr_t arguments[4] = {(uintptr_t)list, (uintptr_t)&control};
+    foreign = 0;
+    ok(step_through(gc, code->start, arguments, interrupt_a_handler) == full_sum(1) && foreign == step_count,
+       "a handler that has interrupted compiled code is not stopped, in %ld steps", step_count);
+    gc_thread_set_interruptible(gc, false);
+    method_free(code), method_free(partial);
     leaves_free();
 }
 
 int main(int count, char **arguments) {
     if (count > 1 && strncmp(arguments[1], "--count=", 8) == 0) count_wanted = strtoull(arguments[1] + 8, NULL, 10);
     gc_options stress = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = count_moves},
-               quarantine = {.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .collection_end = note_offset};
+               quarantine = {.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .collection_end = note_stops},
+               nested = {.collection_end = await_second}, none = {0};
+    handle(GC_CODE_SIGNAL, count_foreign);
     for (int i = 0; i < 2; i++) {
         plain = i != 0;
         run(every_instruction, stress);
     }
     run(random_instructions, quarantine);
+    run(two_heaps, nested);
+    is(foreign, 0, "no signal of gc.h's own was handed on");
+    run(signals, none);
     return done();
 }
