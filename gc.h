@@ -4773,7 +4773,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or half of it is holes */
-#define GC__DENSITY_RECYCLE 75 /* percent live below which a region that cannot be evacuated is allocated into again */
+#define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
 GC__FN unsigned gc__density(const gc__region *region) {
     size_t percent = region->live_bytes * 100 / GC_REGION_BYTES;
@@ -4996,8 +4996,8 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
 }
 
 /* Whether mutators should allocate in the holes of a region that stays: a young one that stays only because of pins, or near
-   the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, a sparse region, or any
-   region if memory is short. */
+   the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
+   any if memory is short. */
 GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
     if (region->kind != GC__SMALL) return false;
     if (!heap->options.non_moving) {
@@ -5006,7 +5006,7 @@ GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8
                (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
     }
     if (heap->collection.reason == GC_REASON_LIMIT) return true;
-    return region->generation == 2 && gc__density(region) < GC__DENSITY_RECYCLE;
+    return gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {

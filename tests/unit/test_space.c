@@ -1,4 +1,10 @@
 /* A heap near its limit uses its holes: objects of equal size are replaced at random, and some of them are pinned. */
+#ifndef GC_REGION_SHIFT
+#define GC_REGION_SHIFT 20
+#endif
+#define GC_IMPLEMENTATION
+#include "gc.h"
+
 #include "../fixture.h"
 
 #define LIVE_REGIONS 24
@@ -47,7 +53,28 @@ static void near_the_limit(void) {
     }
 }
 
+/* Nothing limits this heap, and nothing in it moves: what dies makes room for what is born. */
+static void in_place(void) {
+    enum { LIVE = 8, ROUNDS = 100 };
+    size_t size = GC_REGION_BYTES / 4096 > LEAST_BYTES ? GC_REGION_BYTES / 4096 : LEAST_BYTES;
+    size_t count = LIVE * GC_REGION_BYTES / size;
+    begin(&(gc_options){.non_moving = true, .nursery_bytes = GC_REGION_BYTES});
+    vector *table = (vector *)gc_new_array(gc, &vector_type, count);
+    GC_ROOTS(gc, table);
+    for (size_t i = 0; i < ROUNDS * count; i++) {
+        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        size_t at = i < count ? i : draw(count);
+        if (i < count || i % 30 == 0) gc_store(gc, &table->items[at], b);
+    }
+    gc_stats stats;
+    gc_heap_stats(heap, &stats);
+    ok(stats.committed_bytes_peak < LIVE * GC_REGION_BYTES * 5 / 2, "a heap of %d regions that moves nothing held %.1f at most",
+       LIVE, (double)stats.committed_bytes_peak / GC_REGION_BYTES);
+}
+
 int main(void) {
     near_the_limit();
+    in_place();
+    end();
     return done();
 }
