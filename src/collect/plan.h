@@ -5,6 +5,7 @@
 #include "../heap/cards.h"
 #include "../heap/object.h"
 #include "../heap/heap.h"
+#include "../heap/window.h"
 #include "collector.h"
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
@@ -197,6 +198,14 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
     return used > 2 * live;
 }
 
+/* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then survivors grow older as
+   in any heap. */
+GC__FN bool gc__is_spread(const gc_heap *heap) {
+    size_t bytes = gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
+                   heap->generation_bytes[2];
+    return (gc__regions_in_use(heap) << GC_REGION_SHIFT) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
@@ -205,6 +214,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->evacuate_tightly = false;
     heap->cycle->evacuate_into = NULL;
     heap->cycle->recycle_below = 0;
+    heap->cycle->recycle_young = heap->options.non_moving && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     if (generation < 2 && !heap->cycle->evacuate_tightly)
         return; /* looking at the regions would cost more as the heap grows */
@@ -243,7 +253,7 @@ GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8
                (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
     }
     if (heap->collection.reason == GC_REASON_LIMIT) return true;
-    return gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
+    return (region->generation == 2 || heap->cycle->recycle_young) && gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
