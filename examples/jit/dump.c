@@ -155,3 +155,12 @@ bool dump_why(const program *p, const char *question, FILE *to) {
     dump_end(&d);
     return known;
 }
+
+void dump_delegates(const program *p, const method *m, uint32_t offset, FILE *to) {
+    dump d;
+    dump_begin(&d, p, m);
+    for (const ir_value *v = m->ir.values; v < m->ir.values + m->ir.value_count; v++)
+        if (v->variable && v->class == CLASS_PINNED && v->home.place != HOME_NONE)
+            gc_stackmap_explain(m->map, offset, v->variable->name, to, &d.options);
+    dump_end(&d);
+}

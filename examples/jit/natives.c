@@ -153,12 +153,13 @@ int64_t native_clock_ns(gc_thread *thread) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Threads. Native code has a delegate called later, by a thread of its own. It holds no reference to the delegate, which the
-   collector moves or collects, but a thunk: memory outside the heap that stands for it. A weak handle tells when the delegate
-   has been collected; a bare address would lead to whatever lies there now. */
+/* Threads. Native code has a delegate called later, by a thread of its own. It keeps the bare address of the delegate, and says
+   nothing to the collector. That is right as long as a variable of the program holds the delegate: the collector then leaves
+   it where it is, as stack maps say of such variables. Release code ends the variable's life at its last use, and then the
+   address leads to whatever lies there: under GC_STRESS=allocation to memory that faults. */
 
 typedef struct thunk {
-    gc_handle delegate;
+    delegate *callee;
     const char *name; /* of the function */
     pthread_t thread;
     struct thunk *next;
@@ -183,27 +184,16 @@ static void count_call(void) {
     pthread_mutex_unlock(&lock);
 }
 
-static _Noreturn void report_collected(const char *name) {
-    fflush(stdout);
-    fprintf(stderr, "%s: error: native code calls a delegate of %s that has been collected: nothing used it any more\n",
-            runtime_program->path, name);
-    _Exit(1);
-}
-
 static void *thunk_run(void *context) {
     thunk *called = context;
     is_native = true;
     gc_thread *thread = runtime_attach();
     gc_thread_set_name(thread, called->name);
     make_some_objects(thread);
-    delegate *target = gc_handle_get(called->delegate);
-    if (!target) report_collected(called->name);
-    {
-        GC_ROOTS(thread, target);
-        count_call();
-        runtime_call_delegate(thread, target, 0);
-    }
-    gc_thread_detach(thread);
+    delegate now = *called->callee;
+    count_call(); /* from here on the call itself keeps the receiver */
+    runtime_call_delegate(thread, &now, 0);
+    runtime_detach(thread);
     return NULL;
 }
 
@@ -215,13 +205,13 @@ void native_new_thread(gc_thread *thread, delegate *callee) {
     thunk *made = calloc(1, sizeof *made);
     if (!made) no_thread(thread);
     made->name = code ? code->name : "an unknown function";
-    made->delegate = gc_handle_create(gc_thread_heap(thread), GC_HANDLE_WEAK, callee);
+    made->callee = callee;
     GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
     pthread_mutex_lock(&lock);
     made->next = thunks;
     thunks = made;
     yet_to_call++;
-    bool started = made->delegate && pthread_create(&made->thread, NULL, thunk_run, made) == 0;
+    bool started = pthread_create(&made->thread, NULL, thunk_run, made) == 0;
     pthread_mutex_unlock(&lock);
     if (!started) no_thread(thread);
 }
@@ -235,7 +225,6 @@ void native_join_threads(gc_thread *thread) {
         pthread_mutex_unlock(&lock);
         if (!last) return;
         pthread_join(last->thread, NULL);
-        gc_handle_destroy(gc_thread_heap(thread), last->delegate);
         free(last);
     }
 }

@@ -38,7 +38,38 @@ _Noreturn void runtime_error(gc_thread *thread, runtime_error_kind kind) {
     runtime_fail(thread, text);
 }
 
-/* Threads. Compiled code compares the stack pointer with this variable. */
+/* Threads that run compiled code, for reports. */
+
+typedef struct attachment {
+    gc_thread *thread;
+    struct attachment *next;
+} attachment;
+
+static __thread attachment self;
+static attachment *attachments; /* under the lock */
+static pthread_mutex_t attachments_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The compiled calls of the thread, and the delegates in their variables: native code may have kept the address of one. */
+static void report_calls(gc_thread *thread) {
+    for (gc_code_cursor frame = gc_code_first(thread); frame.code; gc_code_next(&frame)) {
+        int line = 0;
+        const method *m = method_at((const void *)frame.pc, &line);
+        uint32_t offset = (uint32_t)(frame.pc - (uintptr_t)frame.code->start);
+        fprintf(stderr, "%s:%d: in %s, at +0x%x:\n", runtime_program->path, line, m->source->full_name, (unsigned)offset);
+        if (frame.kind == GC_FRAME_CALLER) dump_delegates(runtime_program, m, offset, stderr);
+    }
+}
+
+/* Says more than gc.h can of an object that was missing: which calls are in progress. Those of threads in cooperative mode are
+   changing. */
+static void on_fatal(void *host, const char *message) {
+    (void)host;
+    fprintf(stderr, "gc.h: %s\n", message);
+    for (const attachment *each = attachments; each; each = each->next)
+        if (each == &self || gc_thread_mode(each->thread) == GC_MODE_PREEMPTIVE) report_calls(each->thread);
+}
+
+/* Compiled code compares the stack pointer with this variable. */
 
 static __thread uintptr_t stack_limit __attribute__((tls_model("local-exec")));
 
@@ -69,7 +100,20 @@ gc_thread *runtime_attach(void) {
     }
     gc_thread_set_name(thread, "main"); /* others are given theirs later */
     set_stack_limit();
+    pthread_mutex_lock(&attachments_lock);
+    self = (attachment){thread, attachments};
+    attachments = &self;
+    pthread_mutex_unlock(&attachments_lock);
     return thread;
+}
+
+void runtime_detach(gc_thread *thread) {
+    pthread_mutex_lock(&attachments_lock);
+    attachment **at = &attachments;
+    while (*at != &self) at = &(*at)->next;
+    *at = self.next;
+    pthread_mutex_unlock(&attachments_lock);
+    gc_thread_detach(thread);
 }
 
 int64_t runtime_call_delegate(gc_thread *thread, delegate *callee, int64_t argument) {
@@ -92,6 +136,7 @@ static void call_main(gc_thread *thread) {
 static gc_heap *create_heap(const jit_options *options) {
     gc_options wanted = {.heap_bytes_max = options->heap_bytes,
                          .nursery_bytes = options->nursery_bytes,
+                         .fatal = on_fatal,
                          .barrier_changed = code_barrier_changed};
     if (options->has_torture) wanted.collection_start = torture_observe;
     gc_heap *heap = gc_heap_create(&wanted);
@@ -111,6 +156,7 @@ int jit_run(const program *p, const jit_options *options) {
         status = dump_why(p, options->why, stdout) ? 0 : 1;
     else
         call_main(runtime_attach());
+    if (!options->why) runtime_detach(gc_thread_current(runtime_heap));
     gc_heap_destroy(runtime_heap);
     code_end();
     layouts_free(p);

@@ -44,6 +44,7 @@ _Noreturn void runtime_error(gc_thread *thread, runtime_error_kind kind);
 _Noreturn void runtime_fail(gc_thread *thread, const char *message);
 /* Attaches the calling thread so that it may run compiled code; ends the program if that fails. */
 gc_thread *runtime_attach(void);
+void runtime_detach(gc_thread *thread);
 /* Where compiled code finds the lowest address to which its thread's stack may grow: at fs:[offset]. */
 int32_t runtime_stack_limit_offset(void);
 /* Has another thread collect and move everything, over and over, while the program runs: implemented by torture.c. */

@@ -82,21 +82,24 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *
         if (words[i] - first < last - first + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        bool is_mine = thread == gc__thread_self(heap);
         unsigned shown = 0;
         for (uintptr_t at = stack_pointer & ~(uintptr_t)7;
-             at + 8 <= (uintptr_t)gc__record(thread)->stack_base && shown < 4; at += 8) {
+             is_mine && at + 8 <= (uintptr_t)gc__record(thread)->stack_base && shown < 4; at += 8) {
             if (!gc__is_searched(&search, *(gc_word *)at)) continue;
             fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
                     gc__held_text(&search, *(gc_word *)at, held), (void *)at, (size_t)(at - stack_pointer));
             shown++;
         }
-        fprintf(stderr, "gc.h:   frames in force, innermost first:\n");
+        fprintf(stderr, "gc.h:   frames in force%s%s, innermost first:\n", is_mine ? "" : " in thread ",
+                is_mine ? "" : gc__thread_name(thread));
         shown = 0;
         for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
             fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
                     frame->site->line, frame->site->names);
         if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
-        if (thread->code && thread == gc__thread_self(heap)) gc__compiled->print(thread);
+        /* A thread in cooperative mode may be changing its own meanwhile. */
+        if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
     }
 }
 

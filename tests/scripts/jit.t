@@ -59,9 +59,14 @@ END
 # The delegate program: debug code keeps the variable, release code does not, and keep_alive is a use of it.
 same 'delegate, debug, collecting at every allocation' "$programs/delegate.expected" GC_STRESS=allocation \
     --debug "$programs/delegate.jit"
-GC_STRESS=allocation $jit --release "$programs/delegate.jit" > "$dir/out" 2> "$dir/err"
-is "$? $(cat "$dir/out")" '1 ' 'delegate, release: the delegate is collected before its call'
-matches "$(cat "$dir/err")" 'a delegate of Test.reflect that has been collected' 'and that is reported'
+(ulimit -c 0; GC_STRESS=allocation exec $jit --release "$programs/delegate.jit") > "$dir/out" 2> "$dir/err"
+is "$? $(cat "$dir/out")" '134 ' 'delegate, release: the delegate is collected before its call'
+report=$(cat "$dir/err")
+matches "$report" 'the program used a `delegate` at .*, but that object was found dead in collection' 'which is reported'
+matches "$report" 'frames in force in thread main' 'with what the other thread does'
+matches "$report" '`main` at \+0x[0-9a-f]*, after a call' 'in compiled code'
+matches "$report" 'delegate.jit:19: in main, at \+0x' 'at which line'
+matches "$report" '`tp` is not live at \+0x[0-9a-f]*: it was in [a-z0-9]* until \+0x' 'and which variable was not live there'
 
 # Runtime errors: one program that has them all.
 while read -r number message; do
