@@ -480,14 +480,19 @@ GC__FN uint32_t gc__bits_read_long(gc__bit_reader *reader, unsigned base) {
     return 0;
 }
 
+/* Most numbers are of one group or two. */
 GC__INLINED uint32_t gc__bits_read_number(gc__bit_reader *reader, unsigned base) {
-    uint64_t group = gc__bits_load(&reader->bits, reader->at);
-    if (GC__UNLIKELY(group >> base & 1)) return gc__bits_read_long(reader, base);
-    reader->at += base + 1;
-    return (uint32_t)(group & gc__bits_mask(base));
+    uint64_t word = gc__bits_load(&reader->bits, reader->at), mask = gc__bits_mask(base);
+    if (!(word >> base & 1)) {
+        reader->at += base + 1;
+        return (uint32_t)(word & mask);
+    }
+    if (GC__UNLIKELY(word >> (2 * base + 1) & 1)) return gc__bits_read_long(reader, base);
+    reader->at += 2 * (base + 1);
+    return (uint32_t)((word & mask) | (word >> (base + 1) & mask) << base);
 }
 
-GC__FN int32_t gc__bits_read_signed(gc__bit_reader *reader, unsigned base) {
+GC__INLINED int32_t gc__bits_read_signed(gc__bit_reader *reader, unsigned base) {
     uint32_t value = gc__bits_read_number(reader, base);
     return (int32_t)(value >> 1 ^ (0 - (value & 1)));
 }
@@ -508,7 +513,8 @@ GC__FN void gc__bits_write(gc__bit_writer *writer, uint64_t value, unsigned widt
 }
 
 GC__FN void gc__bits_write_number(gc__bit_writer *writer, uint32_t value, unsigned base) {
-    for (; value >> base; value >>= base) gc__bits_write(writer, (value & gc__bits_mask(base)) | (uint64_t)1 << base, base + 1);
+    for (; value >> base; value >>= base)
+        gc__bits_write(writer, (value & gc__bits_mask(base)) | (uint64_t)1 << base, base + 1);
     gc__bits_write(writer, value, base + 1);
 }
 
@@ -523,7 +529,7 @@ typedef struct gc__ascending {
     unsigned low_bits;
 } gc__ascending;
 
-GC__FN gc__ascending gc__ascending_place(uint64_t at, uint32_t count, uint32_t max) {
+GC__INLINED gc__ascending gc__ascending_place(uint64_t at, uint32_t count, uint32_t max) {
     gc__ascending list = {at, at, at, count, max, 0};
     if (!count) return list;
     if (max > count) list.low_bits = gc__bits_for((uint64_t)max / count + 1) - 1;
@@ -598,14 +604,14 @@ GC__FN void gc__ascending_write(gc__bit_writer *writer, const uint32_t *numbers,
 
 /* The bases of the numbers of varying length. */
 enum {
-    GC__BASE_CODE = 4,    /* bytes of code */
-    GC__BASE_POINTS = 2,  /* the number of safe points */
-    GC__BASE_SLOTS = 3,   /* the number of slots */
-    GC__BASE_FEW = 1,     /* what is usually 0 or 1 */
-    GC__BASE_MANY = 4,    /* rows of a table */
-    GC__BASE_OFFSET = 5,  /* of the first stack slot of a run, in words */
-    GC__BASE_GAP = 1,     /* words between the stack slots of a run */
-    GC__BASE_AREA = 3     /* the size of an area of the stack, in words */
+    GC__BASE_CODE = 4,   /* bytes of code */
+    GC__BASE_POINTS = 2, /* the number of safe points */
+    GC__BASE_SLOTS = 2,  /* the number of slots */
+    GC__BASE_FEW = 1,    /* what is usually 0 or 1 */
+    GC__BASE_MANY = 4,   /* rows of a table */
+    GC__BASE_OFFSET = 5, /* of the first stack slot of a run, in words */
+    GC__BASE_GAP = 1,    /* words between the stack slots of a run */
+    GC__BASE_AREA = 3    /* the size of an area of the stack, in words */
 };
 
 /* Live sets are stored as changes to the set before, and after each GC__CHANGES_APART changes there is a whole set. */
@@ -626,18 +632,18 @@ typedef struct gc__stackmap {
     gc__bits bits;
     gc_stackmap_facts facts;
     bool malformed;         /* a number of the header was too large */
-    uint32_t kept_count;  /* slots that a call preserves: they come first */
+    uint32_t kept_count;    /* slots that a call preserves: they come first */
     uint32_t tracked_count; /* then those which are reported of the innermost frame only; then the untracked ones */
     gc__live_sets form;
     uint32_t distinct_count;
-    gc__ascending points, ranges; /* ranges: starts and ends in turn */
-    uint64_t sets;                /* live sets of the points, or numbers of distinct ones */
-    uint64_t distinct;            /* the distinct ones */
-    gc__changes at_points, in_ranges;
+    gc__ascending points, ranges;       /* ranges: starts and ends in turn */
+    uint64_t sets;                      /* live sets of the points, or numbers of distinct ones */
+    uint64_t distinct;                  /* the distinct ones */
+    gc__changes at_points, in_ranges;   /* at_points is valid only with GC__SETS_CHANGES */
     uint64_t unwind, slots, header_end; /* positions of the unwind rows, and of the slots; and where the header ends */
 } gc__stackmap;
 
-GC__FN gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, uint32_t columns) {
+GC__INLINED gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, uint32_t columns) {
     gc__changes changes;
     changes.places = gc__ascending_place(at, count, max);
     changes.columns = columns;
@@ -649,21 +655,21 @@ GC__FN gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, 
 }
 
 /* A number of rows: never more than there are bits, so that no position overflows. */
-GC__FN uint32_t gc__stackmap_count(gc__bit_reader *reader, unsigned base) {
+GC__INLINED uint32_t gc__stackmap_count(gc__bit_reader *reader, unsigned base) {
     uint32_t count = gc__bits_read_number(reader, base);
     if (GC__LIKELY(count <= reader->bits.bytes * 8)) return count;
     reader->malformed = true;
     return 0;
 }
 
-GC__FN uint32_t gc__stackmap_words(gc__bit_reader *reader) {
+GC__INLINED uint32_t gc__stackmap_words(gc__bit_reader *reader) {
     uint32_t words = gc__bits_read_number(reader, GC__BASE_AREA);
     if (GC__LIKELY(words <= INT32_MAX / 8)) return words * 8;
     reader->malformed = true;
     return 0;
 }
 
-GC__FN int32_t gc__stackmap_signed_words(gc__bit_reader *reader, unsigned base) {
+GC__INLINED int32_t gc__stackmap_signed_words(gc__bit_reader *reader, unsigned base) {
     int32_t words = gc__bits_read_signed(reader, base);
     if (GC__LIKELY(words >= INT32_MIN / 8 && words <= INT32_MAX / 8)) return words * 8;
     reader->malformed = true;
@@ -689,7 +695,8 @@ GC__FN void gc__stackmap_read_special(gc__stackmap *map, gc__bit_reader *reader,
     facts->outgoing_bytes = gc__stackmap_words(reader);
     facts->argument_bytes = gc__stackmap_words(reader);
     for (unsigned i = 0; i < 5; i++)
-        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i) facts->extra[i] = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
+        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i)
+            facts->extra[i] = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
     if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE) facts->extra[5] = (int32_t)gc__stackmap_words(reader);
     facts->range_count = gc__stackmap_count(reader, GC__BASE_FEW);
     if (facts->range_count) facts->change_count = gc__stackmap_count(reader, GC__BASE_MANY);
@@ -700,7 +707,7 @@ GC__FN void gc__stackmap_read_special(gc__stackmap *map, gc__bit_reader *reader,
 /* Where the live sets of the safe points are; returns where they end. */
 GC__FN uint64_t gc__stackmap_place_sets(gc__stackmap *map, uint32_t rows) {
     uint32_t points = map->facts.point_count, slots = map->kept_count;
-    map->sets = map->points.end;
+    map->sets = map->distinct = map->points.end;
     if (map->form == GC__SETS_CHANGES) {
         map->at_points = gc__changes_place(map->sets, rows, points - 1, slots);
         return map->at_points.end;
@@ -713,7 +720,7 @@ GC__FN uint64_t gc__stackmap_place_sets(gc__stackmap *map, uint32_t rows) {
 /* Opens a map of which at least `limit` bytes may be read, or that has passed gc_stackmap_check, which needs no limit. */
 GC__FN void gc__stackmap_open(gc__stackmap *map, const void *start, uint64_t limit) {
     uint32_t header = 0, innermost_count = 0, rows = 0;
-    memset(map, 0, sizeof *map);
+    memset(&map->facts, 0, sizeof map->facts);
     map->facts.bytes = gc__stackmap_bytes((const uint8_t *)start, limit, &header);
     gc__bit_reader reader = {{(const uint8_t *)start, map->facts.bytes}, (uint64_t)header * 8, false};
     gc_stackmap_facts *facts = &map->facts;
@@ -726,11 +733,12 @@ GC__FN void gc__stackmap_open(gc__stackmap *map, const void *start, uint64_t lim
     map->kept_count = gc__stackmap_count(&reader, GC__BASE_SLOTS);
     map->tracked_count = map->kept_count + innermost_count;
     facts->slot_count = map->tracked_count + facts->untracked_count;
+    map->form = GC__SETS_DIRECT;
     if (facts->point_count && map->kept_count && gc__bits_read(&reader, 1)) {
         map->form = gc__bits_read(&reader, 1) ? GC__SETS_CHANGES : GC__SETS_DISTINCT;
         rows = gc__stackmap_count(&reader, GC__BASE_MANY);
-        map->distinct_count = map->form == GC__SETS_DISTINCT ? rows : 0;
     }
+    map->distinct_count = map->form == GC__SETS_DISTINCT ? rows : 0;
     uint32_t unwind_bits = 0;
     if (unwinds) {
         facts->prolog_bytes = gc__bits_read_number(&reader, GC__BASE_MANY);
@@ -757,9 +765,9 @@ GC_API gc_stackmap_facts gc_stackmap_read(const void *start) {
 typedef struct gc__slot_cursor {
     gc__bit_reader reader;
     uint32_t index, section_end, run_end;
-    uint32_t sections[3];  /* where each ends */
-    uint32_t registers;    /* those of the run that are still to come */
-    uint64_t at;           /* where the bits of the last slot begin: of a run's first one they include the run's header */
+    uint32_t sections[3]; /* where each ends */
+    uint32_t registers;   /* those of the run that are still to come */
+    uint64_t at; /* where the bits of the last slot begin: of a run's first one they include the run's header */
     gc_stackmap_slot slot; /* the last one */
     unsigned section;
 } gc__slot_cursor;
@@ -778,7 +786,8 @@ GC__FN gc__slot_cursor gc__slots_begin(const gc__stackmap *map) {
 
 /* Which registers a mask of them has: in the innermost frame's section the scratch ones, otherwise those preserved. */
 GC__FN uint32_t gc__slot_registers(unsigned section) {
-    return section == 1 ? 0xFFFF & ~(uint32_t)GC__PRESERVED_REGISTERS & ~((uint32_t)1 << GC__STACK_POINTER) : GC__PRESERVED_REGISTERS;
+    return section == 1 ? 0xFFFF & ~(uint32_t)GC__PRESERVED_REGISTERS & ~((uint32_t)1 << GC__STACK_POINTER)
+                        : GC__PRESERVED_REGISTERS;
 }
 
 /* Moves the bits of `mask` to the places of the ones of `among`, in order. */
@@ -791,7 +800,8 @@ GC__FN uint32_t gc__bits_spread(uint32_t mask, uint32_t among) {
 
 GC__FN void gc__slots_begin_run(gc__slot_cursor *cursor) {
     gc__bit_reader *reader = &cursor->reader;
-    while (cursor->index == cursor->section_end && cursor->section < 2) cursor->section_end = cursor->sections[++cursor->section];
+    while (cursor->index == cursor->section_end && cursor->section < 2)
+        cursor->section_end = cursor->sections[++cursor->section];
     uint32_t left = cursor->section_end - cursor->index;
     memset(&cursor->slot, 0, sizeof cursor->slot);
     cursor->slot.place = (uint8_t)gc__bits_read(reader, 2);
@@ -847,15 +857,18 @@ GC_API gc_stackmap_slot gc_stackmap_slot_at(const void *start, uint32_t i) {
 
 /* Word `word` of the set that changes first .. last - 1 make of an empty one. A whole set that is stored between replaces
    those before it. */
-GC__FN uint64_t gc__changes_word(const gc__changes *changes, const gc__bits *bits, uint32_t first, uint32_t last, uint32_t word) {
+GC__FN uint64_t gc__changes_word(const gc__changes *changes, const gc__bits *bits, uint32_t first, uint32_t last,
+                                 uint32_t word) {
     uint64_t set = 0, index = (uint64_t)word * 64;
     uint32_t whole = last / GC__CHANGES_APART;
     if (whole * GC__CHANGES_APART > first) {
         first = whole * GC__CHANGES_APART;
         uint64_t left = changes->columns - index;
-        set = gc__bits_word(bits, changes->sets + (uint64_t)(whole - 1) * changes->columns + index, left < 64 ? (unsigned)left : 64);
+        set = gc__bits_word(bits, changes->sets + (uint64_t)(whole - 1) * changes->columns + index,
+                            left < 64 ? (unsigned)left : 64);
     }
-    for (uint64_t at = changes->slots + (uint64_t)first * changes->slot_bits; first < last; first++, at += changes->slot_bits) {
+    for (uint64_t at = changes->slots + (uint64_t)first * changes->slot_bits; first < last;
+         first++, at += changes->slot_bits) {
         uint64_t slot = gc__bits_at(bits, at, changes->slot_bits) - index;
         if (slot < 64) set ^= (uint64_t)1 << slot;
     }
@@ -867,7 +880,7 @@ typedef struct gc__live_set {
     const gc__changes *changes;
     uint32_t first, last; /* of the changes; without those the set is at the bit `at` */
     uint64_t at;
-    uint32_t columns;     /* how many slots it says something about */
+    uint32_t columns; /* how many slots it says something about */
     bool untracked;
 } gc__live_set;
 
@@ -876,8 +889,11 @@ GC__FN bool gc__stackmap_find_in_range(const gc__stackmap *map, uint32_t offset,
     bool next;
     uint32_t ends = gc__ascending_below(&map->ranges, &map->bits, (uint64_t)offset + 1, &next);
     if (!(ends & 1)) return false;
-    uint32_t start = gc__ascending_at(&map->ranges, &map->bits, ends - 1);
-    *first = gc__ascending_below(&map->in_ranges.places, &map->bits, start, &next);
+    *first = 0;
+    if (ends > 1) {
+        uint32_t start = gc__ascending_at(&map->ranges, &map->bits, ends - 1);
+        *first = gc__ascending_below(&map->in_ranges.places, &map->bits, start, &next);
+    }
     *last = gc__ascending_below(&map->in_ranges.places, &map->bits, (uint64_t)offset + 1, &next);
     return true;
 }
@@ -942,7 +958,8 @@ GC_API bool gc_stackmap_live(const void *start, uint32_t offset, gc_frame_kind k
     gc__live_set set;
     gc__stackmap_open(&map, start, UINT64_MAX);
     if (!gc__stackmap_find(&map, offset, kind, &set)) return false;
-    for (uint32_t word = 0; (uint64_t)word * 64 < map.facts.slot_count; word++) live[word] = gc__live_word(&map, &set, word);
+    for (uint32_t word = 0; (uint64_t)word * 64 < map.facts.slot_count; word++)
+        live[word] = gc__live_word(&map, &set, word);
     return true;
 }
 
@@ -972,8 +989,10 @@ GC__FN bool gc__live_begin(gc__live_cursor *cursor, const void *start, uint32_t 
 
 GC__FN bool gc__live_next(gc__live_cursor *cursor) {
     for (;;) {
-        uint32_t index = cursor->slots.index;
+        uint32_t index = cursor->slots.index, count = cursor->map.facts.slot_count;
         if (!(index & 63)) cursor->word = gc__live_word(&cursor->map, &cursor->set, index / 64);
+        /* The slots after the last live one need not be read. */
+        if (!(cursor->word >> (index & 63)) && (index | 63) >= count - 1) return false;
         if (!gc__slots_next(&cursor->slots)) return false;
         if (cursor->word >> (index & 63) & 1) return true;
     }
@@ -989,15 +1008,16 @@ enum { GC__UNWIND_CODE_PUSH, GC__UNWIND_CODE_POP, GC__UNWIND_CODE_ALLOCATE, GC__
 
 /* How to leave a frame. The return address is at CFA - 8, and the caller's stack pointer is the CFA. */
 typedef struct gc__frame_layout {
-    bool by_frame;                    /* CFA = rbp + cfa; else CFA = stack pointer + cfa */
+    bool by_frame; /* CFA = rbp + cfa; else CFA = stack pointer + cfa */
     int32_t cfa;
-    int32_t saved[GC_CODE_REGISTERS]; /* the caller's value of the register is at CFA + saved; 0: it is in the register */
+    int32_t
+        saved[GC_CODE_REGISTERS]; /* the caller's value of the register is at CFA + saved; 0: it is in the register */
 } gc__frame_layout;
 
 /* Takes the rows of a map in turn. */
 typedef struct gc__unwind_cursor {
     gc__bit_reader reader;
-    uint64_t at;            /* where the bits of the last row begin */
+    uint64_t at; /* where the bits of the last row begin */
     uint32_t left;
     gc_stackmap_unwind row; /* the last one */
 } gc__unwind_cursor;
@@ -1008,13 +1028,19 @@ GC__FN uint32_t gc__unwind_usual_bytes(const gc_stackmap_unwind *before, const g
     case GC_UNWIND_POP: /* the instruction `leave` is two rows */
         if (before->op == GC_UNWIND_LEAVE && row->number == GC__FRAME_POINTER) return 0;
         return row->number >= 8 && row->number < GC_CODE_REGISTERS ? 2 : 1;
-    case GC_UNWIND_PUSH: return row->number >= 8 && row->number < GC_CODE_REGISTERS ? 2 : 1;
-    case GC_UNWIND_ALLOCATE: return row->bytes >= -128 && row->bytes <= 127 ? 4 : 7;
-    case GC_UNWIND_FRAME: return row->bytes ? 5 : 3;
+    case GC_UNWIND_PUSH:
+        return row->number >= 8 && row->number < GC_CODE_REGISTERS ? 2 : 1;
+    case GC_UNWIND_ALLOCATE:
+        return row->bytes >= -128 && row->bytes <= 127 ? 4 : 7;
+    case GC_UNWIND_FRAME:
+        return row->bytes ? 5 : 3;
     case GC_UNWIND_SAVE:
-    case GC_UNWIND_RESTORE: return 5;
-    case GC_UNWIND_LEAVE: return row->bytes ? 4 : 1;
-    default: return 1;
+    case GC_UNWIND_RESTORE:
+        return 5;
+    case GC_UNWIND_LEAVE:
+        return row->bytes ? 4 : 1;
+    default:
+        return 1;
     }
 }
 
@@ -1025,13 +1051,8 @@ GC__FN bool gc__unwind_has_bytes(uint8_t op) {
     return op == GC_UNWIND_ALLOCATE || op == GC_UNWIND_SAVE || op == GC_UNWIND_FRAME || op == GC_UNWIND_LEAVE;
 }
 
-/* Registers are written by their place in this table; after it, 7 means that the number itself follows. */
+/* Registers are written by their place in this table; 7 means that the number itself follows. */
 static const uint8_t gc__unwind_registers[8] = {3, 5, 12, 13, 14, 15, GC_NO_REGISTER, 0};
-
-GC__FN uint8_t gc__unwind_read_register(gc__bit_reader *reader) {
-    uint32_t index = gc__bits_read(reader, 3);
-    return index < 7 ? gc__unwind_registers[index] : (uint8_t)gc__bits_read(reader, 4);
-}
 
 GC__FN gc__unwind_cursor gc__unwind_begin(const gc__stackmap *map) {
     gc__unwind_cursor cursor;
@@ -1048,13 +1069,15 @@ GC__FN bool gc__unwind_next(gc__unwind_cursor *cursor) {
     gc__bit_reader *reader = &cursor->reader;
     gc_stackmap_unwind before = cursor->row, row = {0, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, 0};
     cursor->at = reader->at;
-    uint32_t code = gc__bits_read(reader, 2);
-    if (code <= GC__UNWIND_CODE_POP) {
-        row.op = code == GC__UNWIND_CODE_PUSH ? GC_UNWIND_PUSH : GC_UNWIND_POP;
-    } else if (code == GC__UNWIND_CODE_OTHER) {
+    uint32_t word = gc__bits_read(reader, 2);
+    if (word <= GC__UNWIND_CODE_POP)
+        row.op = word == GC__UNWIND_CODE_PUSH ? GC_UNWIND_PUSH : GC_UNWIND_POP;
+    else if (word == GC__UNWIND_CODE_OTHER)
         row.op = (uint8_t)(GC_UNWIND_SAVE + gc__bits_read(reader, 3));
+    if (gc__unwind_has_number(row.op)) {
+        uint32_t index = gc__bits_read(reader, 3);
+        row.number = index < 7 ? gc__unwind_registers[index] : (uint8_t)gc__bits_read(reader, 4);
     }
-    if (gc__unwind_has_number(row.op)) row.number = gc__unwind_read_register(reader);
     if (gc__unwind_has_bytes(row.op)) row.bytes = gc__stackmap_signed_words(reader, GC__BASE_AREA);
     bool usual = gc__bits_read(reader, 1);
     uint64_t offset = before.offset;
@@ -1072,12 +1095,13 @@ typedef struct gc__unwind_frame {
     int32_t depth;           /* CFA - stack pointer: that includes the return address */
 } gc__unwind_frame;
 
+/* Rows act on `now`; when the first one behind the prolog comes, `body` becomes a copy of it. */
 typedef struct gc__unwind_state {
-    gc__unwind_frame now, body; /* body: at the end of the prolog */
+    gc__unwind_frame now, body;
     uint32_t prolog_bytes;
-    bool dynamic; /* the method allocates stack of variable size: after the prolog, rbp alone finds the frame */
     bool in_body;
-    /* What the slots of the method are checked by. */
+    bool dynamic; /* the method allocates stack of variable size: after the prolog, only rbp finds the frame */
+    /* By these the slots of the method are checked. */
     int32_t depth_max;
     int32_t frame_cfa;                 /* CFA - rbp, wherever rbp is the frame pointer; 0: it never is */
     int32_t places[GC_CODE_REGISTERS]; /* where each register was saved last */
@@ -1092,110 +1116,156 @@ GC__FN gc__unwind_state gc__unwind_start(uint32_t prolog_bytes, uint16_t flags) 
     return state;
 }
 
-GC__FN const char *gc__unwind_move(gc__unwind_state *state, int64_t depth) {
+/* The register has its caller's value again. */
+GC__INLINED void gc__unwind_take_back(gc__unwind_frame *now, unsigned number) {
+    now->layout.saved[number & (GC_CODE_REGISTERS - 1)] = 0;
+    if (number == GC__FRAME_POINTER) now->layout.by_frame = false;
+}
+
+/* Lets a row act that is known to be right. Sums are unsigned, since in a dynamic stack the depth may be anything. */
+GC__INLINED void gc__unwind_act(gc__unwind_frame *now, const gc__unwind_frame *body, const gc_stackmap_unwind *row) {
+    uint32_t depth = (uint32_t)now->depth, bytes = (uint32_t)row->bytes;
+    int32_t *saved = &now->layout.saved[row->number & (GC_CODE_REGISTERS - 1)];
+    switch (row->op) {
+    case GC_UNWIND_PUSH:
+        now->depth = (int32_t)(depth + 8);
+        if (row->number != GC_NO_REGISTER) *saved = (int32_t)(0 - depth - 8);
+        break;
+    case GC_UNWIND_POP:
+        now->depth = (int32_t)(depth - 8);
+        if (row->number != GC_NO_REGISTER) gc__unwind_take_back(now, row->number);
+        break;
+    case GC_UNWIND_ALLOCATE:
+        now->depth = (int32_t)(depth + bytes);
+        break;
+    case GC_UNWIND_SAVE:
+        *saved = (int32_t)(bytes - depth);
+        break;
+    case GC_UNWIND_RESTORE:
+        gc__unwind_take_back(now, row->number);
+        break;
+    case GC_UNWIND_FRAME:
+        now->layout.by_frame = true;
+        now->layout.cfa = (int32_t)(depth - bytes);
+        break;
+    case GC_UNWIND_LEAVE:
+        now->layout.by_frame = false;
+        now->depth = (int32_t)((uint32_t)now->layout.cfa + bytes);
+        break;
+    default:
+        *now = *body;
+        break;
+    }
+}
+
+/* Why a row cannot save the register `number` when the stack pointer is `depth` below the CFA. */
+GC__FN const char *gc__unwind_save_fault(const gc__unwind_state *state, unsigned number, int64_t depth, int64_t bytes) {
+    const int32_t *saved = state->now.layout.saved;
+    if (number >= GC_CODE_REGISTERS || number == GC__STACK_POINTER) return "there is no such register to save";
+    if (saved[number]) return "the register is saved already";
+    if (bytes < 0 || bytes > depth - 16) return "the place is outside of the frame";
+    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
+        if (saved[i] == bytes - depth) return "another register is saved at the same place";
+    return NULL;
+}
+
+GC__FN const char *gc__unwind_take_back_fault(const gc__unwind_state *state, const gc_stackmap_unwind *row) {
+    int32_t place = row->number < GC_CODE_REGISTERS ? state->now.layout.saved[row->number] : 0;
+    if (!place) return "the register is not saved";
+    if (row->op == GC_UNWIND_POP)
+        return place == -state->now.depth ? NULL : "the register is not saved at the stack pointer";
+    bool loses = state->dynamic && row->number == GC__FRAME_POINTER && state->now.layout.by_frame;
+    return loses ? "only rbp finds the frame, since the stack is dynamic" : NULL;
+}
+
+GC__FN const char *gc__unwind_frame_fault(const gc__unwind_state *state, const gc_stackmap_unwind *row) {
+    const gc__unwind_frame *now = &state->now;
+    if (row->op == GC_UNWIND_LEAVE) return now->layout.by_frame ? NULL : "rbp is not the frame pointer here";
+    if (now->layout.by_frame) return "rbp is the frame pointer already";
+    if (!now->layout.saved[GC__FRAME_POINTER]) return "rbp is not saved";
+    if (row->bytes < 0 || row->bytes > now->depth - 16) return "rbp would not point into the frame";
+    if (state->frame_cfa && state->frame_cfa != now->depth - row->bytes)
+        return "rbp would point to another place of the frame than before";
+    return NULL;
+}
+
+/* Where the stack pointer is after the row, as a distance from the CFA. */
+GC__FN int64_t gc__unwind_depth(const gc__unwind_state *state, const gc_stackmap_unwind *row) {
+    int64_t depth = state->now.depth;
+    switch (row->op) {
+    case GC_UNWIND_PUSH:
+        return depth + 8;
+    case GC_UNWIND_POP:
+        return depth - 8;
+    case GC_UNWIND_ALLOCATE:
+        return depth + row->bytes;
+    case GC_UNWIND_LEAVE:
+        return (int64_t)state->frame_cfa + row->bytes;
+    default:
+        return depth;
+    }
+}
+
+/* Why the row cannot act; NULL: it can. */
+GC__FN const char *gc__unwind_fault(const gc__unwind_state *state, const gc_stackmap_unwind *row) {
+    const gc__unwind_frame *now = &state->now;
+    int64_t depth = gc__unwind_depth(state, row);
+    bool takes_back = row->op == GC_UNWIND_RESTORE || (row->op == GC_UNWIND_POP && row->number != GC_NO_REGISTER);
+    bool saves = row->op == GC_UNWIND_SAVE || (row->op == GC_UNWIND_PUSH && row->number != GC_NO_REGISTER);
+    const char *fault = NULL;
+    if (row->op == GC_UNWIND_BODY) return state->in_body ? NULL : "no epilog can have ended in the prolog";
+    if (row->op == GC_UNWIND_FRAME || row->op == GC_UNWIND_LEAVE) fault = gc__unwind_frame_fault(state, row);
+    if (!fault && state->dynamic && state->in_body && now->layout.by_frame && row->op != GC_UNWIND_LEAVE &&
+        row->op != GC_UNWIND_RESTORE)
+        return saves || takes_back
+                   ? "the stack pointer is not known before the frame is left, since the stack is dynamic"
+                   : NULL;
+    if (!fault && takes_back) fault = gc__unwind_take_back_fault(state, row);
+    if (!fault && saves) fault = gc__unwind_save_fault(state, row->number, depth, row->bytes);
+    if (fault) return fault;
     if (depth < 8) return "the return address would be below the stack pointer";
     if (depth > GC__FRAME_BYTES_MAX) return "the frame has more than 1 GiB";
     for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
-        if (state->now.layout.saved[i] < -depth) return "a saved register would be below the stack pointer, and no row takes it back";
-    state->now.depth = (int32_t)depth;
-    if (depth > state->depth_max) state->depth_max = (int32_t)depth;
+        if (now->layout.saved[i] < -depth && !(takes_back && i == row->number))
+            return "a saved register would be below the stack pointer, and no row takes it back";
     return NULL;
 }
 
-GC__FN const char *gc__unwind_save(gc__unwind_state *state, unsigned number, int64_t place) {
-    int32_t *saved = state->now.layout.saved;
-    if (number >= GC_CODE_REGISTERS || number == GC__STACK_POINTER) return "there is no such register to save";
-    if (saved[number]) return "the register is saved already";
-    if (place < -(int64_t)state->now.depth || place > -16) return "the place is outside of the frame";
-    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
-        if (saved[i] == place) return "another register is saved at the same place";
-    saved[number] = state->places[number] = (int32_t)place;
-    return NULL;
+GC__INLINED void gc__unwind_pass_prolog(gc__unwind_state *state, uint32_t offset) {
+    if (state->in_body || offset <= state->prolog_bytes) return;
+    state->in_body = true;
+    state->body = state->now;
 }
 
-/* The register has its caller's value again. */
-GC__FN const char *gc__unwind_take_back(gc__unwind_state *state, unsigned number) {
-    if (number >= GC_CODE_REGISTERS || !state->now.layout.saved[number]) return "the register is not saved";
-    state->now.layout.saved[number] = 0;
-    if (number == GC__FRAME_POINTER) state->now.layout.by_frame = false;
-    return NULL;
-}
-
-GC__FN const char *gc__unwind_set_frame(gc__unwind_state *state, int64_t bytes) {
-    gc__unwind_frame *now = &state->now;
-    if (now->layout.by_frame) return "rbp is the frame pointer already";
-    if (!now->layout.saved[GC__FRAME_POINTER]) return "rbp is not saved";
-    if (bytes < 0 || bytes > now->depth - 16) return "rbp would not point into the frame";
-    int32_t cfa = now->depth - (int32_t)bytes;
-    if (state->frame_cfa && state->frame_cfa != cfa) return "rbp would point to another place of the frame than before";
-    state->frame_cfa = now->layout.cfa = cfa;
-    now->layout.by_frame = true;
-    return NULL;
-}
-
-GC__FN const char *gc__unwind_leave(gc__unwind_state *state, int64_t bytes) {
-    if (!state->now.layout.by_frame) return "rbp is not the frame pointer here";
-    state->now.layout.by_frame = false;
-    return gc__unwind_move(state, state->frame_cfa + bytes);
-}
-
-GC__FN const char *gc__unwind_pop(gc__unwind_state *state, unsigned number) {
-    int32_t depth = state->now.depth;
-    if (number != GC_NO_REGISTER) {
-        if (number < GC_CODE_REGISTERS && state->now.layout.saved[number] && state->now.layout.saved[number] != -depth)
-            return "the register is not saved at the stack pointer";
-        const char *fault = gc__unwind_take_back(state, number);
-        if (fault) return fault;
-    }
-    return gc__unwind_move(state, (int64_t)depth - 8);
-}
-
-/* The rows whose effect depends on where the stack pointer is. */
-GC__FN const char *gc__unwind_act(gc__unwind_state *state, const gc_stackmap_unwind *row) {
-    int64_t depth = state->now.depth;
-    if (state->dynamic && state->now.layout.by_frame && state->in_body) {
-        bool plain = row->op == GC_UNWIND_ALLOCATE || (row->op != GC_UNWIND_SAVE && row->number == GC_NO_REGISTER);
-        return plain ? NULL : "the stack pointer is not known before the frame is left, since the stack is dynamic";
-    }
-    if (row->op == GC_UNWIND_ALLOCATE) return gc__unwind_move(state, depth + row->bytes);
-    if (row->op == GC_UNWIND_POP) return gc__unwind_pop(state, row->number);
-    if (row->op == GC_UNWIND_SAVE) return gc__unwind_save(state, row->number, row->bytes - depth);
-    const char *fault = gc__unwind_move(state, depth + 8);
-    if (fault || row->number == GC_NO_REGISTER) return fault;
-    return gc__unwind_save(state, row->number, -depth - 8);
-}
-
-/* Lets a row act. NULL, or why it cannot. */
+/* Checks a row, and lets it act. NULL, or why it cannot. */
 GC__FN const char *gc__unwind_step(gc__unwind_state *state, const gc_stackmap_unwind *row) {
-    if (!state->in_body && row->offset > state->prolog_bytes) {
-        state->in_body = true;
-        state->body = state->now;
-    }
-    switch (row->op) {
-    case GC_UNWIND_FRAME: return gc__unwind_set_frame(state, row->bytes);
-    case GC_UNWIND_LEAVE: return gc__unwind_leave(state, row->bytes);
-    case GC_UNWIND_RESTORE:
-        if (row->number == GC__FRAME_POINTER && state->dynamic) return "rbp can only be popped, since the stack is dynamic";
-        return gc__unwind_take_back(state, row->number);
-    case GC_UNWIND_BODY:
-        if (!state->in_body) return "no epilog can have ended in the prolog";
-        state->now = state->body;
-        return NULL;
-    default: return gc__unwind_act(state, row);
-    }
+    gc__unwind_pass_prolog(state, row->offset);
+    const char *fault = gc__unwind_fault(state, row);
+    if (fault) return fault;
+    bool known = !state->dynamic || !state->in_body || !state->now.layout.by_frame;
+    gc__unwind_act(&state->now, &state->body, row);
+    if (known && state->now.depth > state->depth_max) state->depth_max = state->now.depth;
+    if (row->op == GC_UNWIND_FRAME) state->frame_cfa = state->now.layout.cfa;
+    if ((row->op == GC_UNWIND_PUSH || row->op == GC_UNWIND_SAVE) && row->number != GC_NO_REGISTER)
+        state->places[row->number] = state->now.layout.saved[row->number];
+    return NULL;
 }
 
 /* The layout of a frame whose pc is at `offset`: what the rows have done up to there. Without rows it is that of a method
    which has only been called: CFA = stack pointer + 8. False: `offset` is outside of the code. */
 GC__FN bool gc__stackmap_layout(const void *start, uint32_t offset, gc_frame_kind kind, gc__frame_layout *layout) {
     gc__stackmap map;
+    gc__unwind_frame now = {{false, 0, {0}}, 8}, body;
     gc__stackmap_open(&map, start, UINT64_MAX);
-    gc__unwind_state state = gc__unwind_start(map.facts.prolog_bytes, map.facts.flags);
     gc__unwind_cursor rows = gc__unwind_begin(&map);
-    while (gc__unwind_next(&rows) && rows.row.offset + (uint64_t)(kind == GC_FRAME_CALLER) <= offset)
-        gc__unwind_step(&state, &rows.row);
-    *layout = state.now.layout;
-    if (!layout->by_frame) layout->cfa = state.now.depth;
+    uint64_t end = offset + (uint64_t)(kind == GC_FRAME_INTERRUPTED), prolog_bytes = map.facts.prolog_bytes;
+    bool in_body = false;
+    while (gc__unwind_next(&rows) && rows.row.offset < end) {
+        if (!in_body && rows.row.offset > prolog_bytes) in_body = true, body = now;
+        gc__unwind_act(&now, &body, &rows.row);
+    }
+    *layout = now.layout;
+    if (!layout->by_frame) layout->cfa = now.depth;
     return kind == GC_FRAME_CALLER ? offset && offset <= map.facts.code_bytes : offset < map.facts.code_bytes;
 }
 /* What a stack map may say: rules for the descriptions that are encoded, and for maps that are checked. Each returns NULL, or
@@ -1232,11 +1302,13 @@ GC__FN const char *gc__unwind_row_fault(const gc_stackmap_unwind *row) {
 /* A place by its distance from the CFA. */
 GC__FN const char *gc__place_fault(int64_t place, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
     if (place == -8) return "it is the return address";
-    if (place < -(int64_t)frame->depth_max || place >= (int64_t)facts->argument_bytes) return "it is outside of the frame";
+    if (place < -(int64_t)frame->depth_max || place >= (int64_t)facts->argument_bytes)
+        return "it is outside of the frame";
     return NULL;
 }
 
-GC__FN const char *gc__stack_slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
+GC__FN const char *gc__stack_slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame,
+                                        const gc_stackmap_facts *facts) {
     if (slot->offset % 8) return "its offset is no multiple of 8";
     if (slot->place == GC_PLACE_SP) {
         if (slot->offset < 0) return "it is below the stack pointer";
@@ -1252,7 +1324,8 @@ GC__FN const char *gc__stack_slot_fault(const gc_stackmap_slot *slot, const gc__
 }
 
 /* `frame` is the state after all unwind rows. */
-GC__FN const char *gc__slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
+GC__FN const char *gc__slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame,
+                                  const gc_stackmap_facts *facts) {
     if (slot->place > GC_PLACE_FRAME) return "its place is unknown";
     if (slot->flags & ~(GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_VALUE)) return "one of its flags is unknown";
     if (slot->untracked > 1) return "untracked is neither 0 nor 1";
@@ -1303,37 +1376,44 @@ GC__FN const char *gc__check_header(gc__map_check *check, const uint8_t *start, 
     if (!start) return "the map is NULL";
     if (bytes < 3) return gc__malformed("%zu bytes are no stack map", bytes);
     if ((start[0] & 63) != GC_STACKMAP_VERSION)
-        return gc__malformed("the map is of version %u, and this gc.h reads version %u", start[0] & 63u, GC_STACKMAP_VERSION);
+        return gc__malformed("the map is of version %u, and this gc.h reads version %u", start[0] & 63u,
+                             GC_STACKMAP_VERSION);
     if (start[0] >> 6 != GC__STACKMAP_PROCESSOR)
-        return gc__malformed("the map is for processor %u, and this gc.h reads maps for processor %u", start[0] >> 6, GC__STACKMAP_PROCESSOR);
+        return gc__malformed("the map is for processor %u, and this gc.h reads maps for processor %u", start[0] >> 6,
+                             GC__STACKMAP_PROCESSOR);
     gc__stackmap_open(&check->map, start, bytes);
     const gc__stackmap *map = &check->map;
     if (!map->facts.bytes) return "bit 8: the bytes of the map are malformed";
-    if (map->facts.bytes != bytes) return gc__malformed("bit 8: the map has %u bytes, but %zu are given", map->facts.bytes, bytes);
+    if (map->facts.bytes != bytes)
+        return gc__malformed("bit 8: the map has %u bytes, but %zu are given", map->facts.bytes, bytes);
     const char *fault = gc__facts_fault(&map->facts);
     if (map->malformed) fault = "a number is too large";
     if (map->header_end > bytes * 8) fault = "it is incomplete";
     if (fault) return gc__malformed("the header, up to bit %llu: %s", (unsigned long long)map->header_end, fault);
     if (map->slots > bytes * 8)
-        return gc__malformed("bit %zu: the tables reach to bit %llu, and the map ends", bytes * 8, (unsigned long long)map->slots);
+        return gc__malformed("bit %zu: the tables reach to bit %llu, and the map ends", bytes * 8,
+                             (unsigned long long)map->slots);
     return NULL;
 }
 
 /* Whether a list has as many numbers as it should, all of them up to its maximum, and ascending. */
-GC__FN const char *gc__check_list(const gc__map_check *check, const gc__ascending *list, bool strictly, const char *what) {
+GC__FN const char *gc__check_list(const gc__map_check *check, const gc__ascending *list, bool strictly,
+                                  const char *what) {
     const gc__bits *bits = &check->map.bits;
     uint64_t ones = 0, at = list->highs;
     for (uint64_t i = list->highs; i < list->end; i += 32)
         ones += gc__bits_count(gc__bits_at(bits, i, list->end - i < 32 ? (unsigned)(list->end - i) : 32));
     if (ones != list->count)
-        return gc__malformed("%s, bit %llu: there are %u, but %llu bits are set", what, (unsigned long long)list->highs, list->count,
-                             (unsigned long long)ones);
+        return gc__malformed("%s, bit %llu: there are %u, but %llu bits are set", what, (unsigned long long)list->highs,
+                             list->count, (unsigned long long)ones);
     for (uint32_t i = 0, before = 0, number; i < list->count; i++, before = number) {
         number = gc__ascending_next(list, bits, i, &at);
-        const char *fault = number > list->max ? "is too large" : i && number < before + strictly ? "comes after" : NULL;
+        const char *fault = number > list->max                ? "is too large"
+                            : i && number < before + strictly ? "comes after"
+                                                              : NULL;
         if (fault)
-            return gc__malformed("%s, bit %llu: number %u, %u, %s %u", what, (unsigned long long)at - 1, i, number, fault,
-                                 number > list->max ? list->max : before);
+            return gc__malformed("%s, bit %llu: number %u, %u, %s %u", what, (unsigned long long)at - 1, i, number,
+                                 fault, number > list->max ? list->max : before);
     }
     return NULL;
 }
@@ -1371,7 +1451,8 @@ GC__FN const char *gc__check_ranges(const gc__map_check *check) {
     gc__range_cursor ranges = gc__ranges_begin(&check->map);
     while (!fault && gc__ranges_next(&ranges))
         if (ranges.start == ranges.end)
-            fault = gc__malformed("interruptible range %u, bit %llu: it is empty", ranges.index - 1, (unsigned long long)ranges.at - 1);
+            fault = gc__malformed("interruptible range %u, bit %llu: it is empty", ranges.index - 1,
+                                  (unsigned long long)ranges.at - 1);
     return fault;
 }
 
@@ -1382,7 +1463,9 @@ GC__FN const char *gc__check_points(const gc__map_check *check) {
     uint64_t at = map->points.highs;
     for (uint32_t i = 0; !fault && i < map->facts.point_count; i++) {
         uint32_t offset = gc__ascending_next(&map->points, &map->bits, i, &at);
-        const char *why = !offset ? "it is at the start of the code" : gc__ranges_have(&ranges, offset - 1) ? "it is in an interruptible range" : NULL;
+        const char *why = !offset                                ? "it is at the start of the code"
+                          : gc__ranges_have(&ranges, offset - 1) ? "it is in an interruptible range"
+                                                                 : NULL;
         if (why) fault = gc__malformed("safe point %u, bit %llu: %s", i, (unsigned long long)at - 1, why);
     }
     if (fault || map->form != GC__SETS_DISTINCT) return fault;
@@ -1396,18 +1479,21 @@ GC__FN const char *gc__check_points(const gc__map_check *check) {
 
 /* Whether the whole sets are what the changes before them make, for GC__CHECK_WORDS words of a set from `word` on. With
    `ranges`, the set is empty at the start of each range; NULL: it never becomes empty. */
-GC__FN const char *gc__check_sets(const gc__stackmap *map, const gc__changes *changes, uint32_t word, gc__range_cursor *ranges) {
+GC__FN const char *gc__check_sets(const gc__stackmap *map, const gc__changes *changes, uint32_t word,
+                                  gc__range_cursor *ranges) {
     uint64_t set[GC__CHECK_WORDS] = {0}, at = changes->places.highs, index = (uint64_t)word * 64;
     for (uint32_t i = 0; i < changes->places.count; i++) {
         uint32_t place = gc__ascending_next(&changes->places, &map->bits, i, &at);
         uint64_t slot_at = changes->slots + (uint64_t)i * changes->slot_bits;
         uint64_t slot = gc__bits_at(&map->bits, slot_at, changes->slot_bits);
         if (slot >= changes->columns)
-            return gc__malformed("change %u, bit %llu: there is no slot %llu", i, (unsigned long long)slot_at, (unsigned long long)slot);
+            return gc__malformed("change %u, bit %llu: there is no slot %llu", i, (unsigned long long)slot_at,
+                                 (unsigned long long)slot);
         if (ranges && (!ranges->index || place >= ranges->end)) {
             memset(set, 0, sizeof set);
             if (!gc__ranges_have(ranges, place))
-                return gc__malformed("change %u, bit %llu: it is in no interruptible range", i, (unsigned long long)at - 1);
+                return gc__malformed("change %u, bit %llu: it is in no interruptible range", i,
+                                     (unsigned long long)at - 1);
         }
         if (slot - index < GC__CHECK_WORDS * 64) set[(slot - index) >> 6] ^= (uint64_t)1 << (slot & 63);
         if ((i + 1) % GC__CHANGES_APART) continue;
@@ -1415,13 +1501,15 @@ GC__FN const char *gc__check_sets(const gc__stackmap *map, const gc__changes *ch
         for (uint64_t k = index; k < changes->columns && k - index < GC__CHECK_WORDS * 64; k += 64) {
             unsigned width = changes->columns - k < 64 ? (unsigned)(changes->columns - k) : 64;
             if (gc__bits_word(&map->bits, whole + k, width) != set[(k - index) >> 6])
-                return gc__malformed("bit %llu: the set differs from what the %u changes before it make", (unsigned long long)(whole + k), i + 1);
+                return gc__malformed("bit %llu: the set differs from what the %u changes before it make",
+                                     (unsigned long long)(whole + k), i + 1);
         }
     }
     return NULL;
 }
 
-GC__FN const char *gc__check_changes(const gc__map_check *check, const gc__changes *changes, bool in_ranges, const char *what) {
+GC__FN const char *gc__check_changes(const gc__map_check *check, const gc__changes *changes, bool in_ranges,
+                                     const char *what) {
     const char *fault = gc__check_list(check, &changes->places, false, what);
     for (uint32_t word = 0; !fault && (!word || (uint64_t)word * 64 < changes->columns); word += GC__CHECK_WORDS) {
         gc__range_cursor ranges = gc__ranges_begin(&check->map);
@@ -1440,11 +1528,13 @@ GC__FN const char *gc__check_unwind(gc__map_check *check) {
         if (!fault && rows.reader.at > check->map.slots) fault = "it reaches beyond the rows";
         if (!fault) fault = gc__unwind_step(&check->frame, &rows.row);
         if (fault)
-            return gc__malformed("unwind row %u, bit %llu: %s", facts->unwind_count - rows.left - 1, (unsigned long long)rows.at, fault);
+            return gc__malformed("unwind row %u, bit %llu: %s", facts->unwind_count - rows.left - 1,
+                                 (unsigned long long)rows.at, fault);
     }
     if (rows.reader.at != check->map.slots)
         return gc__malformed("bit %llu: the unwind rows end, but not their bits", (unsigned long long)rows.reader.at);
-    if (facts->outgoing_bytes > (uint32_t)check->frame.depth_max - 8) return "the header: outgoing_bytes are more than the frame has";
+    if (facts->outgoing_bytes > (uint32_t)check->frame.depth_max - 8)
+        return "the header: outgoing_bytes are more than the frame has";
     return NULL;
 }
 
@@ -1453,12 +1543,16 @@ GC__FN const char *gc__check_slots(const gc__map_check *check) {
     gc__slot_cursor cursor = gc__slots_begin(map);
     uint64_t end = (uint64_t)map->facts.bytes * 8;
     for (uint64_t before = 0; gc__slots_next(&cursor);) {
-        const char *fault = cursor.reader.malformed ? "its run is malformed" : cursor.reader.at > end ? "it is incomplete" : NULL;
+        const char *fault = cursor.reader.malformed  ? "its run is malformed"
+                            : cursor.reader.at > end ? "it is incomplete"
+                                                     : NULL;
         if (!fault) fault = gc__slot_fault(&cursor.slot, &check->frame, &map->facts);
-        if (!fault && gc__slot_section(&cursor.slot, &map->facts) != cursor.section) fault = "it belongs in another section";
+        if (!fault && gc__slot_section(&cursor.slot, &map->facts) != cursor.section)
+            fault = "it belongs in another section";
         uint64_t rank = fault ? 0 : gc__slot_rank(&cursor.slot, cursor.section) + 1;
         if (!fault && rank <= before) fault = "it is not in order";
-        if (fault) return gc__malformed("slot %u, bit %llu: %s", cursor.index - 1, (unsigned long long)cursor.at, fault);
+        if (fault)
+            return gc__malformed("slot %u, bit %llu: %s", cursor.index - 1, (unsigned long long)cursor.at, fault);
         before = rank;
     }
     if (cursor.reader.at > end) return gc__malformed("bit %llu: the map is incomplete", (unsigned long long)end);
@@ -1473,7 +1567,8 @@ GC_API const char *gc_stackmap_check(const void *start, size_t bytes) {
     if (!fault) fault = gc__check_ranges(&check);
     if (!fault) fault = gc__check_points(&check);
     if (!fault) fault = gc__check_changes(&check, &check.map.in_ranges, true, "changes in ranges");
-    if (!fault && check.map.form == GC__SETS_CHANGES) fault = gc__check_changes(&check, &check.map.at_points, false, "changes at safe points");
+    if (!fault && check.map.form == GC__SETS_CHANGES)
+        fault = gc__check_changes(&check, &check.map.at_points, false, "changes at safe points");
     if (!fault) fault = gc__check_unwind(&check);
     return fault ? fault : gc__check_slots(&check);
 }
@@ -1584,12 +1679,12 @@ GC__FN bool gc__prepare_facts(gc__encoder *encoder) {
     const char *fault = gc__facts_fault(facts);
     if (fault) return GC__REFUSE("%s", fault);
     if (method->slot_count >> (GC__SLOT_INDEX_BITS - 1)) return GC__REFUSE("%u slots are too many", method->slot_count);
-    const char *missing = method->slot_count && !method->slots         ? "slots"
-                          : method->point_count && !method->points     ? "points"
-                          : method->range_count && !method->ranges     ? "ranges"
-                          : method->change_count && !method->changes   ? "changes"
-                          : method->unwind_count && !method->unwind    ? "unwind"
-                                                                       : NULL;
+    const char *missing = method->slot_count && !method->slots       ? "slots"
+                          : method->point_count && !method->points   ? "points"
+                          : method->range_count && !method->ranges   ? "ranges"
+                          : method->change_count && !method->changes ? "changes"
+                          : method->unwind_count && !method->unwind  ? "unwind"
+                                                                     : NULL;
     return missing ? GC__REFUSE("`%s` is NULL, but its count is not 0", missing) : true;
 }
 
@@ -1604,11 +1699,14 @@ GC__FN bool gc__prepare_unwind(gc__encoder *encoder) {
         if (!fault && i && row->offset < row[-1].offset) fault = "its offset is below that of the row before";
         if (!fault) fault = gc__unwind_step(&encoder->frame, row);
         const char *name = row->op <= GC_UNWIND_BODY ? names[row->op] : "?";
-        if (fault) return GC__REFUSE("unwind row %u (%s, register %u, at offset %u): %s", i, name, row->number, row->offset, fault);
+        if (fault)
+            return GC__REFUSE("unwind row %u (%s, register %u, at offset %u): %s", i, name, row->number, row->offset,
+                              fault);
     }
     encoder->facts.unwind_count = method->unwind_count;
     if (method->outgoing_bytes > (uint32_t)encoder->frame.depth_max - 8)
-        return GC__REFUSE("outgoing_bytes is %u, but the frame has %d bytes", method->outgoing_bytes, encoder->frame.depth_max - 8);
+        return GC__REFUSE("outgoing_bytes is %u, but the frame has %d bytes", method->outgoing_bytes,
+                          encoder->frame.depth_max - 8);
     return true;
 }
 
@@ -1627,7 +1725,8 @@ GC__FN bool gc__prepare_distinct(const gc__encoder *encoder, uint64_t *places) {
         if (places[i] >> GC__SLOT_INDEX_BITS != places[i - 1] >> GC__SLOT_INDEX_BITS) continue;
         uint32_t a = (uint32_t)(places[i - 1] & gc__bits_mask(GC__SLOT_INDEX_BITS));
         uint32_t b = (uint32_t)(places[i] & gc__bits_mask(GC__SLOT_INDEX_BITS));
-        if (slots[a].untracked || slots[b].untracked) return GC__REFUSE("slots %u and %u are one place, and untracked", a, b);
+        if (slots[a].untracked || slots[b].untracked)
+            return GC__REFUSE("slots %u and %u are one place, and untracked", a, b);
         if (slots[a].flags == slots[b].flags) return GC__REFUSE("slots %u and %u are the same", a, b);
     }
     return true;
@@ -1640,7 +1739,8 @@ GC__FN bool gc__prepare_slots(gc__encoder *encoder) {
         const gc_stackmap_slot *slot = &method->slots[i];
         const char *fault = gc__slot_fault(slot, &encoder->frame, &encoder->facts);
         if (fault)
-            return GC__REFUSE("slot %u (place %u, register %u, offset %d): %s", i, slot->place, slot->number, slot->offset, fault);
+            return GC__REFUSE("slot %u (place %u, register %u, offset %d): %s", i, slot->place, slot->number,
+                              slot->offset, fault);
     }
     encoder->order = (uint64_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->order);
     encoder->index_of = (uint32_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->index_of);
@@ -1655,25 +1755,29 @@ GC__FN bool gc__prepare_rows(const gc_stackmap_method *method) {
         uint32_t offset = method->points[i].offset, slots = method->slot_count;
         const uint64_t *live = method->points[i].live;
         if (!offset || offset > method->code_bytes)
-            return GC__REFUSE("safe point %u: its offset %u is not that of an instruction after a call, in %u bytes of code", i, offset,
-                              method->code_bytes);
+            return GC__REFUSE(
+                "safe point %u: its offset %u is not that of an instruction after a call, in %u bytes of code", i,
+                offset, method->code_bytes);
         if (i && offset <= method->points[i - 1].offset)
             return GC__REFUSE("safe point %u: its offset %u is not above that of the one before", i, offset);
         for (uint32_t slot = 0; live && slot < slots; slot++)
             if (method->slots[slot].untracked && gc__set_has(live, slot))
-                return GC__REFUSE("safe point %u (offset %u): slot %u is untracked, so no live set names it", i, offset, slot);
+                return GC__REFUSE("safe point %u (offset %u): slot %u is untracked, so no live set names it", i, offset,
+                                  slot);
         if (live && slots % 64 && live[slots / 64] >> slots % 64)
-            return GC__REFUSE("safe point %u (offset %u): a slot is live that does not exist; there are %u", i, offset, slots);
+            return GC__REFUSE("safe point %u (offset %u): a slot is live that does not exist; there are %u", i, offset,
+                              slots);
     }
     for (uint32_t i = 0; i < method->range_count; i++) {
         const gc_stackmap_range *range = &method->ranges[i];
-        const char *fault = range->start >= range->end           ? "it is empty"
-                            : range->end > method->code_bytes    ? "it is outside of the code"
+        const char *fault = range->start >= range->end          ? "it is empty"
+                            : range->end > method->code_bytes   ? "it is outside of the code"
                             : i && range->start < range[-1].end ? "it overlaps the range before, or comes before it"
-                                                                 : NULL;
+                                                                : NULL;
         if (fault) return GC__REFUSE("interruptible range %u, from %u to %u: %s", i, range->start, range->end, fault);
     }
-    if (method->range_count > UINT32_MAX / 4) return GC__REFUSE("%u interruptible ranges are too many", method->range_count);
+    if (method->range_count > UINT32_MAX / 4)
+        return GC__REFUSE("%u interruptible ranges are too many", method->range_count);
     return true;
 }
 
@@ -1731,8 +1835,9 @@ GC__FN bool gc__prepare_agrees(const gc__encoder *encoder, uint32_t i) {
         if (!differ) continue;
         uint32_t slot = word * 64 + (unsigned)__builtin_ctzll(differ);
         bool here = gc__set_has(encoder->live, slot);
-        return GC__REFUSE("safe point %u (offset %u) is in an interruptible range, in which slot %u is %s there: the point says %s", i,
-                          point->offset, slot, here ? "live" : "dead", here ? "dead" : "live");
+        return GC__REFUSE(
+            "safe point %u (offset %u) is in an interruptible range, in which slot %u is %s there: the point says %s",
+            i, point->offset, slot, here ? "live" : "dead", here ? "dead" : "live");
     }
     return true;
 }
@@ -1763,12 +1868,15 @@ GC__FN bool gc__prepare_change_fault(const gc__encoder *encoder, uint32_t i, uin
     const gc_stackmap_change *change = &method->changes[i];
     if (i && change->offset < change[-1].offset)
         return GC__REFUSE("change %u: its offset %u is below that of the one before", i, change->offset);
-    if (change->slot >= method->slot_count) return GC__REFUSE("change %u (offset %u): there is no slot %u", i, change->offset, change->slot);
+    if (change->slot >= method->slot_count)
+        return GC__REFUSE("change %u (offset %u): there is no slot %u", i, change->offset, change->slot);
     if (method->slots[change->slot].untracked)
-        return GC__REFUSE("change %u (offset %u): slot %u is untracked, so no change names it", i, change->offset, change->slot);
+        return GC__REFUSE("change %u (offset %u): slot %u is untracked, so no change names it", i, change->offset,
+                          change->slot);
     bool at_end = range && change->offset == method->ranges[range - 1].end;
     bool in_range = range < method->range_count && change->offset >= method->ranges[range].start;
-    if (!at_end && !in_range) return GC__REFUSE("change %u: its offset %u is in no interruptible range", i, change->offset);
+    if (!at_end && !in_range)
+        return GC__REFUSE("change %u: its offset %u is in no interruptible range", i, change->offset);
     return true;
 }
 
@@ -1849,9 +1957,11 @@ GC__FN bool gc__encode_distinct(gc__encoder *encoder, gc__encoded_sets *sets) {
     for (uint32_t point = 0; point < points; point++) {
         const uint64_t *set = gc__encode_set(encoder, point);
         uint64_t hash = 0;
-        for (uint32_t word = 0; word < encoder->set_words; word++) hash = (hash ^ set[word]) * 0x9E3779B97F4A7C15, hash ^= hash >> 29;
+        for (uint32_t word = 0; word < encoder->set_words; word++)
+            hash = (hash ^ set[word]) * 0x9E3779B97F4A7C15, hash ^= hash >> 29;
         uint32_t at = (uint32_t)hash & (size - 1);
-        while (table[at] && memcmp(gc__encode_set(encoder, sets->firsts[table[at] - 1]), set, (size_t)encoder->set_words * 8) != 0)
+        while (table[at] &&
+               memcmp(gc__encode_set(encoder, sets->firsts[table[at] - 1]), set, (size_t)encoder->set_words * 8) != 0)
             at = (at + 1) & (size - 1);
         if (!table[at]) {
             sets->firsts[sets->rows++] = point;
@@ -1894,7 +2004,8 @@ GC__FN bool gc__encode_choose(gc__encoder *encoder, gc__encoded_sets *sets) {
     uint64_t direct = (uint64_t)points * slots;
     uint64_t distinct = 1 + gc__number_bits(sets->rows, GC__BASE_MANY) + (uint64_t)points * gc__bits_for(sets->rows) +
                         (uint64_t)sets->rows * slots;
-    uint64_t changing = 1 + gc__number_bits(changes, GC__BASE_MANY) + gc__changes_place(0, changes, points - 1, slots).end;
+    uint64_t changing =
+        1 + gc__number_bits(changes, GC__BASE_MANY) + gc__changes_place(0, changes, points - 1, slots).end;
     if (direct <= distinct && direct <= changing) return true;
     if (distinct <= changing) {
         sets->form = GC__SETS_DISTINCT;
@@ -1918,7 +2029,8 @@ GC__FN void gc__write_set(gc__bit_writer *writer, const uint64_t *set, uint32_t 
 
 /* Writes changes: their places, their slots, and a whole set after each GC__CHANGES_APART. In ranges the set is empty at the
    start of each; a reader takes no whole set from before that, so this need not be known here, except for what it holds. */
-GC__FN void gc__write_changes(gc__bit_writer *writer, gc__encoder *encoder, const gc__change_list *list, uint32_t max, uint32_t slots) {
+GC__FN void gc__write_changes(gc__bit_writer *writer, gc__encoder *encoder, const gc__change_list *list, uint32_t max,
+                              uint32_t slots) {
     gc__changes changes = gc__changes_place(writer->at, list->count, max, slots);
     gc__ascending_write(writer, list->places, list->count, max);
     for (uint32_t i = 0; i < list->count; i++) gc__bits_write(writer, list->slots[i], changes.slot_bits);
@@ -1943,7 +2055,8 @@ GC__FN void gc__write_sets(gc__bit_writer *writer, gc__encoder *encoder, const g
         for (uint32_t i = 0; i < points; i++) gc__write_set(writer, gc__encode_set(encoder, i), slots);
     } else {
         for (uint32_t i = 0; i < points; i++) gc__bits_write(writer, sets->numbers[i], gc__bits_for(sets->rows));
-        for (uint32_t i = 0; i < sets->rows; i++) gc__write_set(writer, gc__encode_set(encoder, sets->firsts[i]), slots);
+        for (uint32_t i = 0; i < sets->rows; i++)
+            gc__write_set(writer, gc__encode_set(encoder, sets->firsts[i]), slots);
     }
 }
 
@@ -1990,10 +2103,13 @@ GC__FN const gc_stackmap_slot *gc__encode_slot(const gc__encoder *encoder, uint3
 }
 
 /* Writes the run of slots that begins at `i`, and returns where it ends, at `end` at the latest. */
-GC__FN uint32_t gc__write_run(gc__bit_writer *writer, const gc__encoder *encoder, uint32_t i, uint32_t end, unsigned section) {
+GC__FN uint32_t gc__write_run(gc__bit_writer *writer, const gc__encoder *encoder, uint32_t i, uint32_t end,
+                              unsigned section) {
     const gc_stackmap_slot *slot = gc__encode_slot(encoder, i);
     uint32_t last = i + 1, registers = 0;
-    while (last < end && gc__encode_slot(encoder, last)->place == slot->place && gc__encode_slot(encoder, last)->flags == slot->flags) last++;
+    while (last < end && gc__encode_slot(encoder, last)->place == slot->place &&
+           gc__encode_slot(encoder, last)->flags == slot->flags)
+        last++;
     gc__bits_write(writer, slot->place, 2);
     gc__bits_write(writer, slot->flags != 0, 1);
     if (slot->flags) gc__bits_write(writer, (slot->flags & 3u) | (slot->flags & GC_SLOT_VALUE) >> 1, 3);
@@ -2034,8 +2150,10 @@ GC__FN void gc__write_special(gc__bit_writer *writer, const gc__encoder *encoder
     gc__bits_write_number(writer, facts->outgoing_bytes / 8, GC__BASE_AREA);
     gc__bits_write_number(writer, facts->argument_bytes / 8, GC__BASE_AREA);
     for (unsigned i = 0; i < 5; i++)
-        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i) gc__bits_write_signed(writer, facts->extra[i] / 8, GC__BASE_OFFSET);
-    if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE) gc__bits_write_number(writer, (uint32_t)facts->extra[5] / 8, GC__BASE_AREA);
+        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i)
+            gc__bits_write_signed(writer, facts->extra[i] / 8, GC__BASE_OFFSET);
+    if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE)
+        gc__bits_write_number(writer, (uint32_t)facts->extra[5] / 8, GC__BASE_AREA);
     gc__bits_write_number(writer, facts->range_count, GC__BASE_FEW);
     if (facts->range_count) gc__bits_write_number(writer, facts->change_count, GC__BASE_MANY);
     gc__bits_write_number(writer, encoder->sections[1], GC__BASE_FEW);
@@ -2070,7 +2188,8 @@ GC__FN void gc__write_map(gc__bit_writer *writer, gc__encoder *encoder, const gc
     gc__ascending_write(writer, encoder->points, facts->point_count, facts->code_bytes);
     gc__write_sets(writer, encoder, sets);
     gc__write_ranges(writer, encoder);
-    gc__write_changes(writer, encoder, &encoder->in_ranges, facts->code_bytes, encoder->sections[0] + encoder->sections[1]);
+    gc__write_changes(writer, encoder, &encoder->in_ranges, facts->code_bytes,
+                      encoder->sections[0] + encoder->sections[1]);
     gc__write_unwind(writer, encoder->method->unwind, facts->unwind_count);
     gc__write_slots(writer, encoder);
 }
@@ -2106,7 +2225,8 @@ GC__FN size_t gc__encode(gc__encoder *encoder, uint8_t *map, size_t room) {
 }
 
 GC_API size_t gc_stackmap_encode(const gc_stackmap_method *method, void *map, size_t room) {
-    if (gc__is_null(method, "gc_stackmap_encode", "method") || (room && gc__is_null(map, "gc_stackmap_encode", "map"))) return 0;
+    if (gc__is_null(method, "gc_stackmap_encode", "method") || (room && gc__is_null(map, "gc_stackmap_encode", "map")))
+        return 0;
     gc__encoder encoder;
     memset(&encoder, 0, offsetof(gc__encoder, scratch));
     memset(&encoder.scratch, 0, offsetof(gc__scratch, first));

@@ -98,14 +98,19 @@ GC__FN uint32_t gc__bits_read_long(gc__bit_reader *reader, unsigned base) {
     return 0;
 }
 
+/* Most numbers are of one group or two. */
 GC__INLINED uint32_t gc__bits_read_number(gc__bit_reader *reader, unsigned base) {
-    uint64_t group = gc__bits_load(&reader->bits, reader->at);
-    if (GC__UNLIKELY(group >> base & 1)) return gc__bits_read_long(reader, base);
-    reader->at += base + 1;
-    return (uint32_t)(group & gc__bits_mask(base));
+    uint64_t word = gc__bits_load(&reader->bits, reader->at), mask = gc__bits_mask(base);
+    if (!(word >> base & 1)) {
+        reader->at += base + 1;
+        return (uint32_t)(word & mask);
+    }
+    if (GC__UNLIKELY(word >> (2 * base + 1) & 1)) return gc__bits_read_long(reader, base);
+    reader->at += 2 * (base + 1);
+    return (uint32_t)((word & mask) | (word >> (base + 1) & mask) << base);
 }
 
-GC__FN int32_t gc__bits_read_signed(gc__bit_reader *reader, unsigned base) {
+GC__INLINED int32_t gc__bits_read_signed(gc__bit_reader *reader, unsigned base) {
     uint32_t value = gc__bits_read_number(reader, base);
     return (int32_t)(value >> 1 ^ (0 - (value & 1)));
 }
@@ -126,7 +131,8 @@ GC__FN void gc__bits_write(gc__bit_writer *writer, uint64_t value, unsigned widt
 }
 
 GC__FN void gc__bits_write_number(gc__bit_writer *writer, uint32_t value, unsigned base) {
-    for (; value >> base; value >>= base) gc__bits_write(writer, (value & gc__bits_mask(base)) | (uint64_t)1 << base, base + 1);
+    for (; value >> base; value >>= base)
+        gc__bits_write(writer, (value & gc__bits_mask(base)) | (uint64_t)1 << base, base + 1);
     gc__bits_write(writer, value, base + 1);
 }
 
@@ -141,7 +147,7 @@ typedef struct gc__ascending {
     unsigned low_bits;
 } gc__ascending;
 
-GC__FN gc__ascending gc__ascending_place(uint64_t at, uint32_t count, uint32_t max) {
+GC__INLINED gc__ascending gc__ascending_place(uint64_t at, uint32_t count, uint32_t max) {
     gc__ascending list = {at, at, at, count, max, 0};
     if (!count) return list;
     if (max > count) list.low_bits = gc__bits_for((uint64_t)max / count + 1) - 1;

@@ -29,37 +29,44 @@ GC__FN const char *gc__check_header(gc__map_check *check, const uint8_t *start, 
     if (!start) return "the map is NULL";
     if (bytes < 3) return gc__malformed("%zu bytes are no stack map", bytes);
     if ((start[0] & 63) != GC_STACKMAP_VERSION)
-        return gc__malformed("the map is of version %u, and this gc.h reads version %u", start[0] & 63u, GC_STACKMAP_VERSION);
+        return gc__malformed("the map is of version %u, and this gc.h reads version %u", start[0] & 63u,
+                             GC_STACKMAP_VERSION);
     if (start[0] >> 6 != GC__STACKMAP_PROCESSOR)
-        return gc__malformed("the map is for processor %u, and this gc.h reads maps for processor %u", start[0] >> 6, GC__STACKMAP_PROCESSOR);
+        return gc__malformed("the map is for processor %u, and this gc.h reads maps for processor %u", start[0] >> 6,
+                             GC__STACKMAP_PROCESSOR);
     gc__stackmap_open(&check->map, start, bytes);
     const gc__stackmap *map = &check->map;
     if (!map->facts.bytes) return "bit 8: the bytes of the map are malformed";
-    if (map->facts.bytes != bytes) return gc__malformed("bit 8: the map has %u bytes, but %zu are given", map->facts.bytes, bytes);
+    if (map->facts.bytes != bytes)
+        return gc__malformed("bit 8: the map has %u bytes, but %zu are given", map->facts.bytes, bytes);
     const char *fault = gc__facts_fault(&map->facts);
     if (map->malformed) fault = "a number is too large";
     if (map->header_end > bytes * 8) fault = "it is incomplete";
     if (fault) return gc__malformed("the header, up to bit %llu: %s", (unsigned long long)map->header_end, fault);
     if (map->slots > bytes * 8)
-        return gc__malformed("bit %zu: the tables reach to bit %llu, and the map ends", bytes * 8, (unsigned long long)map->slots);
+        return gc__malformed("bit %zu: the tables reach to bit %llu, and the map ends", bytes * 8,
+                             (unsigned long long)map->slots);
     return NULL;
 }
 
 /* Whether a list has as many numbers as it should, all of them up to its maximum, and ascending. */
-GC__FN const char *gc__check_list(const gc__map_check *check, const gc__ascending *list, bool strictly, const char *what) {
+GC__FN const char *gc__check_list(const gc__map_check *check, const gc__ascending *list, bool strictly,
+                                  const char *what) {
     const gc__bits *bits = &check->map.bits;
     uint64_t ones = 0, at = list->highs;
     for (uint64_t i = list->highs; i < list->end; i += 32)
         ones += gc__bits_count(gc__bits_at(bits, i, list->end - i < 32 ? (unsigned)(list->end - i) : 32));
     if (ones != list->count)
-        return gc__malformed("%s, bit %llu: there are %u, but %llu bits are set", what, (unsigned long long)list->highs, list->count,
-                             (unsigned long long)ones);
+        return gc__malformed("%s, bit %llu: there are %u, but %llu bits are set", what, (unsigned long long)list->highs,
+                             list->count, (unsigned long long)ones);
     for (uint32_t i = 0, before = 0, number; i < list->count; i++, before = number) {
         number = gc__ascending_next(list, bits, i, &at);
-        const char *fault = number > list->max ? "is too large" : i && number < before + strictly ? "comes after" : NULL;
+        const char *fault = number > list->max                ? "is too large"
+                            : i && number < before + strictly ? "comes after"
+                                                              : NULL;
         if (fault)
-            return gc__malformed("%s, bit %llu: number %u, %u, %s %u", what, (unsigned long long)at - 1, i, number, fault,
-                                 number > list->max ? list->max : before);
+            return gc__malformed("%s, bit %llu: number %u, %u, %s %u", what, (unsigned long long)at - 1, i, number,
+                                 fault, number > list->max ? list->max : before);
     }
     return NULL;
 }
@@ -97,7 +104,8 @@ GC__FN const char *gc__check_ranges(const gc__map_check *check) {
     gc__range_cursor ranges = gc__ranges_begin(&check->map);
     while (!fault && gc__ranges_next(&ranges))
         if (ranges.start == ranges.end)
-            fault = gc__malformed("interruptible range %u, bit %llu: it is empty", ranges.index - 1, (unsigned long long)ranges.at - 1);
+            fault = gc__malformed("interruptible range %u, bit %llu: it is empty", ranges.index - 1,
+                                  (unsigned long long)ranges.at - 1);
     return fault;
 }
 
@@ -108,7 +116,9 @@ GC__FN const char *gc__check_points(const gc__map_check *check) {
     uint64_t at = map->points.highs;
     for (uint32_t i = 0; !fault && i < map->facts.point_count; i++) {
         uint32_t offset = gc__ascending_next(&map->points, &map->bits, i, &at);
-        const char *why = !offset ? "it is at the start of the code" : gc__ranges_have(&ranges, offset - 1) ? "it is in an interruptible range" : NULL;
+        const char *why = !offset                                ? "it is at the start of the code"
+                          : gc__ranges_have(&ranges, offset - 1) ? "it is in an interruptible range"
+                                                                 : NULL;
         if (why) fault = gc__malformed("safe point %u, bit %llu: %s", i, (unsigned long long)at - 1, why);
     }
     if (fault || map->form != GC__SETS_DISTINCT) return fault;
@@ -122,18 +132,21 @@ GC__FN const char *gc__check_points(const gc__map_check *check) {
 
 /* Whether the whole sets are what the changes before them make, for GC__CHECK_WORDS words of a set from `word` on. With
    `ranges`, the set is empty at the start of each range; NULL: it never becomes empty. */
-GC__FN const char *gc__check_sets(const gc__stackmap *map, const gc__changes *changes, uint32_t word, gc__range_cursor *ranges) {
+GC__FN const char *gc__check_sets(const gc__stackmap *map, const gc__changes *changes, uint32_t word,
+                                  gc__range_cursor *ranges) {
     uint64_t set[GC__CHECK_WORDS] = {0}, at = changes->places.highs, index = (uint64_t)word * 64;
     for (uint32_t i = 0; i < changes->places.count; i++) {
         uint32_t place = gc__ascending_next(&changes->places, &map->bits, i, &at);
         uint64_t slot_at = changes->slots + (uint64_t)i * changes->slot_bits;
         uint64_t slot = gc__bits_at(&map->bits, slot_at, changes->slot_bits);
         if (slot >= changes->columns)
-            return gc__malformed("change %u, bit %llu: there is no slot %llu", i, (unsigned long long)slot_at, (unsigned long long)slot);
+            return gc__malformed("change %u, bit %llu: there is no slot %llu", i, (unsigned long long)slot_at,
+                                 (unsigned long long)slot);
         if (ranges && (!ranges->index || place >= ranges->end)) {
             memset(set, 0, sizeof set);
             if (!gc__ranges_have(ranges, place))
-                return gc__malformed("change %u, bit %llu: it is in no interruptible range", i, (unsigned long long)at - 1);
+                return gc__malformed("change %u, bit %llu: it is in no interruptible range", i,
+                                     (unsigned long long)at - 1);
         }
         if (slot - index < GC__CHECK_WORDS * 64) set[(slot - index) >> 6] ^= (uint64_t)1 << (slot & 63);
         if ((i + 1) % GC__CHANGES_APART) continue;
@@ -141,13 +154,15 @@ GC__FN const char *gc__check_sets(const gc__stackmap *map, const gc__changes *ch
         for (uint64_t k = index; k < changes->columns && k - index < GC__CHECK_WORDS * 64; k += 64) {
             unsigned width = changes->columns - k < 64 ? (unsigned)(changes->columns - k) : 64;
             if (gc__bits_word(&map->bits, whole + k, width) != set[(k - index) >> 6])
-                return gc__malformed("bit %llu: the set differs from what the %u changes before it make", (unsigned long long)(whole + k), i + 1);
+                return gc__malformed("bit %llu: the set differs from what the %u changes before it make",
+                                     (unsigned long long)(whole + k), i + 1);
         }
     }
     return NULL;
 }
 
-GC__FN const char *gc__check_changes(const gc__map_check *check, const gc__changes *changes, bool in_ranges, const char *what) {
+GC__FN const char *gc__check_changes(const gc__map_check *check, const gc__changes *changes, bool in_ranges,
+                                     const char *what) {
     const char *fault = gc__check_list(check, &changes->places, false, what);
     for (uint32_t word = 0; !fault && (!word || (uint64_t)word * 64 < changes->columns); word += GC__CHECK_WORDS) {
         gc__range_cursor ranges = gc__ranges_begin(&check->map);
@@ -166,11 +181,13 @@ GC__FN const char *gc__check_unwind(gc__map_check *check) {
         if (!fault && rows.reader.at > check->map.slots) fault = "it reaches beyond the rows";
         if (!fault) fault = gc__unwind_step(&check->frame, &rows.row);
         if (fault)
-            return gc__malformed("unwind row %u, bit %llu: %s", facts->unwind_count - rows.left - 1, (unsigned long long)rows.at, fault);
+            return gc__malformed("unwind row %u, bit %llu: %s", facts->unwind_count - rows.left - 1,
+                                 (unsigned long long)rows.at, fault);
     }
     if (rows.reader.at != check->map.slots)
         return gc__malformed("bit %llu: the unwind rows end, but not their bits", (unsigned long long)rows.reader.at);
-    if (facts->outgoing_bytes > (uint32_t)check->frame.depth_max - 8) return "the header: outgoing_bytes are more than the frame has";
+    if (facts->outgoing_bytes > (uint32_t)check->frame.depth_max - 8)
+        return "the header: outgoing_bytes are more than the frame has";
     return NULL;
 }
 
@@ -179,12 +196,16 @@ GC__FN const char *gc__check_slots(const gc__map_check *check) {
     gc__slot_cursor cursor = gc__slots_begin(map);
     uint64_t end = (uint64_t)map->facts.bytes * 8;
     for (uint64_t before = 0; gc__slots_next(&cursor);) {
-        const char *fault = cursor.reader.malformed ? "its run is malformed" : cursor.reader.at > end ? "it is incomplete" : NULL;
+        const char *fault = cursor.reader.malformed  ? "its run is malformed"
+                            : cursor.reader.at > end ? "it is incomplete"
+                                                     : NULL;
         if (!fault) fault = gc__slot_fault(&cursor.slot, &check->frame, &map->facts);
-        if (!fault && gc__slot_section(&cursor.slot, &map->facts) != cursor.section) fault = "it belongs in another section";
+        if (!fault && gc__slot_section(&cursor.slot, &map->facts) != cursor.section)
+            fault = "it belongs in another section";
         uint64_t rank = fault ? 0 : gc__slot_rank(&cursor.slot, cursor.section) + 1;
         if (!fault && rank <= before) fault = "it is not in order";
-        if (fault) return gc__malformed("slot %u, bit %llu: %s", cursor.index - 1, (unsigned long long)cursor.at, fault);
+        if (fault)
+            return gc__malformed("slot %u, bit %llu: %s", cursor.index - 1, (unsigned long long)cursor.at, fault);
         before = rank;
     }
     if (cursor.reader.at > end) return gc__malformed("bit %llu: the map is incomplete", (unsigned long long)end);
@@ -199,7 +220,8 @@ GC_API const char *gc_stackmap_check(const void *start, size_t bytes) {
     if (!fault) fault = gc__check_ranges(&check);
     if (!fault) fault = gc__check_points(&check);
     if (!fault) fault = gc__check_changes(&check, &check.map.in_ranges, true, "changes in ranges");
-    if (!fault && check.map.form == GC__SETS_CHANGES) fault = gc__check_changes(&check, &check.map.at_points, false, "changes at safe points");
+    if (!fault && check.map.form == GC__SETS_CHANGES)
+        fault = gc__check_changes(&check, &check.map.at_points, false, "changes at safe points");
     if (!fault) fault = gc__check_unwind(&check);
     return fault ? fault : gc__check_slots(&check);
 }

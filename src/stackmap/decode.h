@@ -16,14 +16,14 @@
 
 /* The bases of the numbers of varying length. */
 enum {
-    GC__BASE_CODE = 4,    /* bytes of code */
-    GC__BASE_POINTS = 2,  /* the number of safe points */
-    GC__BASE_SLOTS = 3,   /* the number of slots */
-    GC__BASE_FEW = 1,     /* what is usually 0 or 1 */
-    GC__BASE_MANY = 4,    /* rows of a table */
-    GC__BASE_OFFSET = 5,  /* of the first stack slot of a run, in words */
-    GC__BASE_GAP = 1,     /* words between the stack slots of a run */
-    GC__BASE_AREA = 3     /* the size of an area of the stack, in words */
+    GC__BASE_CODE = 4,   /* bytes of code */
+    GC__BASE_POINTS = 2, /* the number of safe points */
+    GC__BASE_SLOTS = 2,  /* the number of slots */
+    GC__BASE_FEW = 1,    /* what is usually 0 or 1 */
+    GC__BASE_MANY = 4,   /* rows of a table */
+    GC__BASE_OFFSET = 5, /* of the first stack slot of a run, in words */
+    GC__BASE_GAP = 1,    /* words between the stack slots of a run */
+    GC__BASE_AREA = 3    /* the size of an area of the stack, in words */
 };
 
 /* Live sets are stored as changes to the set before, and after each GC__CHANGES_APART changes there is a whole set. */
@@ -44,18 +44,18 @@ typedef struct gc__stackmap {
     gc__bits bits;
     gc_stackmap_facts facts;
     bool malformed;         /* a number of the header was too large */
-    uint32_t kept_count;  /* slots that a call preserves: they come first */
+    uint32_t kept_count;    /* slots that a call preserves: they come first */
     uint32_t tracked_count; /* then those which are reported of the innermost frame only; then the untracked ones */
     gc__live_sets form;
     uint32_t distinct_count;
-    gc__ascending points, ranges; /* ranges: starts and ends in turn */
-    uint64_t sets;                /* live sets of the points, or numbers of distinct ones */
-    uint64_t distinct;            /* the distinct ones */
-    gc__changes at_points, in_ranges;
+    gc__ascending points, ranges;       /* ranges: starts and ends in turn */
+    uint64_t sets;                      /* live sets of the points, or numbers of distinct ones */
+    uint64_t distinct;                  /* the distinct ones */
+    gc__changes at_points, in_ranges;   /* at_points is valid only with GC__SETS_CHANGES */
     uint64_t unwind, slots, header_end; /* positions of the unwind rows, and of the slots; and where the header ends */
 } gc__stackmap;
 
-GC__FN gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, uint32_t columns) {
+GC__INLINED gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, uint32_t columns) {
     gc__changes changes;
     changes.places = gc__ascending_place(at, count, max);
     changes.columns = columns;
@@ -67,21 +67,21 @@ GC__FN gc__changes gc__changes_place(uint64_t at, uint32_t count, uint32_t max, 
 }
 
 /* A number of rows: never more than there are bits, so that no position overflows. */
-GC__FN uint32_t gc__stackmap_count(gc__bit_reader *reader, unsigned base) {
+GC__INLINED uint32_t gc__stackmap_count(gc__bit_reader *reader, unsigned base) {
     uint32_t count = gc__bits_read_number(reader, base);
     if (GC__LIKELY(count <= reader->bits.bytes * 8)) return count;
     reader->malformed = true;
     return 0;
 }
 
-GC__FN uint32_t gc__stackmap_words(gc__bit_reader *reader) {
+GC__INLINED uint32_t gc__stackmap_words(gc__bit_reader *reader) {
     uint32_t words = gc__bits_read_number(reader, GC__BASE_AREA);
     if (GC__LIKELY(words <= INT32_MAX / 8)) return words * 8;
     reader->malformed = true;
     return 0;
 }
 
-GC__FN int32_t gc__stackmap_signed_words(gc__bit_reader *reader, unsigned base) {
+GC__INLINED int32_t gc__stackmap_signed_words(gc__bit_reader *reader, unsigned base) {
     int32_t words = gc__bits_read_signed(reader, base);
     if (GC__LIKELY(words >= INT32_MIN / 8 && words <= INT32_MAX / 8)) return words * 8;
     reader->malformed = true;
@@ -107,7 +107,8 @@ GC__FN void gc__stackmap_read_special(gc__stackmap *map, gc__bit_reader *reader,
     facts->outgoing_bytes = gc__stackmap_words(reader);
     facts->argument_bytes = gc__stackmap_words(reader);
     for (unsigned i = 0; i < 5; i++)
-        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i) facts->extra[i] = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
+        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i)
+            facts->extra[i] = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
     if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE) facts->extra[5] = (int32_t)gc__stackmap_words(reader);
     facts->range_count = gc__stackmap_count(reader, GC__BASE_FEW);
     if (facts->range_count) facts->change_count = gc__stackmap_count(reader, GC__BASE_MANY);
@@ -118,7 +119,7 @@ GC__FN void gc__stackmap_read_special(gc__stackmap *map, gc__bit_reader *reader,
 /* Where the live sets of the safe points are; returns where they end. */
 GC__FN uint64_t gc__stackmap_place_sets(gc__stackmap *map, uint32_t rows) {
     uint32_t points = map->facts.point_count, slots = map->kept_count;
-    map->sets = map->points.end;
+    map->sets = map->distinct = map->points.end;
     if (map->form == GC__SETS_CHANGES) {
         map->at_points = gc__changes_place(map->sets, rows, points - 1, slots);
         return map->at_points.end;
@@ -131,7 +132,7 @@ GC__FN uint64_t gc__stackmap_place_sets(gc__stackmap *map, uint32_t rows) {
 /* Opens a map of which at least `limit` bytes may be read, or that has passed gc_stackmap_check, which needs no limit. */
 GC__FN void gc__stackmap_open(gc__stackmap *map, const void *start, uint64_t limit) {
     uint32_t header = 0, innermost_count = 0, rows = 0;
-    memset(map, 0, sizeof *map);
+    memset(&map->facts, 0, sizeof map->facts);
     map->facts.bytes = gc__stackmap_bytes((const uint8_t *)start, limit, &header);
     gc__bit_reader reader = {{(const uint8_t *)start, map->facts.bytes}, (uint64_t)header * 8, false};
     gc_stackmap_facts *facts = &map->facts;
@@ -144,11 +145,12 @@ GC__FN void gc__stackmap_open(gc__stackmap *map, const void *start, uint64_t lim
     map->kept_count = gc__stackmap_count(&reader, GC__BASE_SLOTS);
     map->tracked_count = map->kept_count + innermost_count;
     facts->slot_count = map->tracked_count + facts->untracked_count;
+    map->form = GC__SETS_DIRECT;
     if (facts->point_count && map->kept_count && gc__bits_read(&reader, 1)) {
         map->form = gc__bits_read(&reader, 1) ? GC__SETS_CHANGES : GC__SETS_DISTINCT;
         rows = gc__stackmap_count(&reader, GC__BASE_MANY);
-        map->distinct_count = map->form == GC__SETS_DISTINCT ? rows : 0;
     }
+    map->distinct_count = map->form == GC__SETS_DISTINCT ? rows : 0;
     uint32_t unwind_bits = 0;
     if (unwinds) {
         facts->prolog_bytes = gc__bits_read_number(&reader, GC__BASE_MANY);
@@ -175,9 +177,9 @@ GC_API gc_stackmap_facts gc_stackmap_read(const void *start) {
 typedef struct gc__slot_cursor {
     gc__bit_reader reader;
     uint32_t index, section_end, run_end;
-    uint32_t sections[3];  /* where each ends */
-    uint32_t registers;    /* those of the run that are still to come */
-    uint64_t at;           /* where the bits of the last slot begin: of a run's first one they include the run's header */
+    uint32_t sections[3]; /* where each ends */
+    uint32_t registers;   /* those of the run that are still to come */
+    uint64_t at; /* where the bits of the last slot begin: of a run's first one they include the run's header */
     gc_stackmap_slot slot; /* the last one */
     unsigned section;
 } gc__slot_cursor;
@@ -196,7 +198,8 @@ GC__FN gc__slot_cursor gc__slots_begin(const gc__stackmap *map) {
 
 /* Which registers a mask of them has: in the innermost frame's section the scratch ones, otherwise those preserved. */
 GC__FN uint32_t gc__slot_registers(unsigned section) {
-    return section == 1 ? 0xFFFF & ~(uint32_t)GC__PRESERVED_REGISTERS & ~((uint32_t)1 << GC__STACK_POINTER) : GC__PRESERVED_REGISTERS;
+    return section == 1 ? 0xFFFF & ~(uint32_t)GC__PRESERVED_REGISTERS & ~((uint32_t)1 << GC__STACK_POINTER)
+                        : GC__PRESERVED_REGISTERS;
 }
 
 /* Moves the bits of `mask` to the places of the ones of `among`, in order. */
@@ -209,7 +212,8 @@ GC__FN uint32_t gc__bits_spread(uint32_t mask, uint32_t among) {
 
 GC__FN void gc__slots_begin_run(gc__slot_cursor *cursor) {
     gc__bit_reader *reader = &cursor->reader;
-    while (cursor->index == cursor->section_end && cursor->section < 2) cursor->section_end = cursor->sections[++cursor->section];
+    while (cursor->index == cursor->section_end && cursor->section < 2)
+        cursor->section_end = cursor->sections[++cursor->section];
     uint32_t left = cursor->section_end - cursor->index;
     memset(&cursor->slot, 0, sizeof cursor->slot);
     cursor->slot.place = (uint8_t)gc__bits_read(reader, 2);
@@ -265,15 +269,18 @@ GC_API gc_stackmap_slot gc_stackmap_slot_at(const void *start, uint32_t i) {
 
 /* Word `word` of the set that changes first .. last - 1 make of an empty one. A whole set that is stored between replaces
    those before it. */
-GC__FN uint64_t gc__changes_word(const gc__changes *changes, const gc__bits *bits, uint32_t first, uint32_t last, uint32_t word) {
+GC__FN uint64_t gc__changes_word(const gc__changes *changes, const gc__bits *bits, uint32_t first, uint32_t last,
+                                 uint32_t word) {
     uint64_t set = 0, index = (uint64_t)word * 64;
     uint32_t whole = last / GC__CHANGES_APART;
     if (whole * GC__CHANGES_APART > first) {
         first = whole * GC__CHANGES_APART;
         uint64_t left = changes->columns - index;
-        set = gc__bits_word(bits, changes->sets + (uint64_t)(whole - 1) * changes->columns + index, left < 64 ? (unsigned)left : 64);
+        set = gc__bits_word(bits, changes->sets + (uint64_t)(whole - 1) * changes->columns + index,
+                            left < 64 ? (unsigned)left : 64);
     }
-    for (uint64_t at = changes->slots + (uint64_t)first * changes->slot_bits; first < last; first++, at += changes->slot_bits) {
+    for (uint64_t at = changes->slots + (uint64_t)first * changes->slot_bits; first < last;
+         first++, at += changes->slot_bits) {
         uint64_t slot = gc__bits_at(bits, at, changes->slot_bits) - index;
         if (slot < 64) set ^= (uint64_t)1 << slot;
     }
@@ -285,7 +292,7 @@ typedef struct gc__live_set {
     const gc__changes *changes;
     uint32_t first, last; /* of the changes; without those the set is at the bit `at` */
     uint64_t at;
-    uint32_t columns;     /* how many slots it says something about */
+    uint32_t columns; /* how many slots it says something about */
     bool untracked;
 } gc__live_set;
 
@@ -294,8 +301,11 @@ GC__FN bool gc__stackmap_find_in_range(const gc__stackmap *map, uint32_t offset,
     bool next;
     uint32_t ends = gc__ascending_below(&map->ranges, &map->bits, (uint64_t)offset + 1, &next);
     if (!(ends & 1)) return false;
-    uint32_t start = gc__ascending_at(&map->ranges, &map->bits, ends - 1);
-    *first = gc__ascending_below(&map->in_ranges.places, &map->bits, start, &next);
+    *first = 0;
+    if (ends > 1) {
+        uint32_t start = gc__ascending_at(&map->ranges, &map->bits, ends - 1);
+        *first = gc__ascending_below(&map->in_ranges.places, &map->bits, start, &next);
+    }
     *last = gc__ascending_below(&map->in_ranges.places, &map->bits, (uint64_t)offset + 1, &next);
     return true;
 }
@@ -360,7 +370,8 @@ GC_API bool gc_stackmap_live(const void *start, uint32_t offset, gc_frame_kind k
     gc__live_set set;
     gc__stackmap_open(&map, start, UINT64_MAX);
     if (!gc__stackmap_find(&map, offset, kind, &set)) return false;
-    for (uint32_t word = 0; (uint64_t)word * 64 < map.facts.slot_count; word++) live[word] = gc__live_word(&map, &set, word);
+    for (uint32_t word = 0; (uint64_t)word * 64 < map.facts.slot_count; word++)
+        live[word] = gc__live_word(&map, &set, word);
     return true;
 }
 
@@ -390,8 +401,10 @@ GC__FN bool gc__live_begin(gc__live_cursor *cursor, const void *start, uint32_t 
 
 GC__FN bool gc__live_next(gc__live_cursor *cursor) {
     for (;;) {
-        uint32_t index = cursor->slots.index;
+        uint32_t index = cursor->slots.index, count = cursor->map.facts.slot_count;
         if (!(index & 63)) cursor->word = gc__live_word(&cursor->map, &cursor->set, index / 64);
+        /* The slots after the last live one need not be read. */
+        if (!(cursor->word >> (index & 63)) && (index | 63) >= count - 1) return false;
         if (!gc__slots_next(&cursor->slots)) return false;
         if (cursor->word >> (index & 63) & 1) return true;
     }

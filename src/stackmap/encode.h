@@ -31,9 +31,11 @@ GC__FN bool gc__encode_distinct(gc__encoder *encoder, gc__encoded_sets *sets) {
     for (uint32_t point = 0; point < points; point++) {
         const uint64_t *set = gc__encode_set(encoder, point);
         uint64_t hash = 0;
-        for (uint32_t word = 0; word < encoder->set_words; word++) hash = (hash ^ set[word]) * 0x9E3779B97F4A7C15, hash ^= hash >> 29;
+        for (uint32_t word = 0; word < encoder->set_words; word++)
+            hash = (hash ^ set[word]) * 0x9E3779B97F4A7C15, hash ^= hash >> 29;
         uint32_t at = (uint32_t)hash & (size - 1);
-        while (table[at] && memcmp(gc__encode_set(encoder, sets->firsts[table[at] - 1]), set, (size_t)encoder->set_words * 8) != 0)
+        while (table[at] &&
+               memcmp(gc__encode_set(encoder, sets->firsts[table[at] - 1]), set, (size_t)encoder->set_words * 8) != 0)
             at = (at + 1) & (size - 1);
         if (!table[at]) {
             sets->firsts[sets->rows++] = point;
@@ -76,7 +78,8 @@ GC__FN bool gc__encode_choose(gc__encoder *encoder, gc__encoded_sets *sets) {
     uint64_t direct = (uint64_t)points * slots;
     uint64_t distinct = 1 + gc__number_bits(sets->rows, GC__BASE_MANY) + (uint64_t)points * gc__bits_for(sets->rows) +
                         (uint64_t)sets->rows * slots;
-    uint64_t changing = 1 + gc__number_bits(changes, GC__BASE_MANY) + gc__changes_place(0, changes, points - 1, slots).end;
+    uint64_t changing =
+        1 + gc__number_bits(changes, GC__BASE_MANY) + gc__changes_place(0, changes, points - 1, slots).end;
     if (direct <= distinct && direct <= changing) return true;
     if (distinct <= changing) {
         sets->form = GC__SETS_DISTINCT;
@@ -100,7 +103,8 @@ GC__FN void gc__write_set(gc__bit_writer *writer, const uint64_t *set, uint32_t 
 
 /* Writes changes: their places, their slots, and a whole set after each GC__CHANGES_APART. In ranges the set is empty at the
    start of each; a reader takes no whole set from before that, so this need not be known here, except for what it holds. */
-GC__FN void gc__write_changes(gc__bit_writer *writer, gc__encoder *encoder, const gc__change_list *list, uint32_t max, uint32_t slots) {
+GC__FN void gc__write_changes(gc__bit_writer *writer, gc__encoder *encoder, const gc__change_list *list, uint32_t max,
+                              uint32_t slots) {
     gc__changes changes = gc__changes_place(writer->at, list->count, max, slots);
     gc__ascending_write(writer, list->places, list->count, max);
     for (uint32_t i = 0; i < list->count; i++) gc__bits_write(writer, list->slots[i], changes.slot_bits);
@@ -125,7 +129,8 @@ GC__FN void gc__write_sets(gc__bit_writer *writer, gc__encoder *encoder, const g
         for (uint32_t i = 0; i < points; i++) gc__write_set(writer, gc__encode_set(encoder, i), slots);
     } else {
         for (uint32_t i = 0; i < points; i++) gc__bits_write(writer, sets->numbers[i], gc__bits_for(sets->rows));
-        for (uint32_t i = 0; i < sets->rows; i++) gc__write_set(writer, gc__encode_set(encoder, sets->firsts[i]), slots);
+        for (uint32_t i = 0; i < sets->rows; i++)
+            gc__write_set(writer, gc__encode_set(encoder, sets->firsts[i]), slots);
     }
 }
 
@@ -172,10 +177,13 @@ GC__FN const gc_stackmap_slot *gc__encode_slot(const gc__encoder *encoder, uint3
 }
 
 /* Writes the run of slots that begins at `i`, and returns where it ends, at `end` at the latest. */
-GC__FN uint32_t gc__write_run(gc__bit_writer *writer, const gc__encoder *encoder, uint32_t i, uint32_t end, unsigned section) {
+GC__FN uint32_t gc__write_run(gc__bit_writer *writer, const gc__encoder *encoder, uint32_t i, uint32_t end,
+                              unsigned section) {
     const gc_stackmap_slot *slot = gc__encode_slot(encoder, i);
     uint32_t last = i + 1, registers = 0;
-    while (last < end && gc__encode_slot(encoder, last)->place == slot->place && gc__encode_slot(encoder, last)->flags == slot->flags) last++;
+    while (last < end && gc__encode_slot(encoder, last)->place == slot->place &&
+           gc__encode_slot(encoder, last)->flags == slot->flags)
+        last++;
     gc__bits_write(writer, slot->place, 2);
     gc__bits_write(writer, slot->flags != 0, 1);
     if (slot->flags) gc__bits_write(writer, (slot->flags & 3u) | (slot->flags & GC_SLOT_VALUE) >> 1, 3);
@@ -216,8 +224,10 @@ GC__FN void gc__write_special(gc__bit_writer *writer, const gc__encoder *encoder
     gc__bits_write_number(writer, facts->outgoing_bytes / 8, GC__BASE_AREA);
     gc__bits_write_number(writer, facts->argument_bytes / 8, GC__BASE_AREA);
     for (unsigned i = 0; i < 5; i++)
-        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i) gc__bits_write_signed(writer, facts->extra[i] / 8, GC__BASE_OFFSET);
-    if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE) gc__bits_write_number(writer, (uint32_t)facts->extra[5] / 8, GC__BASE_AREA);
+        if (facts->flags & GC_METHOD_SECURITY_OBJECT << i)
+            gc__bits_write_signed(writer, facts->extra[i] / 8, GC__BASE_OFFSET);
+    if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE)
+        gc__bits_write_number(writer, (uint32_t)facts->extra[5] / 8, GC__BASE_AREA);
     gc__bits_write_number(writer, facts->range_count, GC__BASE_FEW);
     if (facts->range_count) gc__bits_write_number(writer, facts->change_count, GC__BASE_MANY);
     gc__bits_write_number(writer, encoder->sections[1], GC__BASE_FEW);
@@ -252,7 +262,8 @@ GC__FN void gc__write_map(gc__bit_writer *writer, gc__encoder *encoder, const gc
     gc__ascending_write(writer, encoder->points, facts->point_count, facts->code_bytes);
     gc__write_sets(writer, encoder, sets);
     gc__write_ranges(writer, encoder);
-    gc__write_changes(writer, encoder, &encoder->in_ranges, facts->code_bytes, encoder->sections[0] + encoder->sections[1]);
+    gc__write_changes(writer, encoder, &encoder->in_ranges, facts->code_bytes,
+                      encoder->sections[0] + encoder->sections[1]);
     gc__write_unwind(writer, encoder->method->unwind, facts->unwind_count);
     gc__write_slots(writer, encoder);
 }
@@ -288,7 +299,8 @@ GC__FN size_t gc__encode(gc__encoder *encoder, uint8_t *map, size_t room) {
 }
 
 GC_API size_t gc_stackmap_encode(const gc_stackmap_method *method, void *map, size_t room) {
-    if (gc__is_null(method, "gc_stackmap_encode", "method") || (room && gc__is_null(map, "gc_stackmap_encode", "map"))) return 0;
+    if (gc__is_null(method, "gc_stackmap_encode", "method") || (room && gc__is_null(map, "gc_stackmap_encode", "map")))
+        return 0;
     gc__encoder encoder;
     memset(&encoder, 0, offsetof(gc__encoder, scratch));
     memset(&encoder.scratch, 0, offsetof(gc__scratch, first));

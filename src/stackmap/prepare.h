@@ -111,12 +111,12 @@ GC__FN bool gc__prepare_facts(gc__encoder *encoder) {
     const char *fault = gc__facts_fault(facts);
     if (fault) return GC__REFUSE("%s", fault);
     if (method->slot_count >> (GC__SLOT_INDEX_BITS - 1)) return GC__REFUSE("%u slots are too many", method->slot_count);
-    const char *missing = method->slot_count && !method->slots         ? "slots"
-                          : method->point_count && !method->points     ? "points"
-                          : method->range_count && !method->ranges     ? "ranges"
-                          : method->change_count && !method->changes   ? "changes"
-                          : method->unwind_count && !method->unwind    ? "unwind"
-                                                                       : NULL;
+    const char *missing = method->slot_count && !method->slots       ? "slots"
+                          : method->point_count && !method->points   ? "points"
+                          : method->range_count && !method->ranges   ? "ranges"
+                          : method->change_count && !method->changes ? "changes"
+                          : method->unwind_count && !method->unwind  ? "unwind"
+                                                                     : NULL;
     return missing ? GC__REFUSE("`%s` is NULL, but its count is not 0", missing) : true;
 }
 
@@ -131,11 +131,14 @@ GC__FN bool gc__prepare_unwind(gc__encoder *encoder) {
         if (!fault && i && row->offset < row[-1].offset) fault = "its offset is below that of the row before";
         if (!fault) fault = gc__unwind_step(&encoder->frame, row);
         const char *name = row->op <= GC_UNWIND_BODY ? names[row->op] : "?";
-        if (fault) return GC__REFUSE("unwind row %u (%s, register %u, at offset %u): %s", i, name, row->number, row->offset, fault);
+        if (fault)
+            return GC__REFUSE("unwind row %u (%s, register %u, at offset %u): %s", i, name, row->number, row->offset,
+                              fault);
     }
     encoder->facts.unwind_count = method->unwind_count;
     if (method->outgoing_bytes > (uint32_t)encoder->frame.depth_max - 8)
-        return GC__REFUSE("outgoing_bytes is %u, but the frame has %d bytes", method->outgoing_bytes, encoder->frame.depth_max - 8);
+        return GC__REFUSE("outgoing_bytes is %u, but the frame has %d bytes", method->outgoing_bytes,
+                          encoder->frame.depth_max - 8);
     return true;
 }
 
@@ -154,7 +157,8 @@ GC__FN bool gc__prepare_distinct(const gc__encoder *encoder, uint64_t *places) {
         if (places[i] >> GC__SLOT_INDEX_BITS != places[i - 1] >> GC__SLOT_INDEX_BITS) continue;
         uint32_t a = (uint32_t)(places[i - 1] & gc__bits_mask(GC__SLOT_INDEX_BITS));
         uint32_t b = (uint32_t)(places[i] & gc__bits_mask(GC__SLOT_INDEX_BITS));
-        if (slots[a].untracked || slots[b].untracked) return GC__REFUSE("slots %u and %u are one place, and untracked", a, b);
+        if (slots[a].untracked || slots[b].untracked)
+            return GC__REFUSE("slots %u and %u are one place, and untracked", a, b);
         if (slots[a].flags == slots[b].flags) return GC__REFUSE("slots %u and %u are the same", a, b);
     }
     return true;
@@ -167,7 +171,8 @@ GC__FN bool gc__prepare_slots(gc__encoder *encoder) {
         const gc_stackmap_slot *slot = &method->slots[i];
         const char *fault = gc__slot_fault(slot, &encoder->frame, &encoder->facts);
         if (fault)
-            return GC__REFUSE("slot %u (place %u, register %u, offset %d): %s", i, slot->place, slot->number, slot->offset, fault);
+            return GC__REFUSE("slot %u (place %u, register %u, offset %d): %s", i, slot->place, slot->number,
+                              slot->offset, fault);
     }
     encoder->order = (uint64_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->order);
     encoder->index_of = (uint32_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->index_of);
@@ -182,25 +187,29 @@ GC__FN bool gc__prepare_rows(const gc_stackmap_method *method) {
         uint32_t offset = method->points[i].offset, slots = method->slot_count;
         const uint64_t *live = method->points[i].live;
         if (!offset || offset > method->code_bytes)
-            return GC__REFUSE("safe point %u: its offset %u is not that of an instruction after a call, in %u bytes of code", i, offset,
-                              method->code_bytes);
+            return GC__REFUSE(
+                "safe point %u: its offset %u is not that of an instruction after a call, in %u bytes of code", i,
+                offset, method->code_bytes);
         if (i && offset <= method->points[i - 1].offset)
             return GC__REFUSE("safe point %u: its offset %u is not above that of the one before", i, offset);
         for (uint32_t slot = 0; live && slot < slots; slot++)
             if (method->slots[slot].untracked && gc__set_has(live, slot))
-                return GC__REFUSE("safe point %u (offset %u): slot %u is untracked, so no live set names it", i, offset, slot);
+                return GC__REFUSE("safe point %u (offset %u): slot %u is untracked, so no live set names it", i, offset,
+                                  slot);
         if (live && slots % 64 && live[slots / 64] >> slots % 64)
-            return GC__REFUSE("safe point %u (offset %u): a slot is live that does not exist; there are %u", i, offset, slots);
+            return GC__REFUSE("safe point %u (offset %u): a slot is live that does not exist; there are %u", i, offset,
+                              slots);
     }
     for (uint32_t i = 0; i < method->range_count; i++) {
         const gc_stackmap_range *range = &method->ranges[i];
-        const char *fault = range->start >= range->end           ? "it is empty"
-                            : range->end > method->code_bytes    ? "it is outside of the code"
+        const char *fault = range->start >= range->end          ? "it is empty"
+                            : range->end > method->code_bytes   ? "it is outside of the code"
                             : i && range->start < range[-1].end ? "it overlaps the range before, or comes before it"
-                                                                 : NULL;
+                                                                : NULL;
         if (fault) return GC__REFUSE("interruptible range %u, from %u to %u: %s", i, range->start, range->end, fault);
     }
-    if (method->range_count > UINT32_MAX / 4) return GC__REFUSE("%u interruptible ranges are too many", method->range_count);
+    if (method->range_count > UINT32_MAX / 4)
+        return GC__REFUSE("%u interruptible ranges are too many", method->range_count);
     return true;
 }
 
@@ -258,8 +267,9 @@ GC__FN bool gc__prepare_agrees(const gc__encoder *encoder, uint32_t i) {
         if (!differ) continue;
         uint32_t slot = word * 64 + (unsigned)__builtin_ctzll(differ);
         bool here = gc__set_has(encoder->live, slot);
-        return GC__REFUSE("safe point %u (offset %u) is in an interruptible range, in which slot %u is %s there: the point says %s", i,
-                          point->offset, slot, here ? "live" : "dead", here ? "dead" : "live");
+        return GC__REFUSE(
+            "safe point %u (offset %u) is in an interruptible range, in which slot %u is %s there: the point says %s",
+            i, point->offset, slot, here ? "live" : "dead", here ? "dead" : "live");
     }
     return true;
 }
@@ -290,12 +300,15 @@ GC__FN bool gc__prepare_change_fault(const gc__encoder *encoder, uint32_t i, uin
     const gc_stackmap_change *change = &method->changes[i];
     if (i && change->offset < change[-1].offset)
         return GC__REFUSE("change %u: its offset %u is below that of the one before", i, change->offset);
-    if (change->slot >= method->slot_count) return GC__REFUSE("change %u (offset %u): there is no slot %u", i, change->offset, change->slot);
+    if (change->slot >= method->slot_count)
+        return GC__REFUSE("change %u (offset %u): there is no slot %u", i, change->offset, change->slot);
     if (method->slots[change->slot].untracked)
-        return GC__REFUSE("change %u (offset %u): slot %u is untracked, so no change names it", i, change->offset, change->slot);
+        return GC__REFUSE("change %u (offset %u): slot %u is untracked, so no change names it", i, change->offset,
+                          change->slot);
     bool at_end = range && change->offset == method->ranges[range - 1].end;
     bool in_range = range < method->range_count && change->offset >= method->ranges[range].start;
-    if (!at_end && !in_range) return GC__REFUSE("change %u: its offset %u is in no interruptible range", i, change->offset);
+    if (!at_end && !in_range)
+        return GC__REFUSE("change %u: its offset %u is in no interruptible range", i, change->offset);
     return true;
 }
 

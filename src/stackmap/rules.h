@@ -36,11 +36,13 @@ GC__FN const char *gc__unwind_row_fault(const gc_stackmap_unwind *row) {
 /* A place by its distance from the CFA. */
 GC__FN const char *gc__place_fault(int64_t place, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
     if (place == -8) return "it is the return address";
-    if (place < -(int64_t)frame->depth_max || place >= (int64_t)facts->argument_bytes) return "it is outside of the frame";
+    if (place < -(int64_t)frame->depth_max || place >= (int64_t)facts->argument_bytes)
+        return "it is outside of the frame";
     return NULL;
 }
 
-GC__FN const char *gc__stack_slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
+GC__FN const char *gc__stack_slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame,
+                                        const gc_stackmap_facts *facts) {
     if (slot->offset % 8) return "its offset is no multiple of 8";
     if (slot->place == GC_PLACE_SP) {
         if (slot->offset < 0) return "it is below the stack pointer";
@@ -56,7 +58,8 @@ GC__FN const char *gc__stack_slot_fault(const gc_stackmap_slot *slot, const gc__
 }
 
 /* `frame` is the state after all unwind rows. */
-GC__FN const char *gc__slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame, const gc_stackmap_facts *facts) {
+GC__FN const char *gc__slot_fault(const gc_stackmap_slot *slot, const gc__unwind_state *frame,
+                                  const gc_stackmap_facts *facts) {
     if (slot->place > GC_PLACE_FRAME) return "its place is unknown";
     if (slot->flags & ~(GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_VALUE)) return "one of its flags is unknown";
     if (slot->untracked > 1) return "untracked is neither 0 nor 1";
