@@ -317,7 +317,8 @@ GC__FN gc__frame_facts gc__frame_facts_of(const gc__stackmap *map) {
         gc__unwind_step(&facts.state, &rows.row);
         for (unsigned i = 0; i < GC_CODE_REGISTERS; i++)
             facts.saved |= (uint32_t)(facts.state.now.layout.saved[i] != 0) << i;
-        bool leaves = rows.row.op == GC_UNWIND_LEAVE || facts.state.now.depth < facts.state.body.depth;
+        bool leaves = rows.row.op == GC_UNWIND_LEAVE || rows.row.op == GC_UNWIND_RESTORE ||
+                      facts.state.now.depth < facts.state.body.depth;
         if (facts.state.in_body && leaves && !facts.in_epilog) {
             facts.in_epilog = true;
             facts.epilog_count++;
@@ -378,7 +379,10 @@ GC__FN void gc__dump_header(gc_dump *dump, const gc__stackmap *map) {
     gc__dump_special(dump, "reverse call", facts, 4);
     gc_dump_fact(dump, "exception handlers", "%s", gc__yes_or_no(facts->flags & GC_METHOD_HANDLERS));
     gc_dump_fact(dump, "local alloc", "%s", gc__yes_or_no(facts->flags & GC_METHOD_DYNAMIC_STACK));
-    gc_dump_fact(dump, "edit & continue", "%s", gc__yes_or_no(facts->flags & GC_METHOD_EDIT_AND_CONTINUE));
+    if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE)
+        gc_dump_fact(dump, "edit & continue", "yes, %d bytes", (int)facts->extra[5]);
+    else
+        gc_dump_fact(dump, "edit & continue", "no");
     gc_dump_fact(dump, "varargs", "%s", gc__yes_or_no(facts->flags & GC_METHOD_VARARGS));
     gc_dump_fact(dump, "innermost only", "%s", gc__yes_or_no(facts->flags & GC_METHOD_REPORT_LEAF_ONLY));
     gc_dump_fact(dump, "argument   count", "%3u", facts->argument_bytes / 8);

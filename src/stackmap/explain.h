@@ -126,6 +126,7 @@ GC__FN gc__life gc__explain_dead(const gc__question *question, uint32_t number, 
     } else {
         fprintf(to, "%s is live nowhere in this interruptible code", place);
     }
+    if (before.changes) fputs(", and the compiler saw no later use", to);
     return before.changes || !after.changes ? GC__LIFE_ENDED : GC__LIFE_NOT_BEGUN;
 }
 
@@ -146,6 +147,17 @@ GC__FN uint32_t gc__question_slot(const gc__question *question, gc_stackmap_slot
     return found;
 }
 
+/* A caller's frame may keep at the offset what an interrupted one does not, and the reverse: what counts for it is the call
+   that returns there. */
+GC__FN void gc__explain_call(const gc__question *question, uint32_t number, const gc_stackmap_slot *slot,
+                             bool is_live) {
+    gc__live_set set;
+    if (question->kind == GC_FRAME_CALLER || gc__is_scratch(slot)) return;
+    if (!gc__stackmap_find(&question->map, question->offset, GC_FRAME_CALLER, &set)) return;
+    if (gc__slot_is_live(&question->map, number, question->offset, GC_FRAME_CALLER) == is_live) return;
+    fprintf(question->to, "A call that returns there %s.\n", is_live ? "does not keep it" : "still keeps it");
+}
+
 /* A place that the variable has at the offset. */
 GC__FN gc__life gc__explain_place(const gc__question *question, const gc_code_variable *variable) {
     FILE *to = question->to;
@@ -156,17 +168,21 @@ GC__FN gc__life gc__explain_place(const gc__question *question, const gc_code_va
     if (number != UINT32_MAX && gc__slot_is_live(&question->map, number, question->offset, question->kind)) {
         fprintf(to, "`%s` is in %s at " GC__OFFSET, variable->name, place.text, question->offset);
         gc__explain_live(question, number, &slot);
+        gc__explain_call(question, number, &slot, true);
         return GC__LIFE_LIVE;
     }
     fprintf(to, "`%s` is not live at " GC__OFFSET ": ", variable->name, question->offset);
     if (number == UINT32_MAX)
-        fprintf(to, "it is in %s, which the map never has live", place.text);
+        fprintf(to,
+                "it is in %s, which the map never has live: it holds no reference, or none that any safe point needs",
+                place.text);
     else if (question->kind == GC_FRAME_CALLER && gc__is_scratch(&slot))
         fprintf(to, "it is in %s, which a call does not preserve; rbx, rbp, r12 to r15 and the stack outlive calls",
                 place.text);
     else
         life = gc__explain_dead(question, number, place.text);
-    fputs(life == GC__LIFE_ENDED ? ", and the compiler saw no later use.\n" : ".\n", to);
+    fputs(".\n", to);
+    if (number != UINT32_MAX) gc__explain_call(question, number, &slot, false);
     return life;
 }
 

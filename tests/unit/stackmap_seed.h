@@ -111,7 +111,8 @@ static inline size_t disassemble(void *host, const void *code, uint32_t offset, 
     return 0;
 }
 
-#define AT_REGISTER(register) {GC_PLACE_REGISTER, register, 0, 0, 0}
+#define AT_REGISTER(register) \
+    { GC_PLACE_REGISTER, register, 0, 0, 0 }
 
 /* Debug: fully interruptible between prolog and epilog; variables live to the end. */
 static const gc_stackmap_slot debug_slots[] = {AT_REGISTER(RBX), AT_REGISTER(R12), AT_REGISTER(R13),
@@ -126,14 +127,20 @@ static const gc_stackmap_change debug_changes[] = {
 };
 static const gc_stackmap_range debug_ranges[] = {{0x0d, 0x66}};
 static const gc_stackmap_unwind debug_unwind[] = {
-    {0x01, GC_UNWIND_PUSH, RBP, 0}, {0x04, GC_UNWIND_FRAME, GC_NO_REGISTER, 0},
-    {0x05, GC_UNWIND_PUSH, RBX, 0}, {0x07, GC_UNWIND_PUSH, R12, 0},
-    {0x09, GC_UNWIND_PUSH, R13, 0}, {0x0d, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, 8},
-    {0x6a, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, -8},
-    {0x6c, GC_UNWIND_POP, R13, 0},  {0x6e, GC_UNWIND_POP, R12, 0},
-    {0x6f, GC_UNWIND_POP, RBX, 0},  {0x70, GC_UNWIND_POP, RBP, 0},
+    {0x01, GC_UNWIND_PUSH, RBP, 0},
+    {0x04, GC_UNWIND_FRAME, GC_NO_REGISTER, 0},
+    {0x05, GC_UNWIND_PUSH, RBX, 0},
+    {0x07, GC_UNWIND_PUSH, R12, 0},
+    {0x09, GC_UNWIND_PUSH, R13, 0},
+    {0x0d, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, 8},
+    {0x6a, GC_UNWIND_LEAVE, GC_NO_REGISTER, 24},
+    {0x6c, GC_UNWIND_POP, R13, 0},
+    {0x6e, GC_UNWIND_POP, R12, 0},
+    {0x6f, GC_UNWIND_POP, RBX, 0},
+    {0x70, GC_UNWIND_POP, RBP, 0},
 };
-static const gc_code_variable debug_variables[] = {{"t", AT_REGISTER(RBX), 0x0f, 0x66}, {"tp", AT_REGISTER(R12), 0x12, 0x66}};
+static const gc_code_variable debug_variables[] = {{"t", AT_REGISTER(RBX), 0x0f, 0x66},
+                                                   {"tp", AT_REGISTER(R12), 0x12, 0x66}};
 static const gc_code_note debug_notes[] = {
     {0x12, "Test t = new Test (1);"},
     {0x30, "ThreadProc tp = new ThreadProc (t.Reflect);"},
@@ -149,15 +156,18 @@ static const gc_stackmap_point release_points[] = {
     {0x4b, &release_live[3]}, {0x56, &release_live[4]},
 };
 static const gc_stackmap_unwind release_unwind[] = {
-    {0x01, GC_UNWIND_PUSH, RBX, 0}, {0x03, GC_UNWIND_PUSH, R12, 0},
+    {0x01, GC_UNWIND_PUSH, RBX, 0},
+    {0x03, GC_UNWIND_PUSH, R12, 0},
     {0x07, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, 8},
     {0x2d, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, 8},
     {0x32, GC_UNWIND_PUSH, GC_NO_REGISTER, 0},
     {0x42, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, -16},
     {0x5a, GC_UNWIND_ALLOCATE, GC_NO_REGISTER, -8},
-    {0x5c, GC_UNWIND_POP, R12, 0},  {0x5d, GC_UNWIND_POP, RBX, 0},
+    {0x5c, GC_UNWIND_POP, R12, 0},
+    {0x5d, GC_UNWIND_POP, RBX, 0},
 };
-static const gc_code_variable release_variables[] = {{"t", AT_REGISTER(RBX), 0x14, 0x35}, {"tp", AT_REGISTER(R12), 0x29, 0x45}};
+static const gc_code_variable release_variables[] = {{"t", AT_REGISTER(RBX), 0x14, 0x35},
+                                                     {"tp", AT_REGISTER(R12), 0x29, 0x45}};
 static const gc_code_note release_notes[] = {
     {0x07, "Test t = new Test (1);"},
     {0x1c, "ThreadProc tp = new ThreadProc (t.Reflect);"},
