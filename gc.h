@@ -486,7 +486,8 @@ typedef struct gc_collection {
 typedef enum gc_stress {
     GC_STRESS_OFF,
     GC_STRESS_ALLOCATION, /* collect at every allocation */
-    GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint and slow path of an allocation */
+    GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint and slow path of an allocation, and at random instructions of
+                             compiled code that may be interrupted (gc_stackmap.h) */
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
     GC_STRESS_STACK       /* collect at the first allocation from each distinct native call stack */
 } gc_stress;

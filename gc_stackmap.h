@@ -182,8 +182,8 @@ typedef struct gc_code_format {
     const char *(*layout)(gc_code_cursor *frame);
     /* Whether the thread may be stopped at the frame's pc, or after the call in it if its kind is GC_FRAME_CALLER; 0: never. */
     bool (*is_interruptible)(const gc_code_cursor *frame);
-    /* The gc_return_kind of rax, and that of rdx * 4. 0: return addresses may not be replaced; otherwise `layout` must be
-       right at every instruction of the code. */
+    /* The gc_return_kind of rax, and that of rdx * 4. 0: return addresses may not be replaced. If this or is_interruptible
+       is not 0, `layout` must be right at every instruction of the code. */
     unsigned (*return_kinds)(const gc_code *code);
     /* Checks the tables of code that is being added. NULL, or a sentence that says what is wrong. 0: not checked. */
     const char *(*check)(const gc_code *code);
@@ -2448,14 +2448,15 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
         :: : "memory");
 }
 
-/* Defines a stub to which a method returns whose return address was replaced. It calls function(gc_code_frame *), which
-   stores the address at which to go on to the frame's pc, and goes on there with the registers of the frame, as they are
-   then, and what else may hold a result. The frame has all registers but the upper parts of vectors longer than 16 bytes;
-   where the address of the stub was, that of the goal is written last, to return to it without a free register. The call
-   has a zero where unwinders look for the stub's own return address. */
+/* Defines a stub to which a method returns whose return address was replaced: at GC__CODE_RETURN_TO(name), after an
+   instruction, since unwinders look for the code before a return address. They end there. It calls
+   function(gc_code_frame *), which stores the address at which to go on to the frame's pc, and goes on there with the
+   registers of the frame, as they are then, and with those of vectors and the FPU, but for the parts of vectors beyond 16
+   bytes. Where the replaced address was, that of the goal is written last, to return to it without a free register. */
 #define GC__CODE_RETURN_STUB(name, function) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
+            "nop\n\t" GC__CFI("undefined 16") \
             GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
             GC__CODE_PUSH("r15") GC__CODE_PUSH("r14") GC__CODE_PUSH("r13") GC__CODE_PUSH("r12") \
             GC__CODE_PUSH("r11") GC__CODE_PUSH("r10") GC__CODE_PUSH("r9") GC__CODE_PUSH("r8") \
@@ -2469,9 +2470,8 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
             "{subq $512, %%rsp|sub rsp, 512}\n\t" \
             "{fxsave64 (%%rsp)|fxsave64 [rsp]}\n\t" \
             "emms\n\t" \
-            GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
             "call %P0\n\t" \
-            "{fxrstor64 16(%%rsp)|fxrstor64 [rsp+16]}\n\t" \
+            "{fxrstor64 (%%rsp)|fxrstor64 [rsp]}\n\t" \
             GC__CODE_MOVE("rbx", "rsp") \
             GC__CODE_LOAD("rsp", 8, "rax") GC__CODE_STORE("rax", "rsp", 152) /* pc */ \
             GC__CODE_ADDRESS("rsp", 16, "rsp") \
@@ -2484,6 +2484,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
             "ret" \
             :: "i"(function) : "memory"); \
     }
+#define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #define GC__CODE_PUSH_ZERO "{pushq $0|push 0}\n\t"
 /* clang-format on */
 /* Where compiled code returns to gc__code_enter. */
@@ -2496,6 +2497,7 @@ GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uint
 static const char gc__code_entered[1] = {0};
 #define GC__HAS_CODE_CALLS 0
 #define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
+#define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #endif
 /* The platform contract for interrupts of compiled code, on Linux: a thread sends another one a signal, GC_CODE_SIGNAL. */
 
@@ -2503,6 +2505,8 @@ static const char gc__code_entered[1] = {0};
 /* Where interrupts are sent: to a thread. */
 typedef struct gc__os_target {
     pid_t id; /* 0: it is to receive none */
+    bool has_timer;
+    timer_t timer;
 } gc__os_target;
 
 static __thread gc__os_target gc__os_me;
@@ -2515,7 +2519,7 @@ GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) 
     int error = errno;
     gc__os_interrupted(context);
     errno = error;
-    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &gc__os_me) return;
+    if ((info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me) return;
     if (gc__os_interrupt_former.sa_flags & SA_SIGINFO)
         gc__os_interrupt_former.sa_sigaction(number, info, context);
     else if (gc__os_interrupt_former.sa_handler != SIG_DFL && gc__os_interrupt_former.sa_handler != SIG_IGN)
@@ -2524,6 +2528,7 @@ GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) 
 
 GC__FN void gc__os_interrupt_in_child(void) {
     if (gc__os_me.id) gc__os_me.id = (pid_t)syscall(SYS_gettid);
+    gc__os_me.has_timer = false; /* timers are not inherited */
 }
 
 /* gc__os_end_lock is held. */
@@ -2553,6 +2558,29 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     info.si_value.sival_ptr = target;
     int error = errno;
     syscall(SYS_rt_tgsigqueueinfo, info.si_pid, target->id, GC_CODE_SIGNAL, &info);
+    errno = error;
+}
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid /* where the C library does not name it */
+#endif
+
+/* Has the calling thread interrupted once, after that time; 0: not any more. For stress; the system may refuse. */
+GC__FN void gc__os_interrupt_later(uint64_t ns) {
+    int error = errno;
+    struct sigevent event;
+    struct itimerspec time;
+    memset(&event, 0, sizeof event);
+    memset(&time, 0, sizeof time);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = GC_CODE_SIGNAL;
+    event.sigev_value.sival_ptr = &gc__os_me;
+    event.sigev_notify_thread_id = gc__os_me.id;
+    time.it_value.tv_nsec = (long)ns;
+    if (ns && !gc__os_me.has_timer) gc__os_me.has_timer = timer_create(CLOCK_MONOTONIC, &event, &gc__os_me.timer) == 0;
+    if (gc__os_me.has_timer) timer_settime(gc__os_me.timer, 0, &time, NULL);
+    if (!ns && gc__os_me.has_timer) timer_delete(gc__os_me.timer);
+    gc__os_me.has_timer &= ns != 0;
     errno = error;
 }
 
@@ -2626,6 +2654,7 @@ typedef struct gc__interruptee {
     uintptr_t original;
     unsigned results; /* of the method that returns there: gc_return_kind of rax, and that of rdx * 4 */
     gc__os_target *target;
+    uint64_t random; /* state of a generator, under stress; 0: it is not interrupted without need */
 } gc__interruptee;
 
 static __thread gc__interruptee gc__my_interruptee;
@@ -2680,14 +2709,15 @@ __attribute__((used)) GC__FN void gc__code_on_return(gc_code_frame *frame) {
     if (gc__code_may_stop(thread)) gc__code_stop(thread, frame);
 }
 
-GC__CODE_RETURN_STUB(gc__code_returned, gc__code_on_return)
+GC__CODE_RETURN_STUB(gc__code_return_stub, gc__code_on_return)
+#define GC__CODE_RETURNED GC__CODE_RETURN_TO(gc__code_return_stub)
 
 /* The return address at the slot, in a frame of compiled code, as it was before it was replaced. `thread` runs on that
    stack; NULL: none does. */
 __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address(const gc_thread *thread,
                                                                                  const uintptr_t *slot) {
     uintptr_t address = *slot;
-    if (GC__LIKELY(address != (uintptr_t)gc__code_returned)) return address;
+    if (GC__LIKELY(address != GC__CODE_RETURNED)) return address;
     const gc__interruptee *owner = thread ? gc__record(thread)->interruptible : NULL;
     if (GC__UNLIKELY(!owner || owner->slot != slot)) gc__code_return_lost(thread, slot);
     return owner->original;
@@ -2696,7 +2726,7 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address
 /* Forgets the replaced address; puts it back unless its frame has been left. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_put_back(uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == (uintptr_t)gc__code_returned)
+    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == GC__CODE_RETURNED)
         *self->slot = self->original;
     self->slot = NULL;
 }
@@ -2838,7 +2868,7 @@ GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_co
     frame.from = record;
     frame.sp = record->registers[4];
     frame.pc = record->pc;
-    if (GC__UNLIKELY(frame.pc == (uintptr_t)gc__code_returned)) /* it has jumped to native code, which returns there */
+    if (GC__UNLIKELY(frame.pc == GC__CODE_RETURNED)) /* it has jumped to native code, which returns there */
         frame.pc = gc__code_return_address(frame.thread, (const uintptr_t *)(frame.sp - 8));
     frame.kind = (gc_frame_kind)record->kind;
     frame.innermost = true;
@@ -4633,6 +4663,7 @@ GC_API void gc_code_restore(gc_thread *thread, gc_code_frame *mark) {
    that lands elsewhere does nothing: the thread polls, or a later one finds it in compiled code. */
 
 
+#define GC__STRESS_NS_MAX 200000 /* between two interrupts */
 #define GC__SIGNAL_FRAME_BYTES ((uintptr_t)1 << 16) /* at most: the signal's frame and the handler's */
 
 /* The signal has interrupted this very stack: it is handled neither later, nor on a stack for signals. */
@@ -4662,7 +4693,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_curs
         if (!format->return_kinds) return;
         results = format->return_kinds(at->code);
         slot = (uintptr_t *)(at->cfa - 8);
-        if (*slot == (uintptr_t)gc__code_returned) return;
+        if (*slot == GC__CODE_RETURNED) return;
         gc__walk_leave(at);
         if (!at->code) return;
     } while (!gc__code_is_interruptible(at));
@@ -4670,11 +4701,18 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_curs
     self->original = at->pc;
     self->results = results;
     self->slot = slot;
-    *slot = (uintptr_t)gc__code_returned;
+    *slot = GC__CODE_RETURNED;
 }
 
-/* Runs in the signal's handler. The frame must lie on the stack, and AddressSanitizer might put it elsewhere. */
-__attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupted(void *context) {
+/* Under stress: the next interrupt comes after some hundred or thousand instructions. */
+GC__FN void gc__code_interrupt_soon(void) {
+    uint64_t *x = &gc__my_interruptee.random;
+    *x ^= *x << 13, *x ^= *x >> 7, *x ^= *x << 17;
+    gc__os_interrupt_later(1 + *x % GC__STRESS_NS_MAX);
+}
+
+/* The frame must lie on the stack, and AddressSanitizer might put it elsewhere. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupt_at(void *context) {
     gc_code_frame frame;
     frame.pc = gc__os_context_pc(context);
     const gc_code *code = gc_code_find((const void *)frame.pc);
@@ -4698,6 +4736,20 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupted(void *c
     gc__os_context_write(context, frame.registers);
 }
 
+/* Runs in the signal's handler. */
+GC__FN void gc__code_interrupted(void *context) {
+    gc__code_interrupt_at(context);
+    if (gc__my_interruptee.random) gc__code_interrupt_soon();
+}
+
+/* Under GC_STRESS_SAFEPOINT a thread does not wait for a collection of another's: it collects wherever it can be stopped. */
+GC__FN void gc__code_stress(const gc_heap *heap, bool interruptible) {
+    bool stress = interruptible && heap && heap->options.stress == GC_STRESS_SAFEPOINT;
+    gc__my_interruptee.random = stress ? gc__os_now_ns() | 1 : 0;
+    gc__os_interrupt_later(0);
+    if (stress) gc__code_interrupt_soon();
+}
+
 GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible) {
     GC__API_SCOPE("gc_thread_set_interruptible");
     if (gc__is_null(thread, "gc_thread_set_interruptible", "thread")) return GC_ERROR_ARGUMENT;
@@ -4718,6 +4770,7 @@ GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptib
     } else if (gc__record(thread)->interruptible) {
         gc__code_put_back((uintptr_t)__builtin_frame_address(0));
     }
+    if (interruptible || gc__record(thread)->interruptible) gc__code_stress(thread->heap, interruptible);
     __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_RELEASE);
     return GC_OK;
 }

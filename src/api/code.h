@@ -28,8 +28,8 @@ typedef struct gc_code_format {
     const char *(*layout)(gc_code_cursor *frame);
     /* Whether the thread may be stopped at the frame's pc, or after the call in it if its kind is GC_FRAME_CALLER; 0: never. */
     bool (*is_interruptible)(const gc_code_cursor *frame);
-    /* The gc_return_kind of rax, and that of rdx * 4. 0: return addresses may not be replaced; otherwise `layout` must be
-       right at every instruction of the code. */
+    /* The gc_return_kind of rax, and that of rdx * 4. 0: return addresses may not be replaced. If this or is_interruptible
+       is not 0, `layout` must be right at every instruction of the code. */
     unsigned (*return_kinds)(const gc_code *code);
     /* Checks the tables of code that is being added. NULL, or a sentence that says what is wrong. 0: not checked. */
     const char *(*check)(const gc_code *code);

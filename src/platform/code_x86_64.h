@@ -111,14 +111,15 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
         :: : "memory");
 }
 
-/* Defines a stub to which a method returns whose return address was replaced. It calls function(gc_code_frame *), which
-   stores the address at which to go on to the frame's pc, and goes on there with the registers of the frame, as they are
-   then, and what else may hold a result. The frame has all registers but the upper parts of vectors longer than 16 bytes;
-   where the address of the stub was, that of the goal is written last, to return to it without a free register. The call
-   has a zero where unwinders look for the stub's own return address. */
+/* Defines a stub to which a method returns whose return address was replaced: at GC__CODE_RETURN_TO(name), after an
+   instruction, since unwinders look for the code before a return address. They end there. It calls
+   function(gc_code_frame *), which stores the address at which to go on to the frame's pc, and goes on there with the
+   registers of the frame, as they are then, and with those of vectors and the FPU, but for the parts of vectors beyond 16
+   bytes. Where the replaced address was, that of the goal is written last, to return to it without a free register. */
 #define GC__CODE_RETURN_STUB(name, function) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
+            "nop\n\t" GC__CFI("undefined 16") \
             GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
             GC__CODE_PUSH("r15") GC__CODE_PUSH("r14") GC__CODE_PUSH("r13") GC__CODE_PUSH("r12") \
             GC__CODE_PUSH("r11") GC__CODE_PUSH("r10") GC__CODE_PUSH("r9") GC__CODE_PUSH("r8") \
@@ -132,9 +133,8 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
             "{subq $512, %%rsp|sub rsp, 512}\n\t" \
             "{fxsave64 (%%rsp)|fxsave64 [rsp]}\n\t" \
             "emms\n\t" \
-            GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
             "call %P0\n\t" \
-            "{fxrstor64 16(%%rsp)|fxrstor64 [rsp+16]}\n\t" \
+            "{fxrstor64 (%%rsp)|fxrstor64 [rsp]}\n\t" \
             GC__CODE_MOVE("rbx", "rsp") \
             GC__CODE_LOAD("rsp", 8, "rax") GC__CODE_STORE("rax", "rsp", 152) /* pc */ \
             GC__CODE_ADDRESS("rsp", 16, "rsp") \
@@ -147,6 +147,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
             "ret" \
             :: "i"(function) : "memory"); \
     }
+#define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #define GC__CODE_PUSH_ZERO "{pushq $0|push 0}\n\t"
 /* clang-format on */
 /* Where compiled code returns to gc__code_enter. */
@@ -159,4 +160,5 @@ GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uint
 static const char gc__code_entered[1] = {0};
 #define GC__HAS_CODE_CALLS 0
 #define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
+#define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #endif

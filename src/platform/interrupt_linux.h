@@ -7,6 +7,8 @@
 /* Where interrupts are sent: to a thread. */
 typedef struct gc__os_target {
     pid_t id; /* 0: it is to receive none */
+    bool has_timer;
+    timer_t timer;
 } gc__os_target;
 
 static __thread gc__os_target gc__os_me;
@@ -19,7 +21,7 @@ GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) 
     int error = errno;
     gc__os_interrupted(context);
     errno = error;
-    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &gc__os_me) return;
+    if ((info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me) return;
     if (gc__os_interrupt_former.sa_flags & SA_SIGINFO)
         gc__os_interrupt_former.sa_sigaction(number, info, context);
     else if (gc__os_interrupt_former.sa_handler != SIG_DFL && gc__os_interrupt_former.sa_handler != SIG_IGN)
@@ -28,6 +30,7 @@ GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) 
 
 GC__FN void gc__os_interrupt_in_child(void) {
     if (gc__os_me.id) gc__os_me.id = (pid_t)syscall(SYS_gettid);
+    gc__os_me.has_timer = false; /* timers are not inherited */
 }
 
 /* gc__os_end_lock is held. */
@@ -57,6 +60,29 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     info.si_value.sival_ptr = target;
     int error = errno;
     syscall(SYS_rt_tgsigqueueinfo, info.si_pid, target->id, GC_CODE_SIGNAL, &info);
+    errno = error;
+}
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid /* where the C library does not name it */
+#endif
+
+/* Has the calling thread interrupted once, after that time; 0: not any more. For stress; the system may refuse. */
+GC__FN void gc__os_interrupt_later(uint64_t ns) {
+    int error = errno;
+    struct sigevent event;
+    struct itimerspec time;
+    memset(&event, 0, sizeof event);
+    memset(&time, 0, sizeof time);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = GC_CODE_SIGNAL;
+    event.sigev_value.sival_ptr = &gc__os_me;
+    event.sigev_notify_thread_id = gc__os_me.id;
+    time.it_value.tv_nsec = (long)ns;
+    if (ns && !gc__os_me.has_timer) gc__os_me.has_timer = timer_create(CLOCK_MONOTONIC, &event, &gc__os_me.timer) == 0;
+    if (gc__os_me.has_timer) timer_settime(gc__os_me.timer, 0, &time, NULL);
+    if (!ns && gc__os_me.has_timer) timer_delete(gc__os_me.timer);
+    gc__os_me.has_timer &= ns != 0;
     errno = error;
 }
 

@@ -7,6 +7,7 @@
 #include "walk.h"
 #include "walk.h"
 
+#define GC__STRESS_NS_MAX 200000 /* between two interrupts */
 #define GC__SIGNAL_FRAME_BYTES ((uintptr_t)1 << 16) /* at most: the signal's frame and the handler's */
 
 /* The signal has interrupted this very stack: it is handled neither later, nor on a stack for signals. */
@@ -36,7 +37,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_curs
         if (!format->return_kinds) return;
         results = format->return_kinds(at->code);
         slot = (uintptr_t *)(at->cfa - 8);
-        if (*slot == (uintptr_t)gc__code_returned) return;
+        if (*slot == GC__CODE_RETURNED) return;
         gc__walk_leave(at);
         if (!at->code) return;
     } while (!gc__code_is_interruptible(at));
@@ -44,11 +45,18 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_hijack(gc_code_curs
     self->original = at->pc;
     self->results = results;
     self->slot = slot;
-    *slot = (uintptr_t)gc__code_returned;
+    *slot = GC__CODE_RETURNED;
 }
 
-/* Runs in the signal's handler. The frame must lie on the stack, and AddressSanitizer might put it elsewhere. */
-__attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupted(void *context) {
+/* Under stress: the next interrupt comes after some hundred or thousand instructions. */
+GC__FN void gc__code_interrupt_soon(void) {
+    uint64_t *x = &gc__my_interruptee.random;
+    *x ^= *x << 13, *x ^= *x >> 7, *x ^= *x << 17;
+    gc__os_interrupt_later(1 + *x % GC__STRESS_NS_MAX);
+}
+
+/* The frame must lie on the stack, and AddressSanitizer might put it elsewhere. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupt_at(void *context) {
     gc_code_frame frame;
     frame.pc = gc__os_context_pc(context);
     const gc_code *code = gc_code_find((const void *)frame.pc);
@@ -72,6 +80,20 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupted(void *c
     gc__os_context_write(context, frame.registers);
 }
 
+/* Runs in the signal's handler. */
+GC__FN void gc__code_interrupted(void *context) {
+    gc__code_interrupt_at(context);
+    if (gc__my_interruptee.random) gc__code_interrupt_soon();
+}
+
+/* Under GC_STRESS_SAFEPOINT a thread does not wait for a collection of another's: it collects wherever it can be stopped. */
+GC__FN void gc__code_stress(const gc_heap *heap, bool interruptible) {
+    bool stress = interruptible && heap && heap->options.stress == GC_STRESS_SAFEPOINT;
+    gc__my_interruptee.random = stress ? gc__os_now_ns() | 1 : 0;
+    gc__os_interrupt_later(0);
+    if (stress) gc__code_interrupt_soon();
+}
+
 GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible) {
     GC__API_SCOPE("gc_thread_set_interruptible");
     if (gc__is_null(thread, "gc_thread_set_interruptible", "thread")) return GC_ERROR_ARGUMENT;
@@ -92,6 +114,7 @@ GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptib
     } else if (gc__record(thread)->interruptible) {
         gc__code_put_back((uintptr_t)__builtin_frame_address(0));
     }
+    if (interruptible || gc__record(thread)->interruptible) gc__code_stress(thread->heap, interruptible);
     __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_RELEASE);
     return GC_OK;
 }

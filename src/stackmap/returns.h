@@ -15,6 +15,7 @@ typedef struct gc__interruptee {
     uintptr_t original;
     unsigned results; /* of the method that returns there: gc_return_kind of rax, and that of rdx * 4 */
     gc__os_target *target;
+    uint64_t random; /* state of a generator, under stress; 0: it is not interrupted without need */
 } gc__interruptee;
 
 static __thread gc__interruptee gc__my_interruptee;
@@ -69,14 +70,15 @@ __attribute__((used)) GC__FN void gc__code_on_return(gc_code_frame *frame) {
     if (gc__code_may_stop(thread)) gc__code_stop(thread, frame);
 }
 
-GC__CODE_RETURN_STUB(gc__code_returned, gc__code_on_return)
+GC__CODE_RETURN_STUB(gc__code_return_stub, gc__code_on_return)
+#define GC__CODE_RETURNED GC__CODE_RETURN_TO(gc__code_return_stub)
 
 /* The return address at the slot, in a frame of compiled code, as it was before it was replaced. `thread` runs on that
    stack; NULL: none does. */
 __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address(const gc_thread *thread,
                                                                                  const uintptr_t *slot) {
     uintptr_t address = *slot;
-    if (GC__LIKELY(address != (uintptr_t)gc__code_returned)) return address;
+    if (GC__LIKELY(address != GC__CODE_RETURNED)) return address;
     const gc__interruptee *owner = thread ? gc__record(thread)->interruptible : NULL;
     if (GC__UNLIKELY(!owner || owner->slot != slot)) gc__code_return_lost(thread, slot);
     return owner->original;
@@ -85,7 +87,7 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address
 /* Forgets the replaced address; puts it back unless its frame has been left. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_put_back(uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == (uintptr_t)gc__code_returned)
+    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == GC__CODE_RETURNED)
         *self->slot = self->original;
     self->slot = NULL;
 }

@@ -134,7 +134,7 @@ GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_co
     frame.from = record;
     frame.sp = record->registers[4];
     frame.pc = record->pc;
-    if (GC__UNLIKELY(frame.pc == (uintptr_t)gc__code_returned)) /* it has jumped to native code, which returns there */
+    if (GC__UNLIKELY(frame.pc == GC__CODE_RETURNED)) /* it has jumped to native code, which returns there */
         frame.pc = gc__code_return_address(frame.thread, (const uintptr_t *)(frame.sp - 8));
     frame.kind = (gc_frame_kind)record->kind;
     frame.innermost = true;

@@ -56,8 +56,9 @@ static inline void next_round(method *m, unsigned reg, uint32_t loop) {
 }
 
 /* uintptr_t f(node *list, control *): fully interruptible, with neither calls nor polls. In each round it adds up the values
-   and increments each. `everywhere`: even in its prolog and epilog. */
-static inline method *full_loop(bool everywhere) {
+   and increments each. `everywhere`: even in its prolog and epilog. `wrong`: during one instruction the map does not say
+   that a register is live. */
+static inline method *full_loop_of(bool everywhere, bool wrong) {
     method *m = method_begin("full_loop");
     unsigned list = slot(m, GC_PLACE_REGISTER, RDI, 0), home = slot(m, GC_PLACE_CFA, -64, 0),
              object = slot(m, GC_PLACE_REGISTER, RBX, 0), value = slot(m, GC_PLACE_REGISTER, R12, GC_SLOT_INTERIOR),
@@ -79,7 +80,7 @@ static inline method *full_loop(bool everywhere) {
     clear(m, R8), change(m, next, false);
     load(m, RAX, R12, 0), add(m, R14, RAX), add_number(m, RAX, 1);
     store(m, R10, 0, RAX), change(m, inner_value, false);
-    pop(m, R9), change(m, pushed, false), change(m, popped, true);
+    pop(m, R9), change(m, pushed, false), change(m, popped, !wrong);
     load(m, R8, R9, LEFT), change(m, next, true), change(m, popped, false);
     compare_zero(m, R8, RAX), jump_back(m, IF_NOT_ZERO, inner);
     next_round(m, R13, loop);
@@ -90,6 +91,8 @@ static inline method *full_loop(bool everywhere) {
     if (everywhere) range_end(m);
     return finish(m);
 }
+
+static inline method *full_loop(bool everywhere) { return full_loop_of(everywhere, false); }
 
 static inline uint64_t full_sum(uint64_t rounds) { /* of values 1000 + i + k in round k */
     return LENGTH * (rounds * 1000 + rounds * (rounds - 1) / 2) + rounds * (LENGTH * (LENGTH - 1) / 2);

@@ -61,6 +61,8 @@ static inline uintptr_t step_through(gc_thread *thread, const void *start, const
     action.sa_sigaction = step_trap;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGTRAP, &action, &former);
+    gc__my_interruptee.random = 0; /* no interrupts but those of each() */
+    gc__os_interrupt_later(0);
     uintptr_t to = step_to; /* native code that was called may step, too */
     step_each = each;
     step_count = 0, step_last_pc = step_last_sp = 0;

@@ -224,6 +224,43 @@ static void two_heaps(void) {
     gc_heap_destroy(second);
 }
 
+/* Under stress a thread interrupts itself, and so finds a mistake in a map of one instruction. */
+static control stress_control;
+static void stop_stress(void *host, const gc_collection *collection) {
+    count_moves(host, collection);
+    if (collections >= count_wanted) stress_control.stop = 1;
+}
+
+static uintptr_t run_stress(method *m) {
+    node *list = new_list(gc);
+    GC_ROOTS(gc, list);
+    uintptr_t arguments[2] = {(uintptr_t)list, (uintptr_t)&stress_control};
+    stress_control.stop = stress_control.rounds = collections = left_in_place = 0;
+    gc_thread_set_interruptible(gc, true);
+    uintptr_t sum = gc_code_call(gc, m->start, arguments, 2);
+    gc_thread_set_interruptible(gc, false);
+    return list_is(list, stress_control.rounds) ? sum : 0;
+}
+
+static void run_wrong(void *wrong) { run_stress((method *)wrong); }
+
+static void stress_interrupts(void) {
+    leaves_create();
+    method *full = full_loop(true), *partial = partial_loop(), *wrong = full_loop_of(true, true);
+    uintptr_t sum = run_stress(full);
+    is(sum, full_sum(stress_control.rounds), "stress: full: the sum is right");
+    sum = run_stress(partial);
+    is(sum, partial_sum(stress_control.rounds), "stress: partial: the sum is right");
+    char output[4096];
+    uint64_t wanted = count_wanted;
+    count_wanted = UINT64_MAX;
+    is(tap_child(run_wrong, wrong, output, sizeof output), 256 + SIGABRT, "stress: a mistake in the map ends the program");
+    has(output, "missed root", "stress: with a report");
+    count_wanted = wanted;
+    method_free(full), method_free(partial), method_free(wrong);
+    leaves_free();
+}
+
 /* What is refused, and signals from elsewhere. */
 
 static volatile sig_atomic_t foreign;
@@ -291,7 +328,8 @@ int main(int count, char **arguments) {
     if (count > 1 && strncmp(arguments[1], "--count=", 8) == 0) count_wanted = strtoull(arguments[1] + 8, NULL, 10);
     gc_options stress = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = count_moves},
                quarantine = {.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .collection_end = note_stops},
-               nested = {.collection_end = await_second}, none = {0};
+               nested = {.collection_end = await_second}, none = {0},
+               timed = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = stop_stress};
     handle(GC_CODE_SIGNAL, count_foreign);
     for (int i = 0; i < 2; i++) {
         plain = i != 0;
@@ -300,6 +338,7 @@ int main(int count, char **arguments) {
     run(random_instructions, quarantine);
     run(two_heaps, nested);
     is(foreign, 0, "no signal of gc.h's own was handed on");
+    run(stress_interrupts, timed);
     run(signals, none);
     return done();
 }
