@@ -3494,8 +3494,8 @@ GC__FN void gc__unpark(gc_thread *thread) {
    global slots, which are made from references that are in no root yet, have locks of their own, under which nothing waits.
 
    Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock; the
-   arena's lock. No thread waits for a heap's lock while it holds another heap's, except a thread that forks: it is parked
-   in all its heaps then, and no owner of such a lock waits for it.
+   arena's lock; the lock of the registry of code. No thread waits for a heap's lock while it holds another heap's, except a
+   thread that forks: it is parked in all its heaps then, and no owner of such a lock waits for it.
 
    In callbacks of the host the calling thread holds
        finalizers, releases of safe handles, out_of_memory: none;
@@ -3592,6 +3592,8 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
    other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 static gc_heap *gc__heaps;
+
+static gc__lock gc__code_lock = GC__LOCK_INITIALIZER; /* guards the registry of code, of gc_stackmap.h */
 
 GC__INLINED void gc__heaps_lock_take(void) {
     if (gc__lock_try(&gc__heaps_lock)) return;
@@ -7461,6 +7463,7 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
+    f(&gc__code_lock);
 }
 
 /* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its

@@ -2236,100 +2236,711 @@ GC_API size_t gc_stackmap_encode(const gc_stackmap_method *method, void *map, si
     gc__scratch_free(&encoder.scratch);
     return bytes;
 }
-/* Code ranges by address. */
+/* The tree in which code is looked up by address, without a lock.
+
+   The root has a cell for each 4 GiB of the address space. A node divides the span of the cell that refers to it among 8,
+   16 .. 1024 cells. A leaf divides its span among 2, 4, 8 or 16 slices, which lie one behind the other in memory: so most of
+   a tree is slices, of which a lookup reads one, and what refers to them is small enough for a cache. Neighbouring cells
+   of a node may share a leaf: such a group has a power of two of cells, and is aligned. So a node that must have smaller
+   cells doubles, and its leaves stay.
+
+   Invariant: what a reader can come to is whole. A block (node or leaf) is written before a cell refers to it; afterwards
+   only single cells and words of it change, each at once. A block that was replaced stays as it is until `epoch` has been
+   raised, and a reader that finds another epoch than at first begins again. So a reader that has interrupted a writer on
+   its own thread never does. */
 
 
-/* A sorted array that is never changed once it is published; readers may be anywhere, so former ones stay. */
-typedef struct gc__codes {
-    size_t count;
-    const gc_code *items[];
-} gc__codes;
+#define GC__TREE_ADDRESS_BITS 48
+#define GC__TREE_ROOT_SHIFT 32 /* the span of a cell of the root */
+#define GC__TREE_ROOT_CELLS ((size_t)1 << (GC__TREE_ADDRESS_BITS - GC__TREE_ROOT_SHIFT))
+#define GC__TREE_BYTES_MAX ((size_t)1 << 32) /* of all blocks, since a cell has 32 bits */
+#define GC__TREE_BYTES_MIN ((size_t)1 << 20)
+#define GC__TREE_BYTES_KEPT ((size_t)1 << 20) /* while no code is registered */
+#define GC__TREE_BEHIND ((size_t)1 << 16)     /* readable beyond the last block, of which a reader may see only the start */
+#define GC__TREE_ROOT ((size_t)4096)          /* the offset of the root */
+#define GC__TREE_START (GC__TREE_ROOT + GC__TREE_ROOT_CELLS * sizeof(uint32_t)) /* the offset of further blocks */
+#define GC__TREE_HUGE ((size_t)1 << 21)
+#define GC__TREE_RETIRED 128 /* blocks that wait until they may be used again */
 
-static gc__codes *gc__codes_now; /* atomic */
-static gc__lock gc__codes_lock = GC__LOCK_INITIALIZER;
+/* Blocks have 128, 256 .. 4096 bytes; `kind` counts from 0. */
+#define GC__BLOCK_SHIFT 7
+#define GC__BLOCK_KINDS 6
 
-GC__FN uintptr_t gc__code_end(const gc_code *code) { return (uintptr_t)code->start + code->bytes; }
+/* A cell is the offset of a block, plus 7 bits. Of a leaf: the log2 of a 16th of its span, times 4, plus the log2 of 16 by the
+   number of its slices. Of a node: GC__CELL_NODE, plus 10 minus the log2 of its cells. The offset is 0 in an empty cell:
+   there is a leaf that stays empty. */
+#define GC__CELL_OFFSET (~(uint32_t)127)
+#define GC__CELL_NODE 0x78u
+#define GC__NODE_BITS_MIN 3
+#define GC__NODE_BITS_MAX 10
+#define GC__LEAF_SLICES 16 /* at most */
 
-/* The number of ranges that start at the address or below it. */
-GC__FN size_t gc__codes_below(const gc__codes *codes, uintptr_t address) {
-    size_t low = 0, high = codes ? codes->count : 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if ((uintptr_t)codes->items[middle]->start <= address)
-            low = middle + 1;
-        else
-            high = middle;
+/* A slice lists where pieces of code start, ascending, by the low 32 bits of their addresses, and for each of them a word:
+   the address of the gc_code * 2^16, plus the piece's bytes - 1. A longer piece than such a word can have extends to the
+   next key, or the end of the slice. A word whose address is 0 says that there is no code. Entries that are not used come
+   first. What precedes the first entry is words[0], whose low bits have, in a leaf's first slice, the number of words with
+   code in the leaf. Key i, from 1 on, is halves[GC__SLICE_KEYS + i]. */
+#define GC__SLICE_ENTRIES 10
+#define GC__SLICE_KEYS (2 * GC__SLICE_ENTRIES + 1)
+#define GC__SLICE_LONG ((uint64_t)0xFFFF)
+typedef union gc__slice {
+    uint64_t words[GC__SLICE_ENTRIES + 6];
+    uint32_t halves[2 * GC__SLICE_ENTRIES + 12];
+} gc__slice;
+GC__STATIC_ASSERT(sizeof(gc__slice) == 128, "a slice is two cache lines");
+
+typedef struct gc__tree {
+    char *blocks;   /* atomic; NULL: no code was ever registered */
+    uint64_t epoch; /* atomic; raised before blocks that were replaced are used again */
+    uint32_t mask;  /* of the offset in a cell */
+    char separate[44]; /* readers have the line above, writers those below */
+    size_t count;      /* atomic; of registered code */
+    /* The rest is guarded by gc__code_lock. */
+    size_t bytes, committed, used;      /* of the blocks: how many are reserved, can be used, and have been used */
+    uint32_t free[GC__BLOCK_KINDS];     /* the first of each list, which are linked by their first words */
+    uint32_t retired[GC__TREE_RETIRED]; /* replaced in this epoch: offsets, plus kinds */
+    size_t retired_count;
+} gc__tree;
+static gc__tree gc__the_tree __attribute__((aligned(64)));
+
+/* Reading and writing what readers without the lock may read. */
+GC__FN uint32_t gc__cell_get(const uint32_t *cell) { return __atomic_load_n(cell, __ATOMIC_ACQUIRE); }
+GC__FN void gc__cell_set(uint32_t *cell, uint32_t value) { __atomic_store_n(cell, value, __ATOMIC_RELEASE); }
+GC__FN uint64_t gc__word_get(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+GC__FN void gc__word_set(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
+
+GC__FN bool gc__cell_is_node(uint32_t cell) { return (cell & GC__CELL_NODE) == GC__CELL_NODE; }
+/* The index of the slice that has the address, whose low bits are x, in a leaf. */
+GC__FN unsigned gc__cell_slice(uint32_t cell, uint32_t x) { return ((x >> (cell >> 2 & 31)) & 15) >> (cell & 3); }
+GC__FN const gc_code *gc__word_code(uint64_t word) { return (const gc_code *)(uintptr_t)(word >> 16); }
+
+/* Looking up. */
+
+/* i, or if the key of entry i + step is not above x, i + step. Without a jump, which could not be predicted, and so would
+   make further lookups wait for the key. */
+GC__INLINED unsigned gc__slice_step(const gc__slice *slice, unsigned i, uint32_t x, unsigned step) {
+    uint32_t key = gc__cell_get(&slice->halves[GC__SLICE_KEYS + i + step]);
+    return i + step - (step & (0 - (unsigned)(x < key)));
+}
+
+GC__INLINED const gc_code *gc__slice_find(const gc__slice *slice, uint32_t x) {
+    __builtin_prefetch(slice);
+    unsigned i = gc__slice_step(slice, 0, x, 5);
+    i = gc__slice_step(slice, i, x, 3);
+    i = gc__slice_step(slice, i, x, 1);
+    i = gc__slice_step(slice, i, x, 1);
+    uint64_t word = gc__word_get(&slice->words[i]);
+    uint64_t into = x - gc__cell_get(&slice->halves[GC__SLICE_KEYS + i]);
+    if (into > GC__SLICE_LONG) into = GC__SLICE_LONG;
+    return into <= (word & GC__SLICE_LONG) ? gc__word_code(word) : NULL;
+}
+
+/* The cell of a node for the next 10 bits of the address, which are the low bits of `next`. */
+GC__INLINED uint32_t gc__node_cell(const char *blocks, uint32_t mask, uint32_t cell, uint32_t next) {
+    const uint32_t *cells = (const uint32_t *)(const void *)(blocks + (cell & mask));
+    return gc__cell_get(&cells[(next & 1023) >> (cell & 7)]);
+}
+
+/* The cell may be of a block that became another one meanwhile: `mask` keeps all that is read within the blocks. */
+GC__INLINED const gc_code *gc__tree_find(uintptr_t address) {
+    const char *blocks = __atomic_load_n(&gc__the_tree.blocks, __ATOMIC_ACQUIRE);
+    if (GC__UNLIKELY(!blocks || address >> GC__TREE_ADDRESS_BITS)) return NULL;
+    uint32_t mask = gc__the_tree.mask, x = (uint32_t)address;
+    const uint32_t *root = (const uint32_t *)(const void *)(blocks + GC__TREE_ROOT);
+    for (;;) {
+        uint64_t epoch = gc__word_get(&gc__the_tree.epoch);
+        uint32_t cell = gc__cell_get(&root[address >> GC__TREE_ROOT_SHIFT]);
+        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 22);
+        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 12);
+        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 2);
+        const gc__slice *leaf = (const gc__slice *)(const void *)(blocks + (cell & mask));
+        const gc_code *code = gc__slice_find(leaf + gc__cell_slice(cell, x), x);
+        if (GC__LIKELY(gc__word_get(&gc__the_tree.epoch) == epoch)) return code;
     }
-    return low;
 }
 
-GC_API const gc_code *gc_code_find(const void *pc) {
-    const gc__codes *codes = __atomic_load_n(&gc__codes_now, __ATOMIC_ACQUIRE);
-    size_t below = gc__codes_below(codes, (uintptr_t)pc);
-    return below && (uintptr_t)pc < gc__code_end(codes->items[below - 1]) ? codes->items[below - 1] : NULL;
+/* Blocks. The lock is held from here on. */
+
+GC__FN uint32_t *gc__tree_root(uintptr_t address) {
+    return (uint32_t *)(void *)(gc__the_tree.blocks + GC__TREE_ROOT) + (address >> GC__TREE_ROOT_SHIFT);
+}
+GC__FN uint32_t *gc__cell_node(uint32_t cell) {
+    return (uint32_t *)(void *)(gc__the_tree.blocks + (cell & GC__CELL_OFFSET));
+}
+GC__FN gc__slice *gc__cell_leaf(uint32_t cell) {
+    return (gc__slice *)(void *)(gc__the_tree.blocks + (cell & GC__CELL_OFFSET));
+}
+GC__FN unsigned gc__node_bits(uint32_t cell) { return GC__NODE_BITS_MAX - (cell & 7); }
+GC__FN unsigned gc__leaf_slices(uint32_t cell) { return GC__LEAF_SLICES >> (cell & 3); }
+/* log2 of the span of a slice */
+GC__FN unsigned gc__leaf_shift(uint32_t cell) { return (cell >> 2 & 31) + (cell & 3); }
+
+/* The kind of the block to which a cell with these low bits refers. */
+GC__FN unsigned gc__block_kind(uint32_t cell) {
+    if (!gc__cell_is_node(cell)) return 4 - (cell & 3);
+    unsigned bits = gc__node_bits(cell);
+    return bits + 2 > GC__BLOCK_SHIFT ? bits + 2 - GC__BLOCK_SHIFT : 0;
 }
 
-GC_API size_t gc_code_count(void) {
-    const gc__codes *codes = __atomic_load_n(&gc__codes_now, __ATOMIC_ACQUIRE);
-    return codes ? codes->count : 0;
+/* Reserves address space for the blocks; the less is to be had, the smaller a part of it. */
+GC__FN bool gc__tree_reserve(gc__tree *tree) {
+    for (size_t bytes = GC__TREE_BYTES_MAX; bytes >= GC__TREE_BYTES_MIN; bytes /= 2) {
+        void *spare = bytes < GC__TREE_BYTES_MAX ? gc__os_reserve(3 * bytes, GC__TREE_HUGE, false) : NULL;
+        bool enough = spare || bytes == GC__TREE_BYTES_MAX;
+        char *blocks = enough ? (char *)gc__os_reserve(bytes + GC__TREE_BEHIND, GC__TREE_HUGE, true) : NULL;
+        if (spare) gc__os_unmap(spare, 3 * bytes);
+        if (!blocks) continue;
+        tree->bytes = bytes;
+        tree->committed = GC__TREE_BYTES_MIN / 2;
+        tree->used = GC__TREE_START;
+        tree->mask = (uint32_t)(bytes - 1) & GC__CELL_OFFSET;
+        if (gc__os_commit(blocks, tree->committed)) {
+            __atomic_store_n(&tree->blocks, blocks, __ATOMIC_RELEASE);
+            return true;
+        }
+        gc__os_unmap(blocks, bytes + GC__TREE_BEHIND);
+        return false;
+    }
+    return false;
 }
+
+/* Provides memory for further blocks: as much as they have already, but not more than 64 MiB. From 2 MiB on in huge pages,
+   without which a lookup in many ranges would wait for page tables as well. */
+GC__FN bool gc__tree_commit(gc__tree *tree) {
+    size_t more = gc__min(gc__min(tree->committed, (size_t)1 << 26), tree->bytes - tree->committed);
+    char *at = tree->blocks + tree->committed;
+    if (!more || !gc__os_commit(at, more)) return false;
+    if (tree->committed >= GC__TREE_HUGE) gc__os_prefer_huge_pages(at, more);
+    tree->committed += more;
+    return true;
+}
+
+GC__FN void gc__block_free(uint32_t offset, unsigned kind) {
+    gc__cell_set(gc__cell_node(offset), gc__the_tree.free[kind]);
+    gc__the_tree.free[kind] = offset;
+}
+
+/* Begins an epoch: blocks that were replaced may be used again. */
+GC__FN void gc__tree_reuse(gc__tree *tree) {
+    gc__word_set(&tree->epoch, tree->epoch + 1);
+    for (size_t i = 0; i < tree->retired_count; i++)
+        gc__block_free(tree->retired[i] & GC__CELL_OFFSET, tree->retired[i] & ~GC__CELL_OFFSET);
+    tree->retired_count = 0;
+}
+
+/* Gives up the block to which a cell referred. */
+GC__FN void gc__block_retire(uint32_t cell) {
+    gc__tree *tree = &gc__the_tree;
+    if (tree->retired_count == GC__TREE_RETIRED) gc__tree_reuse(tree);
+    tree->retired[tree->retired_count++] = (cell & GC__CELL_OFFSET) + gc__block_kind(cell);
+}
+
+/* A free block of the kind, if need be cut from a larger one. 0: there is none. */
+GC__FN uint32_t gc__block_reuse(gc__tree *tree, unsigned kind) {
+    unsigned from = kind;
+    while (from < GC__BLOCK_KINDS && !tree->free[from]) from++;
+    if (from == GC__BLOCK_KINDS) return 0;
+    uint32_t offset = tree->free[from];
+    tree->free[from] = gc__cell_get(gc__cell_node(offset));
+    while (from > kind) from--, gc__block_free(offset + ((uint32_t)1 << (from + GC__BLOCK_SHIFT)), from);
+    return offset;
+}
+
+/* Takes a block for a cell with these low bits. Returns the cell; 0: there is no memory. */
+GC__FN uint32_t gc__block_take(uint32_t low) {
+    gc__tree *tree = &gc__the_tree;
+    unsigned kind = gc__block_kind(low);
+    size_t bytes = (size_t)1 << (kind + GC__BLOCK_SHIFT);
+    for (;;) {
+        uint32_t offset = gc__block_reuse(tree, kind);
+        if (offset) return offset + low;
+        if (tree->used + bytes <= tree->committed || gc__tree_commit(tree)) {
+            tree->used += bytes;
+            return (uint32_t)(tree->used - bytes) + low;
+        }
+        if (!tree->retired_count) return 0;
+        gc__tree_reuse(tree);
+    }
+}
+
+/* When there is no code any more all blocks are free. Gives most of their memory back. */
+GC__FN void gc__tree_clear(gc__tree *tree) {
+    if (tree->used <= GC__TREE_BYTES_KEPT) return;
+    gc__tree_reuse(tree);
+    memset(tree->free, 0, sizeof tree->free);
+    tree->used = GC__TREE_START;
+    gc__os_discard(tree->blocks + GC__TREE_BYTES_KEPT, tree->committed - GC__TREE_BYTES_KEPT);
+}
+
+/* Slices, while they are changed, are lists of the pieces of code in a span of addresses. */
+
+typedef struct gc__piece {
+    uintptr_t start, end;
+    const gc_code *code;
+} gc__piece;
+
+#define GC__PIECES_MAX 64
+typedef struct gc__pieces {
+    unsigned count;
+    gc__piece piece[GC__PIECES_MAX];
+} gc__pieces;
+
+/* Appends a piece; one that continues the last one is joined to it. */
+GC__FN void gc__pieces_push(gc__pieces *list, const gc_code *code, uintptr_t start, uintptr_t end) {
+    gc__piece *last = list->count ? &list->piece[list->count - 1] : NULL;
+    if (last && last->code == code && last->end == start) {
+        last->end = end;
+        return;
+    }
+    gc__piece piece = {start, end, code};
+    list->piece[list->count++] = piece;
+}
+
+/* Inserts a piece in the order of addresses. */
+GC__FN void gc__pieces_insert(gc__pieces *list, const gc_code *code, uintptr_t start, uintptr_t end) {
+    unsigned i = list->count++;
+    for (; i && list->piece[i - 1].start > start; i--) list->piece[i] = list->piece[i - 1];
+    gc__piece piece = {start, end, code};
+    list->piece[i] = piece;
+}
+
+/* Appends the pieces of the slice, which ends at `end`. */
+GC__FN void gc__slice_read(const gc__slice *slice, uintptr_t end, gc__pieces *list) {
+    uintptr_t base = (end - 1) >> GC__TREE_ROOT_SHIFT << GC__TREE_ROOT_SHIFT;
+    const uint32_t *keys = &slice->halves[GC__SLICE_KEYS];
+    for (unsigned i = 1; i <= GC__SLICE_ENTRIES; i++) {
+        uint64_t word = slice->words[i], length = word & GC__SLICE_LONG;
+        uintptr_t next = i < GC__SLICE_ENTRIES ? base + keys[i + 1] : end;
+        uintptr_t start = base + keys[i], to = length == GC__SLICE_LONG ? next : start + length + 1;
+        if (word) gc__pieces_push(list, gc__word_code(word), start, to);
+    }
+}
+
+/* Writes what the pieces are in [start, end) to a slice that no reader can come to. Returns how many words have code; more
+   than GC__SLICE_ENTRIES: the slice has no room, and is as it was. */
+GC__FN unsigned gc__slice_fill(gc__slice *slice, const gc__pieces *list, uintptr_t start, uintptr_t end) {
+    uint32_t keys[GC__SLICE_ENTRIES + 2];
+    uint64_t words[GC__SLICE_ENTRIES + 2];
+    uintptr_t until = 0; /* the end of a long piece */
+    unsigned count = 0, live = 0;
+    for (unsigned i = 0; i < list->count && count <= GC__SLICE_ENTRIES; i++) {
+        uintptr_t from = list->piece[i].start > start ? list->piece[i].start : start;
+        uintptr_t to = list->piece[i].end < end ? list->piece[i].end : end;
+        if (from >= to) continue;
+        if (until && until < from) keys[count] = (uint32_t)until, words[count++] = 0;
+        bool is_long = to - from > GC__SLICE_LONG;
+        keys[count] = (uint32_t)from;
+        words[count++] = (uint64_t)(uintptr_t)list->piece[i].code << 16 | (is_long ? GC__SLICE_LONG : to - from - 1);
+        until = is_long ? to : 0;
+        live++;
+    }
+    if (until && until < end && count <= GC__SLICE_ENTRIES) keys[count] = (uint32_t)until, words[count++] = 0;
+    if (count > GC__SLICE_ENTRIES) return count;
+    gc__word_set(&slice->words[0], 0);
+    for (unsigned i = 1, unused = GC__SLICE_ENTRIES - count; i <= GC__SLICE_ENTRIES; i++) {
+        gc__word_set(&slice->words[i], i > unused ? words[i - unused - 1] : 0);
+        gc__cell_set(&slice->halves[GC__SLICE_KEYS + i], i > unused ? keys[i - unused - 1] : 0);
+    }
+    return live;
+}
+
+/* Copies a slice to one that no reader can come to. Returns how many words have code. */
+GC__FN unsigned gc__slice_copy(gc__slice *to, const gc__slice *from) {
+    unsigned live = 0;
+    for (unsigned i = 0; i < sizeof to->words / sizeof *to->words; i++) {
+        gc__word_set(&to->words[i], from->words[i]);
+        live += i && i <= GC__SLICE_ENTRIES && from->words[i];
+    }
+    gc__word_set(&to->words[0], 0);
+    return live;
+}
+/* Code ranges by address: adding and removing them. */
+
+
+#define GC__LEAF_SPARSE 2   /* a leaf with no more pieces than that for each slice should have fewer slices */
+#define GC__LEAF_MERGED 24u /* two leaves with no more pieces than that should be one */
+
+GC_API const gc_code *gc_code_find(const void *pc) { return gc__tree_find((uintptr_t)pc); }
+GC_API size_t gc_code_count(void) { return __atomic_load_n(&gc__the_tree.count, __ATOMIC_RELAXED); }
+
+/* Where an address is in the tree: the group of cells that share a leaf or are all empty, and the way to it. */
+typedef struct gc__place {
+    uint32_t *way[4];     /* the cells that refer to the nodes on the way, and last that of the address itself */
+    unsigned depth;       /* nodes on the way */
+    unsigned bits;        /* log2 of the cells of the last of them */
+    uint32_t *cells;      /* of the last node, or the root's cell */
+    size_t first, count;  /* the group */
+    uint32_t value;       /* what all of its cells are */
+    uintptr_t start, end; /* the addresses that the group spans */
+} gc__place;
+
+GC__FN bool gc__cells_are(const uint32_t *cells, size_t count, uint32_t value) {
+    while (count && cells[count - 1] == value) count--;
+    return !count;
+}
+
+GC__FN gc__place gc__place_of(uintptr_t address) {
+    gc__place place;
+    memset(&place, 0, sizeof place);
+    unsigned shift = GC__TREE_ROOT_SHIFT;
+    place.way[0] = place.cells = gc__tree_root(address);
+    while (gc__cell_is_node(place.value = *place.way[place.depth])) {
+        place.bits = gc__node_bits(place.value);
+        place.cells = gc__cell_node(place.value);
+        shift -= place.bits;
+        place.first = (address >> shift) & (((size_t)1 << place.bits) - 1);
+        place.way[++place.depth] = &place.cells[place.first];
+    }
+    place.count = 1;
+    while (place.count < (size_t)1 << place.bits &&
+           gc__cells_are(place.cells + (place.first ^ place.count), place.count, place.value)) {
+        place.first &= ~place.count;
+        place.count *= 2;
+    }
+    place.start = (address >> (shift + place.bits) << (shift + place.bits)) + (place.first << shift);
+    place.end = place.start + (place.count << shift);
+    return place;
+}
+
+/* Has `count` cells refer to a leaf, or to none. */
+GC__FN void gc__cells_fill(uint32_t *cells, size_t count, uint32_t value) {
+    for (size_t i = 0; i < count; i++) gc__cell_set(&cells[i], value);
+}
+
+/* Makes the place's leaf another one, or none. */
+GC__FN void gc__place_replace(const gc__place *place, uint32_t leaf) {
+    gc__cells_fill(place->cells + place->first, place->count, leaf);
+    if (place->value) gc__block_retire(place->value);
+}
+
+/* How many of the words of a leaf have code. */
+GC__FN unsigned gc__leaf_live(uint32_t cell) { return (unsigned)(gc__cell_leaf(cell)->words[0] & GC__SLICE_LONG); }
+
+/* The slice that has the address, and its end. */
+GC__FN gc__slice *gc__place_slice(const gc__place *place, uintptr_t address, uintptr_t *end) {
+    unsigned shift = gc__leaf_shift(place->value);
+    *end = place->value ? ((address >> shift) + 1) << shift : place->end;
+    return gc__cell_leaf(place->value) + gc__cell_slice(place->value, (uint32_t)address);
+}
+
+/* Lists the pieces that the tree has in the slices of [start, end). `place` is where the last place was found. False: they
+   are too many. */
+GC__FN bool gc__tree_list(gc__place *place, uintptr_t start, uintptr_t end, gc__pieces *list) {
+    for (list->count = 0; start < end;) {
+        if (start < place->start || start >= place->end) *place = gc__place_of(start);
+        if (list->count > GC__PIECES_MAX - GC__SLICE_ENTRIES - 1) return false;
+        const gc__slice *slice = gc__place_slice(place, start, &start);
+        gc__slice_read(slice, start, list);
+    }
+    return true;
+}
+
+/* The first code that has an address in [start, end); NULL: none has. */
+GC__FN const gc_code *gc__tree_first(uintptr_t start, uintptr_t end) {
+    gc__pieces list;
+    for (uintptr_t at = start; at < end;) {
+        gc__place place = gc__place_of(at);
+        do {
+            const gc__slice *slice = gc__place_slice(&place, at, &at);
+            list.count = 0;
+            gc__slice_read(slice, at, &list);
+            for (unsigned i = 0; i < list.count; i++)
+                if (list.piece[i].end > start && list.piece[i].start < end) return list.piece[i].code;
+        } while (at < end && at < place.end);
+    }
+    return NULL;
+}
+
+typedef enum gc__built { GC__BUILT, GC__BUILT_TOO_MANY, GC__BUILT_NO_MEMORY } gc__built;
+
+/* Makes a leaf for the span [start, end), with what the tree has there and in addition `added`. It has 16 >> few slices. 0
+   if it would be empty. */
+GC__FN gc__built gc__leaf_build(uintptr_t start, uintptr_t end, unsigned few, gc__piece added, uint32_t *leaf) {
+    unsigned shift = (unsigned)__builtin_ctzll(end - start) - 4, live = 0;
+    gc__place place = gc__place_of(start);
+    gc__pieces list;
+    *leaf = gc__block_take(shift << 2 | few);
+    if (!*leaf) return GC__BUILT_NO_MEMORY;
+    gc__slice *first = gc__cell_leaf(*leaf), *slice = first;
+    for (uintptr_t at = start, next; at < end; at = next, slice++) {
+        next = at + ((uintptr_t)1 << (shift + few));
+        bool adds = added.start < next && added.end > at, same = false;
+        if (!adds) {
+            if (at < place.start || at >= place.end) place = gc__place_of(at);
+            same = place.value && gc__leaf_shift(place.value) == shift + few;
+        }
+        if (same) {
+            uintptr_t unused;
+            live += gc__slice_copy(slice, gc__place_slice(&place, at, &unused));
+            continue;
+        }
+        unsigned count = GC__SLICE_ENTRIES + 1;
+        if (gc__tree_list(&place, at, next, &list)) {
+            if (adds) gc__pieces_insert(&list, added.code, added.start, added.end);
+            count = gc__slice_fill(slice, &list, at, next);
+        }
+        if (count > GC__SLICE_ENTRIES) {
+            gc__block_retire(*leaf);
+            *leaf = 0;
+            return GC__BUILT_TOO_MANY;
+        }
+        live += count;
+    }
+    gc__word_set(&first->words[0], live);
+    if (live) return GC__BUILT;
+    gc__block_retire(*leaf);
+    *leaf = 0;
+    return GC__BUILT;
+}
+
+static const gc__piece gc__piece_none = {0, 0, NULL};
+
+/* The smallest such leaf, with at most GC__LEAF_SLICES >> few slices. */
+GC__FN gc__built gc__leaf_build_small(uintptr_t start, uintptr_t end, unsigned few, uint32_t *leaf) {
+    gc__built built = GC__BUILT_TOO_MANY;
+    for (unsigned i = 4; built == GC__BUILT_TOO_MANY && i-- > few;)
+        built = gc__leaf_build(start, end, i, gc__piece_none, leaf);
+    return built;
+}
+
+/* Divides the span of the place's only cell: its node doubles, or if it has as many cells as nodes can, or is the root, the
+   cell gets a node of its own. False: there is no memory. */
+GC__FN bool gc__place_divide(const gc__place *place) {
+    bool doubles = place->depth && place->bits < GC__NODE_BITS_MAX;
+    unsigned bits = doubles ? place->bits + 1 : GC__NODE_BITS_MIN;
+    uint32_t node = gc__block_take(GC__CELL_NODE + GC__NODE_BITS_MAX - bits);
+    if (!node) return false;
+    uint32_t *cells = gc__cell_node(node), *to = place->way[doubles ? place->depth - 1 : place->depth], former = *to;
+    for (size_t i = 0; i < (size_t)1 << bits; i++)
+        gc__cell_set(&cells[i], doubles ? place->cells[i / 2] : place->value);
+    gc__cell_set(to, node);
+    if (doubles) gc__block_retire(former);
+    return true;
+}
+
+/* Gives each half of the place's cells a leaf of its own. False: there is no memory. */
+GC__FN bool gc__place_split(const gc__place *place) {
+    if (place->count == 1) return gc__place_divide(place);
+    uint32_t *cells = place->cells + place->first, leaves[2];
+    uintptr_t middle = place->start + (place->end - place->start) / 2;
+    if (gc__leaf_build_small(place->start, middle, 0, &leaves[0]) != GC__BUILT) return false;
+    if (gc__leaf_build_small(middle, place->end, 0, &leaves[1]) != GC__BUILT) {
+        if (leaves[0]) gc__block_retire(leaves[0]);
+        return false;
+    }
+    gc__cells_fill(cells, place->count / 2, leaves[0]);
+    gc__cells_fill(cells + place->count / 2, place->count / 2, leaves[1]);
+    gc__block_retire(place->value);
+    return true;
+}
+
+/* Unites the place with the group beside it, if that has one leaf or none, and both have few pieces. Returns whether it has. */
+GC__FN bool gc__place_merge(const gc__place *place) {
+    uint32_t *beside = place->cells + (place->first ^ place->count), other = *beside, leaf;
+    if (gc__cell_is_node(other) || !gc__cells_are(beside, place->count, other)) return false;
+    if (gc__leaf_live(place->value) + gc__leaf_live(other) > GC__LEAF_MERGED) return false;
+    uintptr_t bytes = place->end - place->start, start = place->start & ~bytes;
+    if (gc__leaf_build_small(start, start + 2 * bytes, 0, &leaf) != GC__BUILT) return false;
+    gc__cells_fill(beside, place->count, leaf);
+    if (other) gc__block_retire(other);
+    gc__place_replace(place, leaf);
+    return true;
+}
+
+/* Frees what is empty around the address, and unites what has become small, as far as there is memory for it. */
+GC__FN void gc__tree_tidy(uintptr_t address) {
+    for (;;) {
+        gc__place place = gc__place_of(address);
+        unsigned live = gc__leaf_live(place.value);
+        if (place.value && !live) {
+            gc__place_replace(&place, 0);
+        } else if (!place.depth) {
+            return;
+        } else if (place.count == (size_t)1 << place.bits) {
+            uint32_t *to = place.way[place.depth - 1], node = *to;
+            gc__cell_set(to, place.value);
+            gc__block_retire(node);
+        } else if (!gc__place_merge(&place)) {
+            uint32_t leaf;
+            if (!place.value || (place.value & 3) == 3 || live > GC__LEAF_SPARSE * gc__leaf_slices(place.value)) return;
+            if (gc__leaf_build_small(place.start, place.end, (place.value & 3) + 1, &leaf) != GC__BUILT) return;
+            gc__place_replace(&place, leaf);
+            return;
+        }
+    }
+}
+
+GC__FN void gc__tree_remove(const gc_code *code, uintptr_t start, uintptr_t end) {
+    while (start < end) {
+        gc__place place = gc__place_of(start);
+        uint64_t live = gc__leaf_live(place.value);
+        uintptr_t at = start;
+        while (place.value && at < end && at < place.end) {
+            gc__slice *slice = gc__place_slice(&place, at, &at);
+            for (unsigned i = 1; i <= GC__SLICE_ENTRIES; i++)
+                if (gc__word_code(slice->words[i]) == code) gc__word_set(&slice->words[i], 0), live--;
+        }
+        if (place.value) gc__word_set(&gc__cell_leaf(place.value)->words[0], live);
+        gc__tree_tidy(start);
+        start = place.end;
+    }
+}
+
+/* False: there is no memory, and a part of the code may be in the tree. */
+GC__FN bool gc__tree_add(const gc_code *code, uintptr_t start, uintptr_t end) {
+    gc__piece added = {start, end, code};
+    for (uintptr_t at = start; at < end;) {
+        gc__place place = gc__place_of(at);
+        gc__built built = GC__BUILT_TOO_MANY;
+        uint32_t leaf = 0;
+        for (unsigned few = place.value ? (place.value & 3) + 1 : 4; built == GC__BUILT_TOO_MANY && few-- > 0;)
+            built = gc__leaf_build(place.start, place.end, few, added, &leaf);
+        if (built == GC__BUILT_NO_MEMORY) return false;
+        if (built == GC__BUILT) {
+            gc__place_replace(&place, leaf);
+            at = place.end;
+        } else if (!gc__place_split(&place)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Adding and removing. */
 
 GC__FN const char *gc__code_name(const gc_code *code) { return code->name ? code->name : "code without a name"; }
+GC__FN uintptr_t gc__code_start(const gc_code *code) { return (uintptr_t)code->start; }
+GC__FN uintptr_t gc__code_end(const gc_code *code) { return (uintptr_t)code->start + code->bytes; }
 
-GC__FN gc_result gc__code_check(const gc_code *code) {
-    if (gc__is_null(code, "gc_code_add", "code") || gc__is_null(code->start, "gc_code_add", "code->start"))
-        return GC_ERROR_ARGUMENT;
-    if (!code->bytes || gc__code_end(code) < (uintptr_t)code->start)
-        return gc__fail(GC_ERROR_FORMAT, "gc_code_add: %s at %p has %zu bytes", gc__code_name(code), code->start, code->bytes);
-    const char *wrong = NULL;
-    if (!code->format) {
-        if (gc__is_null(code->map, "gc_code_add", "code->map")) return GC_ERROR_ARGUMENT;
-    } else if (code->format->check) {
-        wrong = code->format->check(code);
-    }
-    if (!wrong) return GC_OK;
-    return gc__fail(GC_ERROR_FORMAT, "gc_code_add: the map of %s at %p: %s", gc__code_name(code), code->start, wrong);
+/* Checks where the code is. */
+GC__FN gc_result gc__code_check_range(const gc_code *code) {
+    uintptr_t limit = (uintptr_t)1 << GC__TREE_ADDRESS_BITS;
+    if (!code->bytes)
+        return gc__fail(GC_ERROR_FORMAT, "gc_code_add: %s at %p has 0 bytes: set gc_code.bytes to the size of its code",
+                        gc__code_name(code), code->start);
+    if (gc__code_start(code) >= limit || code->bytes > limit - gc__code_start(code))
+        return gc__fail(GC_ERROR_FORMAT,
+                        "gc_code_add: %s at %p with %zu bytes reaches beyond the %d bits of an address: set gc_code.start "
+                        "and gc_code.bytes to where its code is",
+                        gc__code_name(code), code->start, code->bytes, GC__TREE_ADDRESS_BITS);
+    if ((uintptr_t)code >= limit)
+        return gc__fail(GC_ERROR_FORMAT,
+                        "gc_code_add: the record of %s is at %p, an address of more than %d bits: pass it without a tag in "
+                        "its upper bits",
+                        gc__code_name(code), (const void *)code, GC__TREE_ADDRESS_BITS);
+    return GC_OK;
 }
 
-/* Publishes a copy of the array with `code` at index `at`, or without it. */
-GC__FN gc_result gc__codes_change(const gc_code *code, size_t at, bool add) {
-    const gc__codes *old = gc__codes_now;
-    size_t count = old ? old->count : 0, rest = count - at - !add;
-    gc__codes *codes = (gc__codes *)malloc(sizeof *codes + (count + 1) * sizeof(void *));
-    if (!codes) return gc__fail(GC_ERROR_MEMORY, "the registry of code has no memory for another range");
-    codes->count = add ? count + 1 : count - 1;
-    if (at) memcpy(codes->items, old->items, at * sizeof(void *));
-    if (add) codes->items[at] = code;
-    if (rest) memcpy(codes->items + at + add, old->items + at + !add, rest * sizeof(void *));
-    __atomic_store_n(&gc__codes_now, codes, __ATOMIC_RELEASE);
+/* Checks the map. */
+GC__FN gc_result gc__code_check_map(const gc_code *code) {
+    const gc_code_format *format = code->format;
+    const char *wrong = NULL;
+    if (!format) {
+        if (gc__is_null(code->map, "gc_code_add", "code->map")) return GC_ERROR_ARGUMENT;
+        wrong = gc_stackmap_check(code->map, code->map_bytes);
+        uint32_t bytes = wrong ? 0 : gc_stackmap_read(code->map).code_bytes;
+        if (!wrong && bytes != code->bytes)
+            return gc__fail(GC_ERROR_FORMAT,
+                            "gc_code_add: %s at %p has %zu bytes, but its map is that of %u bytes of code: the map must be "
+                            "encoded with gc_stackmap_method.code_bytes = gc_code.bytes",
+                            gc__code_name(code), code->start, code->bytes, bytes);
+    } else {
+        if (gc__is_null((const void *)(uintptr_t)format->visit, "gc_code_add", "code->format->visit") ||
+            gc__is_null((const void *)(uintptr_t)format->layout, "gc_code_add", "code->format->layout"))
+            return GC_ERROR_ARGUMENT;
+        GC__HOST_SCOPE;
+        if (format->check) wrong = format->check(code);
+    }
+    if (!wrong) return GC_OK;
+    return gc__fail(GC_ERROR_FORMAT, "gc_code_add: the map of %s at %p is refused: %s", gc__code_name(code), code->start,
+                    wrong);
+}
+
+/* Lock held. */
+GC__FN gc_result gc__code_overlaps(const gc_code *code, const gc_code *other) {
+    if (code == other)
+        return gc__fail(GC_ERROR_FORMAT, "gc_code_add: %s at %p is registered already: gc_code_remove it first",
+                        gc__code_name(code), code->start);
+    return gc__fail(GC_ERROR_FORMAT,
+                    "gc_code_add: %s in [%p, %p) overlaps %s in [%p, %p): call gc_code_remove for what is gone before its "
+                    "addresses are used again",
+                    gc__code_name(code), code->start, (void *)gc__code_end(code), gc__code_name(other), other->start,
+                    (void *)gc__code_end(other));
+}
+
+/* Lock held. */
+GC__FN gc_result gc__code_insert(gc__tree *tree, const gc_code *code) {
+    uintptr_t start = gc__code_start(code), end = gc__code_end(code);
+    if (!tree->blocks && !gc__tree_reserve(tree))
+        return gc__fail(GC_ERROR_MEMORY, "gc_code_add: cannot reserve address space for even %zu MiB: %s",
+                        GC__TREE_BYTES_MIN >> 20, gc__os_refusal());
+    const gc_code *other = gc__tree_first(start, end);
+    if (other) return gc__code_overlaps(code, other);
+    if (!gc__tree_add(code, start, end)) {
+        gc__tree_remove(code, start, end);
+        bool full = tree->committed == tree->bytes;
+        return gc__fail(GC_ERROR_MEMORY, "gc_code_add: %s at %p: the registry of %zu ranges has %zu MiB and gets no more: %s",
+                        gc__code_name(code), code->start, tree->count, tree->committed >> 20,
+                        full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal());
+    }
+    __atomic_store_n(&tree->count, tree->count + 1, __ATOMIC_RELAXED);
     return GC_OK;
 }
 
 GC_API gc_result gc_code_add(const gc_code *code) {
-    gc_result result = gc__code_check(code);
+    GC__API_SCOPE("gc_code_add");
+    if (gc__is_null(code, "gc_code_add", "code") || gc__is_null(code->start, "gc_code_add", "code->start"))
+        return GC_ERROR_ARGUMENT;
+    gc_result result = gc__code_check_range(code);
+    if (result == GC_OK) result = gc__code_check_map(code);
     if (result != GC_OK) return result;
-    gc__lock_take(&gc__codes_lock);
-    size_t below = gc__codes_below(gc__codes_now, gc__code_end(code) - 1);
-    const gc_code *last = below ? gc__codes_now->items[below - 1] : NULL;
-    if (last && gc__code_end(last) > (uintptr_t)code->start)
-        result = gc__fail(GC_ERROR_FORMAT, "gc_code_add: %s at %p overlaps %s at %p", gc__code_name(code), code->start,
-                          gc__code_name(last), last->start);
-    else
-        result = gc__codes_change(code, below, true);
-    gc__lock_release(&gc__codes_lock);
+    gc__lock_take(&gc__the_arena.lock);
+    result = gc__fork_open();
+    gc__lock_release(&gc__the_arena.lock);
+    if (result != GC_OK) return result;
+    gc__lock_take(&gc__code_lock);
+    result = gc__code_insert(&gc__the_tree, code);
+    gc__lock_release(&gc__code_lock);
     return result;
 }
 
+/* Whether the code is registered with the range that it says. */
+GC__FN bool gc__code_is_registered(const gc_code *code) {
+    uintptr_t start = gc__code_start(code), end = gc__code_end(code);
+    return code->bytes && gc__tree_find(start) == code && gc__tree_find(end - 1) == code && gc__tree_find(end) != code &&
+           gc__tree_find(start - 1) != code;
+}
+
 GC_API gc_result gc_code_remove(const gc_code *code) {
+    GC__API_SCOPE("gc_code_remove");
     if (gc__is_null(code, "gc_code_remove", "code")) return GC_ERROR_ARGUMENT;
-    gc__lock_take(&gc__codes_lock);
-    gc_result result;
-    if (gc_code_find(code->start) != code)
-        result = gc__fail(GC_ERROR_MISUSE, "gc_code_remove: %s at %p is not registered", gc__code_name(code), code->start);
-    else
-        result = gc__codes_change(code, gc__codes_below(gc__codes_now, (uintptr_t)code->start) - 1, false);
-    gc__lock_release(&gc__codes_lock);
-    return result;
+    gc__tree *tree = &gc__the_tree;
+    gc__lock_take(&gc__code_lock);
+    bool registered = gc__code_is_registered(code);
+    if (registered) {
+        gc__tree_remove(code, gc__code_start(code), gc__code_end(code));
+        __atomic_store_n(&tree->count, tree->count - 1, __ATOMIC_RELAXED);
+        if (!tree->count) gc__tree_clear(tree);
+    }
+    gc__lock_release(&gc__code_lock);
+    if (registered) return GC_OK;
+    gc__fail(GC_ERROR_MISUSE,
+             "gc_code_remove: %s at %p with %zu bytes is not registered, or start or bytes have changed since it was: pass the "
+             "record that was added, as it was then",
+             gc__code_name(code), code->start, code->bytes);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return GC_ERROR_MISUSE;
+}
+
+/* As long as there is code, as when the program ends without removing it, other threads may look it up. */
+GC__AT_UNLOAD GC__FN void gc__code_unload(void) {
+    gc__tree *tree = &gc__the_tree;
+    gc__lock_take(&gc__code_lock);
+    if (tree->blocks && !tree->count) {
+        gc__os_unmap(tree->blocks, tree->bytes + GC__TREE_BEHIND);
+        memset(tree, 0, sizeof *tree);
+    }
+    gc__lock_release(&gc__code_lock);
 }
 /* Replaced return addresses. A thread that was interrupted where compiled code cannot be stopped stops when that method
    returns: its return address is replaced by that of a stub, which calls gc__code_on_return.

@@ -43,11 +43,15 @@ build/bench/handles: bench/handles.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
+build/bench/stackmap: bench/stackmap.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
+
 build/bench/growth: bench/growth.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
-.PHONY: bench bench-growth bench-build bench-barriers bench-threads bench-handles
+.PHONY: bench bench-growth bench-build bench-barriers bench-threads bench-handles bench-stackmap
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -65,6 +69,9 @@ bench-threads: build/bench/threads ## measure stopping threads, and whether two 
 
 bench-handles: build/bench/handles ## measure handles, finalizers and safe handles
 	build/bench/handles
+
+bench-stackmap: build/bench/stackmap ## measure looking up compiled code by address, and what is live there
+	build/bench/stackmap
 
 bench-growth: build/bench/growth ## measure how the cost of collections grows from 100 MB to 8 GB of live data
 	build/bench/growth

@@ -17,7 +17,8 @@
 #include "stackmap/check.h"     /* whether a stack map is whole */
 #include "stackmap/prepare.h"   /* checking and ordering what is to be written */
 #include "stackmap/encode.h"    /* writing stack maps */
-#include "stackmap/registry.h"  /* code ranges by address */
+#include "stackmap/tree.h"      /* code by address */
+#include "stackmap/registry.h"  /* adding and removing code */
 #include "stackmap/returns.h"   /* replaced return addresses */
 #include "stackmap/walk.h"      /* frames of compiled code */
 #include "stackmap/rows.h"      /* stack maps row by row */

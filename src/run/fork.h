@@ -17,6 +17,7 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
+    f(&gc__code_lock);
 }
 
 /* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its

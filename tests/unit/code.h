@@ -21,6 +21,7 @@ enum { IF_ZERO = 4, IF_NOT_ZERO = 5, IF_LESS = 12, IF_NOT_LESS = 13 }; /* the co
 
 typedef struct method {
     gc_code code;
+    struct method *next;
     unsigned char *start;
     uint32_t at; /* bytes that were written */
     gc_stackmap_method map;
@@ -45,9 +46,12 @@ static inline void code_protect(void *memory, size_t size) {
     if (mprotect(memory, size, PROT_READ | PROT_EXEC)) printf("Bail out! no executable memory\n"), exit(2);
 }
 
+static method *methods; /* all of them, which tests need not free */
+
 static inline method *method_begin(const char *name) {
     method *m = (method *)calloc(1, sizeof *m);
     if (!m) abort();
+    m->next = methods, methods = m;
     m->start = code_memory(METHOD_BYTES);
     m->code.name = name;
     m->map.slots = m->slots, m->map.points = m->points, m->map.ranges = m->ranges, m->map.changes = m->changes;
@@ -220,6 +224,9 @@ static inline method *method_end(method *m) {
 }
 
 static inline void method_free(method *m) {
+    method **link = &methods;
+    while (*link != m) link = &(*link)->next;
+    *link = m->next;
     gc_code_remove(&m->code);
     munmap(m->start, METHOD_BYTES);
     free(m->encoded);
