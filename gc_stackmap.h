@@ -4458,13 +4458,16 @@ GC__FN gc__life gc__explain_elsewhere(const gc__question *question, const char *
         return GC__LIFE_NOT_BEGUN;
     }
     fprintf(to, "it was in %s until " GC__OFFSET, place.text, last->end);
-    if (first) fprintf(to, ", and is there again, or elsewhere, from " GC__OFFSET " on", first->start);
-    uint32_t number = gc__question_slot(question, &slot);
-    if (number != UINT32_MAX && !gc__is_scratch(&slot) &&
-        !gc__slot_is_live(&question->map, number, question->offset, question->kind)) {
-        fputs("; ", to);
-        gc__explain_dead(question, number, place.text);
+    if (first) {
+        gc__text again = gc__slot_place(&first->slot);
+        fprintf(to, ", and from " GC__OFFSET " on it is in %s.\n", first->start, again.text);
+        return GC__LIFE_UNKNOWN;
     }
+    uint32_t number = gc__question_slot(question, &slot);
+    bool is_dead = number != UINT32_MAX && !gc__is_scratch(&slot) &&
+                   !gc__slot_is_live(&question->map, number, question->offset, question->kind);
+    fputs(is_dead ? "; " : ", and the compiler saw no later use", to);
+    if (is_dead) gc__explain_dead(question, number, place.text);
     fputs(".\n", to);
     return GC__LIFE_ENDED;
 }

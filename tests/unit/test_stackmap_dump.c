@@ -483,6 +483,16 @@ static void test_explain_release(void) {
     explains(&options, 0x4b, "x", "No variable is called `x`; there are `t`, `tp`.\n");
     explains(NULL, 0x4b, "x", "No variable is called `x`.\n");
 
+    static const gc_code_variable moves[] = {{"tp", AT_REGISTER(RSI), 0, 0x12},
+                                             {"tp", {GC_PLACE_SP, 0, 0, 0, 8}, 0x30, 0x40}};
+    options.variables = moves, options.variable_count = 1;
+    explains(
+        &options, 0x26, "tp",
+        "`tp` is not live at +0x26: it was in rsi until +0x12, and the compiler saw no later use.\n" ONLY_CALLS REMEDY);
+    options.variable_count = 2;
+    explains(&options, 0x26, "tp",
+             "`tp` is not live at +0x26: it was in rsi until +0x12, and from +0x30 on it is in [rsp+8].\n" ONLY_CALLS);
+
     /* Debug information by scopes rather than by uses; a slot that the map lacks; a scratch register; several places. */
     static const gc_code_variable scopes[] = {{"t", AT_REGISTER(RBX), 0, 0x5e},
                                               {"tp", AT_REGISTER(R12), 0, 0x5e},
@@ -588,6 +598,10 @@ static void test_explain_debug(void) {
 }
 
 /* A format of the host's own. */
+static const char *no_slots(const gc_code_cursor *frame, gc_visitor *visitor) {
+    return (void)frame, (void)visitor, "none";
+}
+static const char *no_layout(gc_code_cursor *frame) { return (void)frame, "none"; }
 static void dump_rows(const gc_code *code, gc_dump *dump) {
     gc_dump_fact(dump, "rows", "%d of %zu bytes", 3, code->bytes);
     for (uint32_t offset = 4; offset <= 12; offset += 4) {
@@ -598,7 +612,8 @@ static void dump_rows(const gc_code *code, gc_dump *dump) {
 }
 
 static void test_registered(void) {
-    static const gc_code_format silent = {.name = "Silent"}, rows = {.name = "Rows", .dump = dump_rows};
+    static const gc_code_format silent = {.name = "Silent", .visit = no_slots, .layout = no_layout};
+    static const gc_code_format rows = {.name = "Rows", .visit = no_slots, .layout = no_layout, .dump = dump_rows};
     gc_stackmap_method method = release_method();
     static struct method m;
     m = METHOD(release_instructions);
