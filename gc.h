@@ -1706,10 +1706,17 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 #if defined(__x86_64__)
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
+/* For functions that are all assembly, to which no option of the compiler may add code of its own. */
+#define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))
+#ifdef __clang__
+#define GC__NAKED_MORE no_profile_instrument_function
+#else
+#define GC__NAKED_MORE no_profile_instrument_function, no_stack_protector, no_sanitize_undefined
+#endif
+
 /* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies
    on which registers its body leaves alone. */
-GC__EXTERN GC__VISIBLE __attribute__((naked, weak)) void gc__save_registers(uintptr_t *registers
-                                                                            __attribute__((unused))) {
+GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
     __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
             "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"
             "{movq %%r12, 16(%%rdi)|mov [rdi+16], r12}\n\t"

@@ -8,14 +8,6 @@
 #include "platform.h"
 
 #if defined(__x86_64__)
-/* No option of the compiler may add code of its own. */
-#define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))
-#ifdef __clang__
-#define GC__NAKED_MORE no_profile_instrument_function
-#else
-#define GC__NAKED_MORE no_profile_instrument_function, no_stack_protector, no_sanitize_undefined
-#endif
-
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM /* the compiler describes functions to unwinders */
 #define GC__CFI(directive) ".cfi_" directive "\n\t"
 #else
