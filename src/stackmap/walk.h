@@ -38,11 +38,11 @@ GC__FN const char *gc__walk_lay_out(gc_code_cursor *frame) {
     gc__frame_layout layout;
     if (!gc__stackmap_layout(frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind, &layout))
         return "the pc is outside of the code";
-    if (layout.by_frame && !frame->registers[5])
+    if (layout.by_frame && !frame->registers[GC__FRAME_POINTER])
         return "its frame is found by rbp, and a frame that it has called does not say where it saved rbp: list that "
                "in "
                "its unwind rows";
-    frame->cfa = (layout.by_frame ? *frame->registers[5] : frame->sp) + (uintptr_t)(intptr_t)layout.cfa;
+    frame->cfa = (layout.by_frame ? *frame->registers[GC__FRAME_POINTER] : frame->sp) + (uintptr_t)(intptr_t)layout.cfa;
     memcpy(frame->saved, layout.saved, sizeof frame->saved);
     return NULL;
 }
@@ -109,14 +109,14 @@ GC__FN void gc__walk_report_record(const gc_heap *heap, const gc_code_frame *rec
               "the stack pointer: the call was left by longjmp or by an exception, or the stack was switched "
               "meanwhile. Restore "
               "by gc_code_restore what gc_code_mark has returned before, and switch stacks by gc_stack_switch",
-              (const void *)record, (void *)record->pc, (void *)record->registers[4], (const void *)record->previous);
+              (const void *)record, (void *)record->pc, (void *)record->registers[GC__STACK_POINTER],
+              (const void *)record->previous);
 }
 
 /* A record that was left on a stack, which other calls have used since, may hold anything. */
 GC__FN void gc__walk_check_record(const gc_heap *heap, const gc_code_frame *record, uintptr_t end) {
-    uintptr_t at = (uintptr_t)record, previous = (uintptr_t)record->previous;
-    bool whole = !(at & 7) && (!previous || previous > at) && record->kind <= GC_FRAME_INTERRUPTED &&
-                 record->registers[4] > at && record->registers[4] <= end;
+    uintptr_t at = (uintptr_t)record, sp = record->registers[GC__STACK_POINTER];
+    bool whole = !(at & 7) && sp > at && sp <= end && record->kind <= GC_FRAME_INTERRUPTED;
     if (GC__UNLIKELY(!whole)) gc__walk_report_record(heap, record);
 }
 
@@ -132,7 +132,7 @@ GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_co
     frame.heap = heap;
     frame.thread = stack->thread && stack->thread->stack == stack ? stack->thread : NULL;
     frame.from = record;
-    frame.sp = record->registers[4];
+    frame.sp = record->registers[GC__STACK_POINTER];
     frame.pc = record->pc;
     if (GC__UNLIKELY(frame.pc == GC__CODE_RETURNED)) /* it has jumped to native code, which returns there */
         frame.pc = gc__code_return_address(frame.thread, (const uintptr_t *)(frame.sp - 8));
@@ -181,7 +181,7 @@ GC__FN void *gc__walk_slot_address(const gc_code_cursor *frame, const gc_stackma
     if (slot->place == GC_PLACE_REGISTER) return frame->registers[slot->number];
     if (slot->place == GC_PLACE_CFA) return (void *)(frame->cfa + offset);
     if (slot->place == GC_PLACE_SP) return (void *)(frame->sp + offset);
-    return frame->registers[5] ? (void *)(*frame->registers[5] + offset) : NULL;
+    return frame->registers[GC__FRAME_POINTER] ? (void *)(*frame->registers[GC__FRAME_POINTER] + offset) : NULL;
 }
 
 GC__FN void gc__walk_visit_slot(const gc_code_cursor *frame, const gc_stackmap_slot *slot, gc_visitor *visitor) {

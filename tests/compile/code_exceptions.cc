@@ -9,6 +9,7 @@ struct node {
     node *next;
     uint64_t value;
 };
+static_assert(offsetof(node, value) == 16, "the compiled code adds it");
 static const gc_type node_type = GC_TYPE(node, next);
 static int failures, count;
 
@@ -28,7 +29,7 @@ __attribute__((naked, noinline)) uint64_t method(node *) {
             GC__CODE_MOVE("rdi", "rbx") GC__CODE_MOVE("rdi", "rsi") GC__CODE_MOVE("r15", "rdi") GC__CODE_MOVE("r15", "r10")
             "{movq native(%%rip), %%r11|mov r11, native[rip]}\n\t"
             "call gc_code_call_native\n\t"
-            "{addq 24(%%rbx), %%rax|add rax, [rbx+24]}\n\t"
+            "{addq 16(%%rbx), %%rax|add rax, [rbx+16]}\n\t"
             GC__CODE_POP("rbx") GC__CFI("def_cfa_offset 8") GC__CFI("restore 3")
             "ret\n"
             "method_end:" ::: "memory");

@@ -182,7 +182,23 @@ static void jumps(void) {
     method_free(leaves), method_free(outer), method_free(stays);
 }
 
-/* The same below other compiled frames, whose roots live on. */
+/* A call that is the last instruction of a method returns to the end of its code. */
+static void collect_and_leave(void) {
+    full();
+    longjmp(away, 1);
+}
+
+static void last_call(void) {
+    method *m = method_begin("last");
+    call_native(m, collect_and_leave, 0), method_end(m);
+    gc_code_frame *mark = gc_code_mark(gc);
+    if (setjmp(away) == 0) call1(m, 0);
+    gc_code_release(gc), gc_code_restore(gc, mark);
+    ok(m->code.bytes == m->points[0].offset, "a call that never returns ends its method, which is found nevertheless");
+    method_free(m);
+}
+
+/* A longjmp below other compiled frames, whose roots live on. */
 static method *jumps_within;
 static uint64_t native_with_jump(gc_thread *thread, node *kept) {
     GC_ROOTS(thread, kept);
@@ -334,6 +350,7 @@ int main(void) {
     run(unwinding, (gc_options){0});
     run(jumps, (gc_options){0});
     run(jumps, STRESSED);
+    run(last_call, (gc_options){0});
     run(jumps_below, (gc_options){0});
     run(jumps_below, STRESSED);
     run(on_fibers, (gc_options){0});
