@@ -1381,11 +1381,11 @@ GC__FN const char *gc__check_header(gc__map_check *check, const uint8_t *start, 
     if (start[0] >> 6 != GC__STACKMAP_PROCESSOR)
         return gc__malformed("the map is for processor %u, and this gc.h reads maps for processor %u", start[0] >> 6,
                              GC__STACKMAP_PROCESSOR);
+    uint32_t header, said = gc__stackmap_bytes(start, bytes, &header);
+    if (!said) return "bit 8: the number of bytes of the map is malformed";
+    if (said != bytes) return gc__malformed("bit 8: the map has %u bytes, but %zu are given", said, bytes);
     gc__stackmap_open(&check->map, start, bytes);
     const gc__stackmap *map = &check->map;
-    if (!map->facts.bytes) return "bit 8: the bytes of the map are malformed";
-    if (map->facts.bytes != bytes)
-        return gc__malformed("bit 8: the map has %u bytes, but %zu are given", map->facts.bytes, bytes);
     const char *fault = gc__facts_fault(&map->facts);
     if (map->malformed) fault = "a number is too large";
     if (map->header_end > bytes * 8) fault = "it is incomplete";

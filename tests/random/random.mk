@@ -66,6 +66,18 @@ $(eval $(call handles_variant,shift22,$(CC),-O2))
 $(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3))
 $(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
 
+# Stack maps.
+# $(1): variant, $(2): compiler, $(3): flags
+define stackmaps_variant
+build/tests/stackmaps-$(1): $(wildcard tests/random/stackmap*.[ch]) tests/tap.h $(parts)
+	@mkdir -p $$(@D)
+	$(2) -std=c11 $(WARNINGS) -pthread -g1 -Isrc $(3) tests/random/stackmaps.c -o $$@
+random_programs += build/tests/stackmaps-$(1)
+endef
+$(eval $(call stackmaps_variant,plain,$(CC),-O2))
+$(eval $(call stackmaps_variant,sanitize,clang,-O1 -DGC_DEBUG=2 $(sanitize)))
+
+tests/random/stackmaps.t: $(filter build/tests/stackmaps-%,$(random_programs))
 tests/random/threads.t: $(filter build/tests/threads-%,$(random_programs))
 tests/random/handles.t: $(filter build/tests/handles-%,$(random_programs))
 

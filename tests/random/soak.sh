@@ -18,6 +18,15 @@ for mode in moving non_moving conservative stress limit; do
     sed -n "s/^ok 1 -/# $seconds s of threads,/p" "$log"
 done
 tests/random/jit.sh $seed "${JIT_PROGRAMS:-500}" || exit
+stackmaps=${STACKMAPS:-10000000} maps=0
+while [ "$maps" -lt "$stackmaps" ]; do
+    if ! build/tests/stackmaps-plain --count=100000 --seed="$seed" > "$log" 2>&1; then
+        sed 's/^/# /' "$log" && echo "not ok 1 - stackmaps-plain, after $maps methods"
+        exit 1
+    fi
+    maps=$((maps + 100000)) seed=$((seed + 100000))
+    echo "# $maps of $stackmaps methods"
+done
 start=$(date +%s)
 while [ "$done" -lt "$total" ]; do
     for variant in shift16 shift18 shift22 shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox shadow sanitize at_run_time at_run_time-tagged; do

@@ -79,11 +79,15 @@ static inline void clr_slot_table(clr *c) {
     const gc_stackmap_slot *before = NULL;
     for (uint32_t i = 0; i < c->count; i++) {
         const gc_stackmap_slot *slot = &c->m->slots[c->order[i]];
-        bool starts = i == 0 || i == c->registers || i == c->registers + c->stack, whole = starts || !clr_flagless(before);
+        bool starts = i == 0 || i == c->registers || i == c->registers + c->stack,
+             whole = starts || !clr_flagless(before);
         if (slot->place == GC_PLACE_REGISTER)
-            c->first += whole ? clr_number(slot->number, 3) + 2 : clr_number((uint64_t)(slot->number - before->number - (slot->number > before->number)), 2);
+            c->first +=
+                whole ? clr_number(slot->number, 3) + 2
+                      : clr_number((uint64_t)(slot->number - before->number - (slot->number > before->number)), 2);
         else
-            c->first += 2 + (whole ? clr_signed(slot->offset / 8, 6) + 2 : clr_number((uint64_t)(slot->offset - before->offset) / 8, 4));
+            c->first += 2 + (whole ? clr_signed(slot->offset / 8, 6) + 2
+                                   : clr_number((uint64_t)(slot->offset - before->offset) / 8, 4));
         before = slot;
     }
 }
@@ -136,7 +140,8 @@ static inline void clr_ranges(clr *c) {
     uint32_t length = 0, tracked = c->registers + c->stack, last_end = 0;
     const model *m = c->m;
     for (uint32_t r = 0; r < m->method.range_count; r++) {
-        c->first += clr_number(m->ranges[r].start - last_end, 6) + clr_number(m->ranges[r].end - m->ranges[r].start - 1, 6);
+        c->first +=
+            clr_number(m->ranges[r].start - last_end, 6) + clr_number(m->ranges[r].end - m->ranges[r].start - 1, 6);
         last_end = m->ranges[r].end;
         for (uint32_t offset = m->ranges[r].start; offset < last_end; offset++) lives[length++] = m->live[offset];
     }
@@ -174,7 +179,8 @@ static inline uint64_t clr_bytes(const model *m) {
         if (m->stoppable[m->points[i].offset - 1]) continue;
         set *s = &sets[points++];
         *s = (set){{0}};
-        for (uint32_t word = 0; m->points[i].live && word * 64 < m->method.slot_count; word++) s->words[word] = m->points[i].live[word] & m->kept.words[word];
+        for (uint32_t word = 0; m->points[i].live && word * 64 < m->method.slot_count; word++)
+            s->words[word] = m->points[i].live[word] & m->kept.words[word];
         for (int word = 0; word < WORDS; word++) used.words[word] |= s->words[word];
     }
     for (uint32_t offset = 0; offset < m->method.code_bytes; offset++)

@@ -29,8 +29,9 @@ typedef struct model {
     int32_t frame_cfa;   /* CFA - rbp; 0: no frame pointer */
     set kept;            /* the slots that are reported of callers */
     set untracked;
-    bool stoppable[CODE_MAX + 1]; /* whether a range has the offset */
-    set live[CODE_MAX + 1];       /* what is live there, before the instruction */
+    bool stoppable[CODE_MAX + 1];    /* whether a range has the offset */
+    uint16_t point_at[CODE_MAX + 1]; /* the number of the point there, and 1; 0: there is none */
+    set live[CODE_MAX + 1];          /* what is live there, before the instruction */
 } model;
 
 static inline bool set_has(const set *s, uint32_t i) { return s->words[i / 64] >> (i % 64) & 1; }
@@ -121,9 +122,11 @@ static inline void make_frame(model *m, uint32_t pieces) {
             put_epilog(m, &used, &f);
         } else {
             uint32_t pushed = from_to(m, 1, 3);
-            for (uint32_t i = 0; i < pushed; i++, used += below(m, 4)) put_row(m, &used, GC_UNWIND_PUSH, GC_NO_REGISTER, 0);
+            for (uint32_t i = 0; i < pushed; i++, used += below(m, 4))
+                put_row(m, &used, GC_UNWIND_PUSH, GC_NO_REGISTER, 0);
             used += below(m, 20);
-            for (uint32_t i = 0; i < pushed && one_in(m, 2); i++) put_row(m, &used, GC_UNWIND_POP, GC_NO_REGISTER, 0), pushed--;
+            for (uint32_t i = 0; i < pushed && one_in(m, 2); i++)
+                put_row(m, &used, GC_UNWIND_POP, GC_NO_REGISTER, 0), pushed--;
             if (pushed) put_row(m, &used, GC_UNWIND_ALLOCATE, 0, -8 * (int32_t)pushed);
         }
     }
@@ -158,14 +161,17 @@ static inline int32_t stack_offset(model *m, int place, uint32_t spread) {
 /* Makes up to `count` slots; some of the tries fail, as they would be where a register is saved, or double. */
 static inline void make_slots(model *m, uint32_t count, uint32_t scratch_in, uint32_t untracked_in, uint32_t flags_in) {
     static const uint8_t preserved[] = {3, 12, 13, 14, 15}, scratch[] = {0, 1, 2, 6, 7, 8, 9, 10, 11};
-    static const uint8_t flags[] = {GC_SLOT_INTERIOR, GC_SLOT_INTERIOR, GC_SLOT_INTERIOR, GC_SLOT_PINNED, GC_SLOT_VALUE, 3, 9, 10, 11};
+    static const uint8_t flags[] = {
+        GC_SLOT_INTERIOR, GC_SLOT_INTERIOR, GC_SLOT_INTERIOR, GC_SLOT_PINNED, GC_SLOT_VALUE, 3, 9, 10, 11};
     gc_stackmap_method *method = &m->method;
     int base = m->frame_cfa ? one_in(m, 4) ? GC_PLACE_SP : GC_PLACE_FRAME : one_in(m, 3) ? GC_PLACE_CFA : GC_PLACE_SP;
     method->slots = m->slots;
     for (uint32_t tries = 0; tries < 4 * count && method->slot_count < count; tries++) {
         gc_stackmap_slot slot = {GC_PLACE_REGISTER, 0, 0, 0, 0};
-        if (!one_in(m, flags_in)) slot.flags = 0;
-        else slot.flags = flags[below(m, sizeof flags)];
+        if (!one_in(m, flags_in))
+            slot.flags = 0;
+        else
+            slot.flags = flags[below(m, sizeof flags)];
         if (one_in(m, 2) || m->frame_bytes <= 8) {
             bool is_scratch = scratch_in && one_in(m, scratch_in);
             slot.number = is_scratch ? scratch[below(m, sizeof scratch)] : preserved[below(m, sizeof preserved)];
@@ -216,7 +222,8 @@ static inline void make_ranges(model *m, uint32_t count, uint32_t bytes_per_chan
         /* What was tried at the end of the range belongs to the next one only if that begins there. */
         if (r + 1 < method->range_count && m->ranges[r + 1].start == m->ranges[r].end)
             for (uint32_t i = 0; i < method->change_count; i++)
-                if (m->changes[i].offset == m->ranges[r].end) set_put(&m->live[m->ranges[r].end], m->changes[i].slot, m->changes[i].live);
+                if (m->changes[i].offset == m->ranges[r].end)
+                    set_put(&m->live[m->ranges[r].end], m->changes[i].slot, m->changes[i].live);
     }
 }
 
@@ -242,6 +249,7 @@ static inline void make_points(model *m, uint32_t count, int style) {
             if (m->stoppable[at - 1] && set_has(&m->kept, slot)) set_put(live, slot, set_has(&m->live[at - 1], slot));
         }
         m->points[method->point_count++] = (gc_stackmap_point){at, live->words};
+        m->point_at[at] = (uint16_t)method->point_count;
         if (one_in(m, 16)) {
             bool empty = true;
             for (int word = 0; word < WORDS; word++) empty &= !live->words[word];
@@ -263,10 +271,14 @@ static inline void make_facts(model *m) {
 
 /* Makes a method of the shape. Only `random` of the model is kept. */
 static inline void make_method(model *m, shape s) {
-    static const struct limits { uint32_t pieces, rest, slots, points, ranges, spread; } limits[SHAPES] = {
-        [SMALL] = {3, 150, 6, 8, 0, 0},          [MEDIUM] = {6, 600, 16, 24, 0, 0},
-        [LARGE] = {12, 3000, 70, 150, 0, 0},     [INTERRUPTIBLE] = {3, 250, 9, 6, 1, 6},
-        [INTERRUPTIBLE_LARGE] = {8, 1500, 40, 20, 3, 6}, [ANYTHING] = {12, 3000, SLOTS_MAX, POINTS_MAX, RANGES_MAX, 12}};
+    static const struct limits {
+        uint32_t pieces, rest, slots, points, ranges, spread;
+    } limits[SHAPES] = {[SMALL] = {3, 150, 6, 8, 0, 0},
+                        [MEDIUM] = {6, 600, 16, 24, 0, 0},
+                        [LARGE] = {12, 3000, 70, 150, 0, 0},
+                        [INTERRUPTIBLE] = {3, 250, 9, 6, 1, 6},
+                        [INTERRUPTIBLE_LARGE] = {8, 1500, 40, 20, 3, 6},
+                        [ANYTHING] = {12, 3000, SLOTS_MAX, POINTS_MAX, RANGES_MAX, 12}};
     const struct limits *most = &limits[s];
     uint64_t random = m->random;
     memset(m, 0, sizeof *m);
@@ -278,9 +290,16 @@ static inline void make_method(model *m, shape s) {
     if (any && one_in(m, 4)) method->argument_bytes = 8 * below(m, 5);
     if (any && one_in(m, 4)) method->outgoing_bytes = 8 * below(m, (uint32_t)m->frame_bytes / 8);
     if (any || one_in(m, 8)) make_facts(m);
-    make_slots(m, below(m, (any && one_in(m, 2) ? 12 : most->slots) + 1), most->ranges ? 3 : any ? 5 : 0, any ? 6 : one_in(m, 8) ? 6 : 0,
+    make_slots(m, below(m, (any && one_in(m, 2) ? 12 : most->slots) + 1),
+               most->ranges ? 3
+               : any        ? 5
+                            : 0,
+               any            ? 6
+               : one_in(m, 8) ? 6
+                              : 0,
                any ? 3 : 10);
-    uint32_t ranges = most->ranges && (!any || one_in(m, 2)) ? from_to(m, 1, any && one_in(m, 2) ? 2 : most->ranges) : 0;
+    uint32_t ranges =
+        most->ranges && (!any || one_in(m, 2)) ? from_to(m, 1, any && one_in(m, 2) ? 2 : most->ranges) : 0;
     make_ranges(m, ranges, 1 + from_to(m, 2, most->spread + 2));
     make_points(m, below(m, (any && one_in(m, 2) ? 12 : most->points) + 1), (int)below(m, any ? 3 : 2));
 }
@@ -294,12 +313,13 @@ static inline bool model_live(const model *m, uint32_t offset, gc_frame_kind kin
         if (offset > method->code_bytes || !m->stoppable[offset]) return false;
         *live = m->live[offset], found = true;
     } else {
-        for (uint32_t i = 0; i < method->point_count; i++) {
-            if (m->points[i].offset != offset) continue;
-            found = true;
-            for (uint32_t word = 0; m->points[i].live && word * 64 < method->slot_count; word++) live->words[word] = m->points[i].live[word];
-        }
-        if (!found && offset && offset <= method->code_bytes && m->stoppable[offset - 1]) *live = m->live[offset - 1], found = true;
+        const gc_stackmap_point *point =
+            offset <= method->code_bytes && m->point_at[offset] ? &m->points[m->point_at[offset] - 1] : NULL;
+        for (uint32_t word = 0; point && point->live && word * 64 < method->slot_count; word++)
+            live->words[word] = point->live[word];
+        found = point != NULL;
+        if (!found && offset && offset <= method->code_bytes && m->stoppable[offset - 1])
+            *live = m->live[offset - 1], found = true;
         for (int word = 0; word < WORDS; word++) live->words[word] &= m->kept.words[word];
         if (method->flags & GC_METHOD_REPORT_LEAF_ONLY) {
             *live = (set){{0}};
