@@ -4512,9 +4512,11 @@ GC__FN uint32_t gc__explain_no_stop(const gc__question *question) {
     fprintf(to, "No thread is stopped at " GC__OFFSET ": the code there is partially interruptible", question->offset);
     if (question->offset < question->map.facts.prolog_bytes) fputs(", a part of the prolog", to);
     fputs(", where only calls are safe points. ", to);
-    if (before) fprintf(to, "The last call before it returns to " GC__OFFSET "%s", before, behind ? ", " : ".\n");
+    if (before)
+        fprintf(to, "In the code, the last one before it returns to " GC__OFFSET "%s", before, behind ? ", " : ".\n");
     if (behind)
-        fprintf(to, "%she next one %sto " GC__OFFSET ".\n", before ? "t" : "T", before ? "" : "returns ", behind);
+        fprintf(to, "%she next one %sto " GC__OFFSET ".\n", before ? "t" : "T", before ? "" : "in the code returns ",
+                behind);
     if (!before && !behind) fputs("The method has none.\n", to);
     return behind ? behind : before;
 }

@@ -4,4 +4,4 @@ build/examples/jit: $(jit_objects)
 	@mkdir -p $(@D)
 	$(CC) -pthread $^ -lm -o $@
 examples += build/examples/jit
-tests/scripts/jit.t tests/random/jit.t: build/examples/jit
+tests/scripts/jit.t tests/scripts/stackmaps.t tests/random/jit.t: build/examples/jit

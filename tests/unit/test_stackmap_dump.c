@@ -444,7 +444,7 @@ static void explains(const gc_dump_options *options, uint32_t offset, const char
 
 static const char no_stop_40[] =
     "No thread is stopped at +0x40: the code there is partially interruptible, where only calls are safe points. "
-    "The last call before it returns to +0x3e, the next one to +0x4b.\n";
+    "In the code, the last one before it returns to +0x3e, the next one to +0x4b.\n";
 #define ONLY_CALLS "The code there is partially interruptible: only calls are safe points.\n"
 #define ANYWHERE "The code there is fully interruptible: a collection may come before each instruction.\n"
 #define REMEDY "A later use of `tp` extends its life: what gc_keep_alive is in C.\n"
@@ -464,7 +464,8 @@ static void test_explain_release(void) {
         &options, 0x02, "tp",
         "No thread is stopped at +0x02: the code there is partially interruptible, a part of the prolog, where only "
         "calls are "
-        "safe points. The next one returns to +0x11.\n`tp` is not live at +0x11: it is first in r12 from +0x29 on.\n");
+        "safe points. The next one in the code returns to +0x11.\n`tp` is not live at +0x11: it is first in r12 from "
+        "+0x29 on.\n");
     FILE *out = page();
     gc_stackmap_explain(map, 0x40, "tp", out, &options);
     fclose(out);
@@ -473,7 +474,7 @@ static void test_explain_release(void) {
     explains(
         &options, 0x5b, "t",
         "No thread is stopped at +0x5b: the code there is partially interruptible, where only calls are safe points. "
-        "The last call before it returns to +0x56.\n"
+        "In the code, the last one before it returns to +0x56.\n"
         "`t` is not live at +0x56: it was in rbx until +0x35; the last call across which rbx was live returns to "
         "+0x26, and the "
         "compiler saw no later use.\nA later use of `t` extends its life: what gc_keep_alive is in C.\n");
