@@ -117,6 +117,8 @@ void code_compile(const program *p, const jit_options *options) {
     for (method *m = area.methods; m; m = m->next) link_method(m);
 }
 
+char *code_writable(const void *pc) { return area.writable + ((const char *)pc - area.executable); }
+
 method *code_methods(void) { return area.methods; }
 
 /* The instruction before the address, in the method; NULL: it has none. */

@@ -7,6 +7,7 @@ typedef struct jit_options {
     bool is_release; /* else debug: fully interruptible code, in which variables live until their scope ends */
     bool has_polls;  /* loops poll, instead of being interrupted */
     bool has_torture; /* another thread collects all the time */
+    bool has_steps;   /* another thread collects before each instruction of the main thread */
     bool dump;       /* print the code of each function with its GC info */
     const char *dump_function; /* NULL: of every function */
     const char *why;           /* a question that is answered, instead of running the program: dump_why */

@@ -52,6 +52,7 @@ static _Noreturn void usage(FILE *out, int status) {
           "  --release         code that is interrupted at calls, variables live until their last use\n"
           "  --polls           loops poll, instead of being interrupted\n"
           "  --torture         another thread collects all the time, and moves every object\n"
+          "  --step            the same before each instruction of the main thread\n"
           "  --check           only read and check the program, and print it\n"
           "  --interpret       run the program by walking its tree, for comparison\n"
           "  --dump[=FUNCTION] first print the machine code with its GC info, of one function or of all\n"
@@ -95,6 +96,8 @@ static void take_option(jit_options *options, action *wanted, const char *word) 
         options->has_polls = true;
     else if (!strcmp(word, "--torture"))
         options->has_torture = true;
+    else if (!strcmp(word, "--step"))
+        options->has_steps = true;
     else if (!strcmp(word, "--check"))
         *wanted = ACTION_CHECK;
     else if (!strcmp(word, "--interpret"))

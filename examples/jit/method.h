@@ -38,6 +38,9 @@ void code_barrier_changed(void *host, const gc_barrier_change *change);
 void code_compile(const program *p, const jit_options *options);
 void code_end(void);
 
+/* Where the code at that address can be written to. */
+char *code_writable(const void *pc);
+
 method *code_methods(void);
 /* The method of the function. */
 method *method_of(const function *f);

@@ -126,7 +126,9 @@ int64_t runtime_call_delegate(gc_thread *thread, delegate *callee, int64_t argum
 static void call_main(gc_thread *thread) {
     if (!literals_make(thread)) runtime_error(thread, ERROR_MEMORY);
     if (runtime_options->has_torture) torture_begin(thread);
+    if (runtime_options->has_steps) step_begin(thread);
     gc_code_call(thread, method_of(runtime_program->main)->code.start, NULL, 0);
+    if (runtime_options->has_steps) step_end(thread);
     native_join_threads(thread);
     if (runtime_options->has_torture) torture_end(thread);
     fflush(stdout);
@@ -139,6 +141,7 @@ static gc_heap *create_heap(const jit_options *options) {
                          .fatal = on_fatal,
                          .barrier_changed = code_barrier_changed};
     if (options->has_torture) wanted.collection_start = torture_observe;
+    if (options->has_steps) wanted.collection_start = step_observe;
     gc_heap *heap = gc_heap_create(&wanted);
     if (!heap) fprintf(stderr, "jit: %s\n", gc_last_message()), exit(1);
     return heap;

@@ -51,6 +51,10 @@ int32_t runtime_stack_limit_offset(void);
 void torture_begin(gc_thread *thread);
 void torture_observe(void *host, const gc_collection *collection); /* gc_options.collection_start */
 void torture_end(gc_thread *thread);
+/* The same before each instruction of the calling thread: implemented by step.c. */
+void step_begin(gc_thread *thread);
+void step_observe(void *host, const gc_collection *collection);
+void step_end(gc_thread *thread);
 /* Calls a delegate, from native code; the thread is attached. */
 int64_t runtime_call_delegate(gc_thread *thread, delegate *callee, int64_t argument);
 
