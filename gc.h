@@ -3641,7 +3641,9 @@ GC__FN void gc__heaps_remove(const gc_heap *heap) {
 #define GC__STOP_SPINS \
     200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
 
-#define GC__INTERRUPT_NS ((uint64_t)200000) /* until a thread is interrupted again that has not stopped */
+/* A thread that has not stopped is interrupted again after this time; after so many tries, less and less often. */
+#define GC__INTERRUPT_NS ((uint64_t)200000)
+#define GC__INTERRUPT_TRIES 32
 
 /* Names a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
@@ -3664,17 +3666,17 @@ GC__FN bool gc__world_interrupt(gc_thread *thread) {
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     const uint64_t patience_ms = heap->options.stop_patience_ms;
-    uint64_t wait_ns = patience_ms * GC__NS_PER_MS;
-    if (__atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_RELAXED)) wait_ns = GC__INTERRUPT_NS;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
-        if (spins < GC__STOP_SPINS)
+        if (spins < GC__STOP_SPINS) {
             gc__cpu_pause();
-        else if (gc__is_cooperative(thread))
-            gc__os_wait_for(&heap->threads->stopped_count, count, wait_ns);
-        if (spins < GC__STOP_SPINS) continue;
-        if (gc__world_interrupt(thread)) wait_ns += wait_ns / 4; /* it was in native code, or cannot be stopped where it is */
+            continue;
+        }
+        uint64_t wait_ns = patience_ms * GC__NS_PER_MS, waited_ns = gc__os_now_ns() - heap->threads->stop_started_ns;
+        /* An interrupt has no effect in native code, nor where the code cannot be stopped. */
+        if (gc__world_interrupt(thread)) wait_ns = GC__INTERRUPT_NS + waited_ns / GC__INTERRUPT_TRIES;
+        if (gc__is_cooperative(thread)) gc__os_wait_for(&heap->threads->stopped_count, count, wait_ns);
         if (complained) continue;
         uint64_t waited_ms = (gc__os_now_ns() - heap->threads->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);

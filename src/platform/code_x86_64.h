@@ -111,7 +111,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
 #define GC__CODE_RETURN_STUB(name, function) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
-            "nop\n\t" GC__CFI("undefined 16") \
+            GC__CFI("undefined 16") "nop\n\t" \
             GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
             GC__CODE_PUSH("r15") GC__CODE_PUSH("r14") GC__CODE_PUSH("r13") GC__CODE_PUSH("r12") \
             GC__CODE_PUSH("r11") GC__CODE_PUSH("r10") GC__CODE_PUSH("r9") GC__CODE_PUSH("r8") \

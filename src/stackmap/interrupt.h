@@ -94,6 +94,14 @@ GC__FN void gc__code_stress(const gc_heap *heap, bool interruptible) {
     if (stress) gc__code_interrupt_soon();
 }
 
+/* A collection that waits for the calling thread already looks at it again. */
+GC__FN void gc__code_tell_collector(gc_thread *thread) {
+    uint32_t *count = &thread->heap->threads->stopped_count;
+    if (!__atomic_load_n(&thread->heap->threads->stopping, __ATOMIC_SEQ_CST)) return;
+    __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(count);
+}
+
 GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible) {
     GC__API_SCOPE("gc_thread_set_interruptible");
     if (gc__is_null(thread, "gc_thread_set_interruptible", "thread")) return GC_ERROR_ARGUMENT;
@@ -115,7 +123,8 @@ GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptib
         gc__code_put_back((uintptr_t)__builtin_frame_address(0));
     }
     if (interruptible || gc__record(thread)->interruptible) gc__code_stress(thread->heap, interruptible);
-    __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_RELEASE);
+    __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_SEQ_CST);
+    if (self && thread->heap) gc__code_tell_collector(thread);
     return GC_OK;
 }
 

@@ -98,6 +98,16 @@ static inline uint64_t full_sum(uint64_t rounds) { /* of values 1000 + i + k in 
     return LENGTH * (rounds * 1000 + rounds * (rounds - 1) / 2) + rounds * (LENGTH * (LENGTH - 1) / 2);
 }
 
+/* uintptr_t f(node *, control *): fully interruptible rounds that do nothing. */
+static inline method *empty_loop(void) {
+    method *m = method_begin("empty_loop");
+    range_begin(m);
+    uint32_t loop = m->at;
+    next_round(m, RSI, loop), ret(m);
+    range_end(m);
+    return finish(m);
+}
+
 /* Leaves, partially interruptible: the address of an object's value; the object with that address; the object's successor. */
 static method *value_leaf, *both_leaf, *next_leaf;
 

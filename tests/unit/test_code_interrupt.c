@@ -63,7 +63,7 @@ static void every_instruction(void) {
 
 /* At random instructions: the main thread collects all the time. */
 
-static uint64_t count_wanted = 300;
+static uint64_t count_wanted = 100;
 
 typedef struct looper {
     pthread_t id;
@@ -158,6 +158,40 @@ static void random_instructions(void) {
     loop("partial", count_wanted, 1, codes + 2, sums + 2);
     loop("three threads", count_wanted / 3, 3, codes, sums);
     for (int i = 0; i < 3; i++) method_free(codes[i]);
+    leaves_free();
+}
+
+/* A thread becomes interruptible while a collection waits for it already, and then does not poll. */
+static void *loop_late(void *unused) {
+    looper *self = &loopers[0];
+    gc_thread *thread = gc_thread_attach(heap);
+    __atomic_store_n(&self->thread, thread, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) sched_yield();
+    usleep(20000); /* the collector sleeps */
+    uintptr_t arguments[2] = {0, (uintptr_t)&self->control};
+    gc_thread_set_interruptible(thread, true);
+    gc_code_call(thread, self->code->start, arguments, 2);
+    gc_thread_detach(thread);
+    return unused;
+}
+
+static void late(void) {
+    leaves_create();
+    method *code = empty_loop();
+    memset(loopers, 0, sizeof loopers);
+    loopers[0].code = code;
+    pthread_create(&loopers[0].id, NULL, loop_late, NULL);
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+    while (!__atomic_load_n(&loopers[0].thread, __ATOMIC_SEQ_CST)) sched_yield();
+    gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
+    compact();
+    ok(stats().stop_max_ns < 30 * 1000000000ull, "late: a collection that waits already interrupts the thread: %.0f ms",
+       (double)stats().stop_max_ns / 1e6);
+    gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+    __atomic_store_n(&loopers[0].control.stop, 1, __ATOMIC_SEQ_CST);
+    pthread_join(loopers[0].id, NULL);
+    gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
+    method_free(code);
     leaves_free();
 }
 
@@ -328,7 +362,7 @@ int main(int count, char **arguments) {
     if (count > 1 && strncmp(arguments[1], "--count=", 8) == 0) count_wanted = strtoull(arguments[1] + 8, NULL, 10);
     gc_options stress = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = count_moves},
                quarantine = {.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .collection_end = note_stops},
-               nested = {.collection_end = await_second}, none = {0},
+               nested = {.collection_end = await_second}, none = {0}, patient = {.stop_patience_ms = 60000},
                timed = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = stop_stress};
     handle(GC_CODE_SIGNAL, count_foreign);
     for (int i = 0; i < 2; i++) {
@@ -336,6 +370,7 @@ int main(int count, char **arguments) {
         run(every_instruction, stress);
     }
     run(random_instructions, quarantine);
+    run(late, patient);
     run(two_heaps, nested);
     is(foreign, 0, "no signal of gc.h's own was handed on");
     run(stress_interrupts, timed);
