@@ -4906,7 +4906,7 @@ GC__FN bool gc__llvm_read_function(gc__llvm_reader *reader, size_t entry) {
         return GC__LLVM_REFUSE(entry,
                                "the address of a function is 0: relocations must be applied to the section first (in a "
                                "linked program they are; an object file's R_X86_64_64 are symbol + addend)");
-    if (address > UINTPTR_MAX - UINT32_MAX)
+    if (address > ((uint64_t)1 << GC__TREE_ADDRESS_BITS) - UINT32_MAX)
         return GC__LLVM_REFUSE(entry, "%#llx is not the address of a function", (unsigned long long)address);
     if (stack_bytes != GC__LLVM_UNKNOWN && (stack_bytes % 8 || stack_bytes > GC__LLVM_STACK_BYTES_MAX))
         return GC__LLVM_REFUSE(entry, "a function has a stack size of %llu bytes", (unsigned long long)stack_bytes);

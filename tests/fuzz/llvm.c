@@ -55,18 +55,23 @@ static void visit(const gc__llvm_function *function, const gc__llvm_point *point
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    gc_llvm_module *module = (gc_llvm_module *)calloc(1, sizeof *module);
     for (uintptr_t i = 0; i < GC_CODE_REGISTERS; i++) held[i] = (i + 2) << 40;
-    if (gc__llvm_load(module, data, size)) {
-        for (size_t f = 0; f < module->function_count; f++) {
-            const gc__llvm_function *function = &module->functions[f];
-            CHECK(function->count && (f == 0 || module->functions[f - 1].code.start < function->code.start));
-            for (size_t i = 0; i < function->count; i++) visit(function, module->points + function->first + i);
-        }
-    } else {
+    gc_llvm_module *module = gc_code_add_llvm(data, size, 0);
+    if (!module) {
         const char *at = strstr(gc_last_message(), "at byte ");
-        CHECK(at ? strtoull(at + 8, NULL, 10) <= size : strstr(gc_last_message(), "two modules") != NULL);
+        CHECK(gc_last_result() == GC_ERROR_FORMAT);
+        CHECK(at ? strtoull(at + 8, NULL, 10) <= size
+                 : strstr(gc_last_message(), "two modules") || strstr(gc_last_message(), "overlaps"));
+        CHECK(gc_code_count() == 0);
+        return 0;
+    }
+    for (size_t f = 0; f < module->function_count; f++) {
+        const gc__llvm_function *function = &module->functions[f];
+        CHECK(function->count && (f == 0 || module->functions[f - 1].code.start < function->code.start));
+        CHECK(gc_code_find(function->code.start) == &function->code);
+        for (size_t i = 0; i < function->count; i++) visit(function, module->points + function->first + i);
     }
     gc_code_remove_llvm(module);
+    CHECK(gc_code_count() == 0);
     return 0;
 }
