@@ -1,6 +1,7 @@
 #!/bin/sh
 # Random programs, compiled and interpreted: jit.sh FIRST_SEED COUNT [STATEMENTS]. Each runs in both modes, plainly, with a small
 # nursery, collected at every allocation, and collected all the time by another thread; all must print what the interpreter does.
+# Every STEPS-th one (6) is collected before every instruction as well, which takes seconds.
 # Prints the seed and the command of what does not.
 cd "$(dirname "$0")/../.." || exit
 jit=build/examples/jit first=$1 count=$2 statements=${3:-60}
@@ -13,7 +14,7 @@ compare() {
     # shellcheck disable=SC2086 # several words
     env "$1" timeout 120 $jit $2 "$dir/program.jit" $arguments > "$dir/out" 2> "$dir/err"
     status=$?
-    grep -v '^torture:' "$dir/err" >> "$dir/out"
+    grep -v -e '^torture:' -e '^step:' "$dir/err" >> "$dir/out"
     runs=$((runs + 1))
     if [ $status -ne $expected ] || ! cmp -s "$dir/out" "$dir/expected"; then
         failures=$((failures + 1))
@@ -52,6 +53,10 @@ while [ "$seed" -lt $((first + count)) ]; do
     compare LC_ALL=C '--release --polls --torture'
     interpret '150 2'
     for mode in --debug --release; do compare GC_STRESS=allocation $mode; done
+    if [ $((seed % ${STEPS:-6})) -eq 0 ]; then
+        interpret '20 1'
+        for mode in --debug --release; do compare LC_ALL=C "$mode --step"; done
+    fi
     seed=$((seed + 1))
 done
 echo "# $count programs in $runs runs, stopped by force $stops times; $errors of the expected outputs end with a runtime error"

@@ -56,6 +56,29 @@ threads 3 20
 trees 4
 END
 
+# A collection before every instruction of compiled code, each of which moves every object: of debug code at just that one.
+while read -r name arguments; do
+    # shellcheck disable=SC2086
+    $jit --interpret "$programs/$name.jit" $arguments > "$dir/expected"
+    for mode in debug release; do
+        # shellcheck disable=SC2086
+        $jit --$mode --step "$programs/$name.jit" $arguments > "$dir/out" 2> "$dir/err"
+        is "$? $(cat "$dir/out")" "0 $(cat "$dir/expected")" "$name $arguments, $mode, collecting before every instruction"
+        stops=$(sed -n 's/.* \([0-9]*\) collections; .* instruction \([0-9]*\) times, .* return \([0-9]*\) times.*/\1 \2 \3/p' "$dir/err")
+        [ -n "$stops" ] || stops='0 0 0'
+        # shellcheck disable=SC2086 # three numbers
+        set -- $stops
+        [ $mode = release ] || [ "$2" -ge $(($1 / 2)) ]
+        ok $? "$name $arguments, $mode: $1 collections, stopped at an instruction $2 times, at a return $3 times"
+    done
+done << END
+delegate_fixed 1
+matrix 2
+sort 3
+strings 2
+table 5
+END
+
 # The delegate program: debug code keeps the variable, release code does not, and keep_alive is a use of it.
 same 'delegate, debug, collecting at every allocation' "$programs/delegate.expected" GC_STRESS=allocation \
     --debug "$programs/delegate.jit"
