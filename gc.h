@@ -1710,8 +1710,10 @@ GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 #define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))
 #ifdef __clang__
 #define GC__NAKED_MORE no_profile_instrument_function
+#define GC__NAKED_CLOBBERS "memory", "unwind" /* a static function that cannot throw might have no unwind table */
 #else
 #define GC__NAKED_MORE no_profile_instrument_function, no_stack_protector, no_sanitize_undefined
+#define GC__NAKED_CLOBBERS "memory"
 #endif
 
 /* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies
@@ -7711,8 +7713,8 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that has ended is not in the list; one in preemptive mode
-   learns that the heap is gone when it leaves that mode. */
+/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that
+   has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that mode. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(

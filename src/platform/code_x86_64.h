@@ -137,7 +137,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
             GC__CODE_POP("r12") GC__CODE_POP("r13") GC__CODE_POP("r14") GC__CODE_POP("r15") \
             GC__CODE_ADDRESS("rsp", 8, "rsp") \
             "ret" \
-            :: "i"(function) : "memory"); \
+            :: "i"(function) : GC__NAKED_CLOBBERS); \
     }
 #define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #define GC__CODE_PUSH_ZERO "{pushq $0|push 0}\n\t"

@@ -10,8 +10,10 @@ GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 #define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))
 #ifdef __clang__
 #define GC__NAKED_MORE no_profile_instrument_function
+#define GC__NAKED_CLOBBERS "memory", "unwind" /* a static function that cannot throw might have no unwind table */
 #else
 #define GC__NAKED_MORE no_profile_instrument_function, no_stack_protector, no_sanitize_undefined
+#define GC__NAKED_CLOBBERS "memory"
 #endif
 
 /* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies

@@ -168,8 +168,8 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that has ended is not in the list; one in preemptive mode
-   learns that the heap is gone when it leaves that mode. */
+/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that
+   has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that mode. */
 GC__FN void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
