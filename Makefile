@@ -92,7 +92,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 all: $(examples) ## build the examples
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard packaging/install.mk bench/bench.mk examples/ladder/ladder.mk) | sed 's/ - /\t/' | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard packaging/install.mk bench/bench.mk examples/ladder/ladder.mk examples/jit/jit.mk) | sed 's/ - /\t/' | expand -t 22
 
 demo: all ## run real programs in the Scheme interpreter
 	examples/scheme/demo.sh

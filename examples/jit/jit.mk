@@ -5,3 +5,12 @@ build/examples/jit: $(jit_objects)
 	$(CC) -pthread $^ -lm -o $@
 examples += build/examples/jit
 tests/scripts/jit.t tests/scripts/stackmaps.t tests/random/jit.t: build/examples/jit
+
+# What the JIT is compared with.
+build/examples/jit-%: examples/jit/programs/%.c gc.h
+	@mkdir -p $(@D)
+	gcc -std=c11 $(WARNINGS) -O1 -I. -pthread $< -o $@
+
+.PHONY: jit-measure
+jit-measure: build/examples/jit build/examples/jit-trees build/examples/jit-trees_gc ## measure the example JIT
+	examples/jit/measure.sh

@@ -31,6 +31,11 @@ for path in "$programs"/*.jit; do
     done
 done
 
+for name in trees trees_gc; do
+    build/examples/jit-$name > "$dir/out"
+    is "$? $(cat "$dir/out")" "0 $(cat "$programs/trees.expected")" "$name, the program in C"
+done
+
 # Under stress there is a collection at each allocation, so the programs are made smaller. What they print then is known from
 # the interpreter, which has no collector.
 while read -r name arguments; do
