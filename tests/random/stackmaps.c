@@ -140,6 +140,13 @@ static void compare_facts(const void *map, size_t bytes) {
               memcmp(facts.returns, method->returns, sizeof facts.returns) == 0 &&
               memcmp(facts.extra, method->extra, sizeof facts.extra) == 0,
           "the facts differ");
+    uint32_t changes = 0;
+    for (uint32_t r = 0; r < method->range_count; r++) {
+        set before = {{0}};
+        for (uint32_t offset = m.ranges[r].start; offset < m.ranges[r].end; before = m.live[offset++])
+            for (uint32_t i = 0; i < WORDS; i++) changes += gc__bits_count(before.words[i] ^ m.live[offset].words[i]);
+    }
+    CHECK(facts.change_count == changes, "the map has %u changes, not %u", facts.change_count, changes);
     bool taken[SLOTS_MAX] = {false};
     for (uint32_t i = 0; i < facts.slot_count; i++) {
         gc_stackmap_slot slot = gc_stackmap_slot_at(map, i);
