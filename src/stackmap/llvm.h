@@ -607,6 +607,10 @@ GC_API void gc_code_remove_llvm(gc_llvm_module *module) {
 
 GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes, unsigned flags) {
     if (bytes && gc__is_null(section, "gc_code_add_llvm", "section")) return NULL;
+    if (bytes >> GC__TREE_ADDRESS_BITS) {
+        gc__fail(GC_ERROR_FORMAT, "gc_code_add_llvm: %zu bytes is the size of no section: it is its end - its start", bytes);
+        return NULL;
+    }
     gc_llvm_module *module = (gc_llvm_module *)calloc(1, sizeof *module);
     if (!module) {
         gc__fail(GC_ERROR_MEMORY, "gc_code_add_llvm: the system gives no memory for the module's record");

@@ -82,13 +82,14 @@ static gc_llvm_module *add_one(void) {
 
 /* The frame of that function: sp is &stack[8]. */
 static uintptr_t stack[64], held[GC_CODE_REGISTERS];
+static int stack_words = 64;
 
 static gc_code_cursor frame_of(uint32_t offset) {
     gc_code_cursor frame = {0};
     frame.code = gc_code_find(code);
     frame.pc = (uintptr_t)code + offset;
     frame.sp = (uintptr_t)&stack[8];
-    frame.end = (uintptr_t)(stack + 64);
+    frame.end = (uintptr_t)(stack + stack_words);
     frame.registers[GC__LLVM_RBP] = &held[GC__LLVM_RBP];
     return frame;
 }
@@ -183,6 +184,9 @@ static void test_places(void) {
     VISITS(true, "88x1 80<88", "at an offset from rbp");
     one(0), location(INDIRECT, 8, RBX, 8), location(INDIRECT, 8, RSP, 8);
     VISITS(true, "184x1 8<184", "at an offset from rbx, the base of a frame that is realigned and of variable size");
+    one(0), location(INDIRECT, 8, RBX, 0), location(INDIRECT, 8, RBX, 0), location(REGISTER, 8, RBX, 0),
+        location(REGISTER, 8, RBX, 0);
+    VISITS(true, "rbxx1 176x1", "in a register, and where it points to");
     one(0), location(REGISTER, 8, RBX, 0), location(REGISTER, 8, R15, 0), location(REGISTER, 8, R12, 0),
         location(REGISTER, 8, R12, 0), location(INDIRECT, 8, RSP, 8), location(REGISTER, 8, RBP, 0);
     VISITS(true, "rbxx1 8x1 r12x1 rbp<8 r15<rbx", "in registers");
@@ -276,6 +280,42 @@ static const fault faults[] = {
     {PAIR + 24 + 2, 2, 65535, RECORD, "a record with its live-outs takes"},
 };
 
+static void refused(const char *message, const char *what) {
+    record_ends(0);
+    gc_llvm_module *module = add(0);
+    ok(!module, "%s is refused", what);
+    if (!module) has(gc_last_message(), message, "%s: %s", what, message);
+    gc_code_remove_llvm(module);
+}
+
+/* Faults of whole records. */
+static void test_refused_records(void) {
+    used = 0, header(1, 0, 1), function(code, 8, 1), record(4);
+    refused("the record has 0 locations: a statepoint's has at least 3", "a record without locations");
+    used = 0, header(1, 0, 1), function(code, 8, 1), record(4), location(CONSTANT, 8, 0, 0),
+    location(CONSTANT, 8, 0, 0);
+    refused("the record has 2 locations", "a record of two locations");
+    one(0), pair(8, 8), location(INDIRECT, 8, RSP, 16);
+    refused("3 locations are left for pairs of base and derived pointer: odd", "half a pair");
+    one(0), location(INDIRECT, 16, RSP, 0), location(INDIRECT, 16, RSP, 0), pair(8, 8);
+    refused("references of one record overlap", "a base within another one");
+    one(0), pair(8, 8), location(INDIRECT, 16, RSP, 0), location(INDIRECT, 16, RSP, 0);
+    refused("references of one record overlap", "the same in another order");
+    one(0), location(INDIRECT, 16, RSP, 0), location(INDIRECT, 16, RSP, 32);
+    location(INDIRECT, 16, RSP, 16), location(INDIRECT, 16, RSP, 40);
+    refused("references of one record overlap", "a derived pointer within another one");
+    one(0), location(INDIRECT, 16, RSP, 0), location(INDIRECT, 16, RSP, 8);
+    refused("references of one record overlap", "one within its base");
+    one(0), location(REGISTER, 8, RBX, 0), location(REGISTER, 8, RBX, 0);
+    location(INDIRECT, 16, RBX, -8), location(INDIRECT, 16, RBX, -8), location(INDIRECT, 8, RBX, 0),
+        location(INDIRECT, 8, RBX, 0);
+    refused("references of one record overlap", "an overlap by a register that holds a reference as well");
+    used = 0, header(2, 0, 1), function(code, 8, 5), function(code + 64, 8, UINT64_MAX), statepoint(4, 0);
+    refused("the functions have more than the 1 records", "counts whose sum is right but for its overflow");
+    ok(!gc_code_add_llvm(section, (size_t)-8, 0), "a negative size is refused");
+    has(gc_last_message(), "is the size of no section", "for no section has it");
+}
+
 /* A section in which all kinds of things can be wrong. */
 static void whole(void) {
     one(1), location(INDEX, 8, 0, 0), location(CONSTANT, 8, 0, 0);
@@ -359,18 +399,35 @@ static void test_modules(void) {
 }
 
 /* Functions of which the linker kept one of several copies. */
+enum { ONE, DERIVED, FARTHER, ELSEWHERE, TWO, SIZE, RECORDS, OFFSET };
+static const int copies[][2] = {{DERIVED, DERIVED}, {ONE, TWO},  {ONE, DERIVED}, {DERIVED, FARTHER},
+                                {ONE, ELSEWHERE},   {ONE, SIZE}, {ONE, RECORDS}, {ONE, OFFSET}};
+
+static void copy(int kind) {
+    header(1, 0, kind == RECORDS ? 2 : 1), function(code, kind == SIZE ? 32 : 24, kind == RECORDS ? 2 : 1);
+    statepoint(kind == OFFSET ? 0x12 : 0x11, 0);
+    if (kind == DERIVED || kind == FARTHER)
+        pair(0, kind == FARTHER ? 16 : 8);
+    else
+        pair(kind == ELSEWHERE ? 8 : 0, kind == ELSEWHERE ? 8 : 0);
+    if (kind == TWO) pair(24, 24);
+    record_ends(0);
+    if (kind == RECORDS) statepoint(0x20, 0), record_ends(0);
+}
+
 static void test_copies(void) {
-    for (int different = 0; different < 2; different++) {
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        bool same = copies[i][0] == copies[i][1];
         used = 0;
-        for (int i = 0; i < 2; i++) {
-            header(1, 0, 1), function(code, 24, 1);
-            statepoint(0x11, 0), pair(0, 8 + 8 * (i & different)), record_ends(0);
-        }
+        copy(copies[i][0]), copy(copies[i][1]);
         gc_llvm_module *module = add(0);
-        ok(different ? !module : module != NULL, "two records for one function, %s", different ? "different" : "equal");
+        ok(same ? module != NULL : !module, "copies of a function of kinds %d and %d", copies[i][0], copies[i][1]);
+        if (same)
+            is(module->function_count, 1, "are one");
+        else
+            has(gc_last_message(), "two modules have different records for the function at", "are not alike");
         gc_code_remove_llvm(module);
     }
-    has(gc_last_message(), "two modules have different records for the function at", "the message says what happened");
     one(0), record_ends(0), poke(4, 1, 4), poke(12, 2, 4), poke(16 + 16, 2, 8);
     statepoint(0x20, 0), record_ends(0);
     ok(!add(0), "two records for one return address");
@@ -541,6 +598,14 @@ static void test_frames_by_size(void) {
     stack[13] = UINTPTR_MAX;
     laid_out(40, GC_LLVM_FRAMES_BY_SIZE, 0, &why);
     ok(why != NULL, "and to the highest one");
+    stack[13] = (uintptr_t)code + 0x10;
+    for (stack_words = 13; stack_words <= 14; stack_words++) {
+        laid_out(40, GC_LLVM_FRAMES_BY_SIZE, 0, &why);
+        is(why == NULL, stack_words == 14, "a size that leads beyond what is walked is refused, not to its end");
+        laid_out(UINT64_MAX, 0, at(12), &why);
+        is(why == NULL, stack_words == 14, "so is a frame pointer");
+    }
+    stack_words = 64;
     laid_out(UINT64_MAX, GC_LLVM_FRAMES_BY_SIZE, 0, &why);
     has(why ? why : "", "the size of this frame is not known", "a frame of unknown size needs rbp");
 }
@@ -580,5 +645,6 @@ int main(void) {
     test_places();
     test_unknown_registers();
     test_faults();
+    test_refused_records();
     return done();
 }
