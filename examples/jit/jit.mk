@@ -7,6 +7,7 @@ examples += build/examples/jit
 tests/scripts/jit.t tests/scripts/stackmaps.t tests/random/jit.t: build/examples/jit
 
 # What the JIT is compared with.
+tests/scripts/jit.t: build/examples/jit-trees build/examples/jit-trees_gc
 build/examples/jit-%: examples/jit/programs/%.c gc.h
 	@mkdir -p $(@D)
 	gcc -std=c11 $(WARNINGS) -O1 -I. -pthread $< -o $@

@@ -36,6 +36,12 @@ for name in trees trees_gc; do
     is "$? $(cat "$dir/out")" "0 $(cat "$programs/trees.expected")" "$name, the program in C"
 done
 
+# The programs that show the language: in the documentation, and at the top of main.c.
+awk '/^    class Node/ { in_it = 1 } /^Builtin/ { in_it = 0 } in_it' docs/stackmaps.md > "$dir/docs.jit"
+awk '/^     class Node/ { in_it = 1 } /^   Builtin/ { in_it = 0 } in_it' examples/jit/main.c > "$dir/main.jit"
+is "$($jit "$dir/docs.jit")" 'the sum is 45 = 45' 'the program in docs/stackmaps.md'
+is "$($jit "$dir/main.jit")" 'the sum is 5 of 10' 'the program in main.c'
+
 # Under stress there is a collection at each allocation, so the programs are made smaller. What they print then is known from
 # the interpreter, which has no collector.
 while read -r name arguments; do
