@@ -107,6 +107,23 @@ GC_ADDRESS_BITS' | $cross -E -I. - | tail -1)" '^48$' "AArch64: addresses have 4
         skip "AArch64: unit tests" "qemu-aarch64 is not installed (apt-get install qemu-user)"
     else
         passes AArch64 test_roots "$emulator"
+        passes 'AArch64, stack maps' test_stackmap_dump "$emulator"
+        cat > "$dir/code.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc_stackmap.h"
+int main(void) {
+    gc_thread *gc = gc_thread_attach(gc_heap_create(NULL));
+    setbuf(stdout, NULL);
+    printf("%s: %s\n", gc_result_text(gc_thread_set_interruptible(gc, true)), gc_last_message());
+    printf("%d\n", gc_code_first(gc).code == NULL);
+    gc_code_call(gc, "", NULL, 0);
+}
+END
+        $compiler "$dir/code.c" -pthread -o "$dir/code" && page=$(ulimit -c 0; "$emulator" "$dir/code" 2>&1)
+        matches "$page" 'the call is not allowed here: .*interrupting compiled code is for x86-64 only' \
+            "AArch64: compiled code cannot be interrupted"
+        matches "$page" '^1$' "AArch64: there are no compiled frames"
+        matches "$page" 'compiled code can be called on x86-64 only' "AArch64: compiled code cannot be called"
     fi
 fi
 finish
