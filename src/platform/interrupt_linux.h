@@ -63,8 +63,11 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     errno = error;
 }
 
-#ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid /* where the C library does not name it */
+/* Where the C library does not name it. */
+#ifdef sigev_notify_thread_id
+#define GC__SIGEV_THREAD sigev_notify_thread_id
+#else
+#define GC__SIGEV_THREAD _sigev_un._tid
 #endif
 
 /* Has the calling thread interrupted once, after that time; 0: not any more. For stress; the system may refuse. */
@@ -77,7 +80,7 @@ GC__FN void gc__os_interrupt_later(uint64_t ns) {
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = GC_CODE_SIGNAL;
     event.sigev_value.sival_ptr = &gc__os_me;
-    event.sigev_notify_thread_id = gc__os_me.id;
+    event.GC__SIGEV_THREAD = gc__os_me.id;
     time.it_value.tv_nsec = (long)ns;
     if (ns && !gc__os_me.has_timer) gc__os_me.has_timer = timer_create(CLOCK_MONOTONIC, &event, &gc__os_me.timer) == 0;
     if (gc__os_me.has_timer) timer_settime(gc__os_me.timer, 0, &time, NULL);
