@@ -314,8 +314,8 @@ GC_API void gc_code_visit(const gc_code_cursor *frame, gc_visitor *visitor);
 /* Sets whether a collection may stop the calling thread within compiled code, by GC_CODE_SIGNAL: at once where the code is
    fully interruptible, else when the innermost method returns to compiled code, whose return address is replaced meanwhile.
    Native code polls. Meanwhile all compiled code that the thread runs must be that of the thread's heap. The handler needs
-   16 KiB of the thread's stack. [its own thread; never collects; GC_ERROR_MISUSE: another processor, a shadow stack, the signal is blocked,
-   or the thread is interruptible in another heap] */
+   16 KiB of the thread's stack. [its own thread; never collects; GC_ERROR_MISUSE: another processor, a shadow stack, the signal
+   is blocked, or the thread is interruptible in another heap] */
 GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptible);
 /* Stack maps as text, for the authors of compilers: which slot becomes live or dead where, beside the code; and why a variable
    is not live at an offset, in sentences. A debugger can call these as well: call gc_code_dump($pc, stdout, 0).
