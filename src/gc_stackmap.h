@@ -20,6 +20,7 @@
 #include "stackmap/tree.h"      /* code by address */
 #include "stackmap/registry.h"  /* adding and removing code */
 #include "stackmap/returns.h"   /* replaced return addresses */
+#include "stackmap/known.h"     /* what is known of places in compiled code */
 #include "stackmap/walk.h"      /* frames of compiled code */
 #include "stackmap/rows.h"      /* stack maps row by row */
 #include "stackmap/dump.h"      /* tables as text, beside the code */

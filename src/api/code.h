@@ -138,6 +138,8 @@ struct gc_code_cursor {
     bool innermost;      /* the first frame of its run */
     gc_code_frame *from; /* the record at which this run of frames began */
     uintptr_t end;       /* private: the run does not go beyond this address */
+    struct gc__known_places *places; /* private, and so is the next: what is known of such frames */
+    struct gc__known_place *known;
     gc_thread *thread;   /* NULL: the frame is on a stack on which no thread runs */
     gc_heap *heap;
 };

@@ -70,7 +70,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupt_at(void *
     frame.known = 0xFFFF;
     frame.kind = GC_FRAME_INTERRUPTED;
     frame.results = 0;
-    gc_code_cursor at = gc__walk_begin(thread->heap, thread->stack, &frame);
+    gc_code_cursor at = gc__walk_begin(thread->heap, thread->stack, &frame, NULL);
     if (!gc__code_is_interruptible(&at)) {
         gc__code_hijack(&at, stack_pointer);
         return;

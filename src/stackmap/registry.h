@@ -8,6 +8,8 @@
 #define GC__LEAF_SPARSE 2   /* a leaf with no more pieces than that for each slice should have fewer slices */
 #define GC__LEAF_MERGED 24u /* two leaves with no more pieces than that should be one */
 
+static uint64_t gc__code_removals; /* atomic, written under the lock: how often code was removed */
+
 GC_API const gc_code *gc_code_find(const void *pc) { return gc__tree_find((uintptr_t)pc); }
 GC_API size_t gc_code_count(void) { return __atomic_load_n(&gc__the_tree.count, __ATOMIC_RELAXED); }
 
@@ -368,6 +370,7 @@ GC_API gc_result gc_code_remove(const gc_code *code) {
     if (registered) {
         gc__tree_remove(code, gc__code_start(code), gc__code_end(code));
         __atomic_store_n(&tree->count, tree->count - 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__code_removals, gc__code_removals + 1, __ATOMIC_RELEASE);
         if (!tree->count) gc__tree_clear(tree);
     }
     gc__lock_release(&gc__code_lock);

@@ -12,6 +12,7 @@
 #include "returns.h"
 #include "unwind.h"
 #include "registry.h"
+#include "known.h"
 #include "../platform/code_x86_64.h"
 
 #define GC__RUN_BYTES_MAX ((uintptr_t)1 << 40) /* of a run on a stack whose base is not known */
@@ -33,30 +34,55 @@ GC__FN void gc__walk_fault(const gc_code_cursor *frame, const char *fault) {
               gc__code_name(frame->code), gc__code_offset(frame), (void *)frame->pc, (void *)frame->sp, fault);
 }
 
-/* The layout of a frame of gc_stackmap_encode's maps. */
+/* Applies the layout of a frame of gc_stackmap_encode's maps. */
+GC__FN const char *gc__walk_apply(gc_code_cursor *frame, const gc__frame_layout *layout) {
+    uintptr_t base = frame->sp;
+    if (layout->by_frame) {
+        if (GC__UNLIKELY(!frame->registers[GC__FRAME_POINTER]))
+            return "its frame is found by rbp, and a frame that it has called does not say where it saved rbp: list "
+                   "that in "
+                   "its unwind rows";
+        base = *frame->registers[GC__FRAME_POINTER];
+    }
+    frame->cfa = base + (uintptr_t)(intptr_t)layout->cfa;
+    memcpy(frame->saved, layout->saved, sizeof frame->saved);
+    return NULL;
+}
+
 GC__FN const char *gc__walk_lay_out(gc_code_cursor *frame) {
     gc__frame_layout layout;
     if (!gc__stackmap_layout(frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind, &layout))
         return "the pc is outside of the code";
-    if (layout.by_frame && !frame->registers[GC__FRAME_POINTER])
-        return "its frame is found by rbp, and a frame that it has called does not say where it saved rbp: list that "
-               "in "
-               "its unwind rows";
-    frame->cfa = (layout.by_frame ? *frame->registers[GC__FRAME_POINTER] : frame->sp) + (uintptr_t)(intptr_t)layout.cfa;
-    memcpy(frame->saved, layout.saved, sizeof frame->saved);
-    return NULL;
+    if (frame->known) {
+        frame->known->pc = frame->pc;
+        frame->known->code = frame->code;
+        frame->known->layout = layout;
+        frame->known->live_count = UINT32_MAX;
+    }
+    return gc__walk_apply(frame, &layout);
 }
 
-/* Completes a cursor that has the pc, the stack pointer and the registers of a frame; code is NULL if that is no compiled
-   frame. */
-GC__FN void gc__walk_enter(gc_code_cursor *frame) {
-    frame->code = gc_code_find((const void *)(frame->pc - (frame->kind == GC_FRAME_CALLER)));
-    if (!frame->code) return;
+/* Finds the code and the layout of the frame, unless they are known. Its code is NULL if that is no compiled frame. */
+GC__FN const char *gc__walk_find(gc_code_cursor *frame) {
+    bool caller = frame->kind == GC_FRAME_CALLER;
+    frame->known = caller && frame->places ? gc__known_at(frame->places, frame->pc) : NULL;
+    if (frame->known && frame->known->pc == frame->pc) {
+        frame->code = frame->known->code;
+        return gc__walk_apply(frame, &frame->known->layout);
+    }
+    frame->code = gc_code_find((const void *)(frame->pc - caller));
+    if (!frame->code) return NULL;
+    if (!frame->code->format) return gc__walk_lay_out(frame);
+    frame->known = NULL; /* another format's tables may tell apart what is alike to gc.h */
     memset(frame->saved, 0, sizeof frame->saved);
-    const gc_code_format *format = frame->code->format;
-    const char *fault = format ? format->layout(frame) : gc__walk_lay_out(frame);
+    return frame->code->format->layout(frame);
+}
+
+/* Completes a cursor that has the pc, the stack pointer and the registers of a frame. */
+GC__FN void gc__walk_enter(gc_code_cursor *frame) {
+    const char *fault = gc__walk_find(frame);
     if (fault) gc__walk_fault(frame, fault);
-    if (GC__LIKELY(frame->cfa > frame->sp && frame->cfa <= frame->end && !(frame->cfa & 7))) return;
+    if (!frame->code || GC__LIKELY(frame->cfa > frame->sp && frame->cfa <= frame->end && !(frame->cfa & 7))) return;
     gc__walk_fault(frame, "its unwind rows contradict the stack: its return address would lie below its stack pointer, "
                           "beyond the stack, or beyond the native code that called it. The rows must say what each "
                           "instruction does to the frame, or the code has overwritten rbp or the stack");
@@ -121,7 +147,8 @@ GC__FN void gc__walk_check_record(const gc_heap *heap, const gc_code_frame *reco
 }
 
 /* The first frame of the record's run, which is empty if gc_code_call has called a stub of GC_CODE_EXPORT. */
-GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_code_frame *record) {
+GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_code_frame *record,
+                                     gc__known_places *places) {
     gc_code_cursor frame;
     memset(&frame, 0, sizeof frame);
     uintptr_t base = (uintptr_t)stack->base;
@@ -132,6 +159,7 @@ GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_co
     frame.heap = heap;
     frame.thread = stack->thread && stack->thread->stack == stack ? stack->thread : NULL;
     frame.from = record;
+    frame.places = places;
     frame.sp = record->registers[GC__STACK_POINTER];
     frame.pc = record->pc;
     if (GC__UNLIKELY(frame.pc == GC__CODE_RETURNED)) /* it has jumped to native code, which returns there */
@@ -154,7 +182,7 @@ GC__FN gc_code_cursor gc__walk_begin(gc_heap *heap, const gc_stack *stack, gc_co
 GC__FN gc_code_cursor gc__walk_first(gc_heap *heap, const gc_stack *stack, gc_code_frame *record) {
     gc_code_cursor frame;
     memset(&frame, 0, sizeof frame);
-    for (; record && !frame.code; record = record->previous) frame = gc__walk_begin(heap, stack, record);
+    for (; record && !frame.code; record = record->previous) frame = gc__walk_begin(heap, stack, record, NULL);
     return frame;
 }
 
@@ -201,15 +229,25 @@ GC__FN void gc__walk_visit_slot(const gc_code_cursor *frame, const gc_stackmap_s
 
 /* Reports the frame by a map of gc_stackmap_encode. */
 GC__FN const char *gc__walk_visit_map(const gc_code_cursor *frame, gc_visitor *visitor) {
+    gc__known_place *known = frame->known;
+    if (known && known->live_count <= GC__KNOWN_SLOTS) {
+        for (uint32_t i = 0; i < known->live_count; i++) gc__walk_visit_slot(frame, &known->live[i], visitor);
+        return NULL;
+    }
     gc__live_cursor live;
     if (GC__UNLIKELY(!gc__live_begin(&live, frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind)))
-        return frame->kind == GC_FRAME_CALLER ? "the call that returns there is no safe point: name it in the points "
-                                                "of the method, with the slots "
-                                                "that are live after it"
-                                              : "the thread was stopped where the code is not interruptible: a fault "
-                                                "of gc_stackmap.h, please report "
-                                                "it";
-    while (gc__live_next(&live)) gc__walk_visit_slot(frame, &live.slots.slot, visitor);
+        return frame->kind == GC_FRAME_CALLER
+                   ? "the call that returns there is no safe point: name it in the points of the method, with the "
+                     "slots "
+                     "that are live after it"
+                   : "the thread was stopped where the code is not interruptible: a fault of gc_stackmap.h, please "
+                     "report it";
+    uint32_t count = 0;
+    for (; gc__live_next(&live); count++) {
+        if (known && count < GC__KNOWN_SLOTS) known->live[count] = live.slots.slot;
+        gc__walk_visit_slot(frame, &live.slots.slot, visitor);
+    }
+    if (known) known->live_count = count;
     return NULL;
 }
 
@@ -258,11 +296,13 @@ GC__FN void gc__walk_check_left(const gc_heap *heap, const gc_stack *stack, cons
 /* Visits the roots in all compiled frames of a stack, whose innermost record is given. */
 GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_frame *record, gc_visitor *visitor) {
     gc__walk_check_left(heap, stack, record);
+    gc__known_places *places = gc__known_take();
     for (; record; record = record->previous) {
-        gc_code_cursor frame = gc__walk_begin(heap, stack, record);
+        gc_code_cursor frame = gc__walk_begin(heap, stack, record, places);
         if (!frame.code) gc__walk_visit_results(record, visitor);
         for (; frame.code; gc__walk_leave(&frame)) gc_code_visit(&frame, visitor);
     }
+    gc__known_give(places);
 }
 
 #define GC__PRINTED_FRAMES 8

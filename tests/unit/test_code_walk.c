@@ -312,6 +312,37 @@ static void flags(void) {
     method_free(m);
 }
 
+/* More slots than collections keep in mind. */
+static void many_slots(void) {
+    enum { SLOTS = 30 };
+    method *m = method_begin("many");
+    uint64_t live = 0;
+    for (int i = 0; i < SLOTS; i++) live |= BIT(slot(m, GC_PLACE_SP, i * 8, 0));
+    allocate(m, SLOTS * 8), prolog_end(m);
+    for (int i = 0; i < SLOTS; i++) store(m, RSP, i * 8, RDI);
+    call_native(m, collect_all, live), call_native(m, collect_all, live), clear(m, RAX);
+    for (int i = 0; i < SLOTS; i++) load(m, RDX, RSP, i * 8), load(m, RDX, RDX, VALUE), add(m, RAX, RDX);
+    allocate(m, -SLOTS * 8), ret(m), method_end(m);
+    for (uint64_t i = 1; i < 4; i++) is(call_node(m, new_node(i)), SLOTS * i, "%d slots that are live at once", SLOTS);
+    method_free(m);
+}
+
+/* Code that takes the place of other code: what collections have found out of that holds no more. */
+static void replaced(void) {
+    method *m = keeper("first", false, GC_PLACE_REGISTER, R12, 0);
+    unsigned char *place = m->start;
+    for (int round = 0; round < 4; round++) {
+        unsigned reg = round & 1 ? R13 : R12;
+        uint32_t returns = m->points[0].offset;
+        is(((node *)call_node(m, new_node(6)))->value, 6, "code in the place of other code keeps its reference in %s",
+           round & 1 ? "r13" : "r12");
+        method_free(m);
+        m = keeper("next", false, GC_PLACE_REGISTER, reg == R12 ? R13 : R12, 0);
+        if (m->start != place || m->points[0].offset != returns) diag("it is at another address");
+    }
+    method_free(m);
+}
+
 /* A slot that is dead after the call keeps nothing, and is not read: it may hold anything. */
 static void dead_slots(void) {
     method *m = method_begin("dead");
@@ -437,6 +468,8 @@ int main(void) {
     run(by_turns, STRESSED);
     run(pushed_arguments, STRESSED);
     run(flags, STRESSED);
+    run(many_slots, STRESSED);
+    run(replaced, STRESSED);
     run(dead_slots, STRESSED);
     run(walking, (gc_options){0});
     run(host_format, STRESSED);
