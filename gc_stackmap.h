@@ -5273,13 +5273,13 @@ GC__FN void gc__llvm_dump(const gc_code *code, gc_dump *dump) {
     for (const gc__llvm_point *end = point + function->count; point < end; point++) {
         const gc__llvm_place *place = function->module->places + point->first;
         gc_dump_row(dump, point->offset, NULL);
-        gc_dump_text(dump, "call [ ");
+        gc_dump_text(dump, "call [");
         for (unsigned i = 0; i < point->bases; i++, place++) {
-            if (i) gc_dump_text(dump, ", ");
+            gc_dump_text(dump, i ? ", " : " ");
             gc__llvm_dump_place(dump, place);
         }
         for (unsigned i = 0; i < point->pairs; i++, place += 2) {
-            gc_dump_text(dump, point->bases || i ? ", " : "");
+            gc_dump_text(dump, point->bases || i ? ", " : " ");
             gc__llvm_dump_place(dump, place);
             gc_dump_text(dump, " derived from ");
             gc__llvm_dump_place(dump, place + 1);
@@ -5303,7 +5303,8 @@ GC_API void gc_code_remove_llvm(gc_llvm_module *module) {
 GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes, unsigned flags) {
     if (bytes && gc__is_null(section, "gc_code_add_llvm", "section")) return NULL;
     if (bytes >> GC__TREE_ADDRESS_BITS) {
-        gc__fail(GC_ERROR_FORMAT, "gc_code_add_llvm: %zu bytes is the size of no section: it is its end - its start", bytes);
+        gc__fail(GC_ERROR_FORMAT, "gc_code_add_llvm: %zu bytes is the size of no section: it is its end - its start",
+                 bytes);
         return NULL;
     }
     gc_llvm_module *module = (gc_llvm_module *)calloc(1, sizeof *module);

@@ -375,6 +375,13 @@ static void test_modules(void) {
     ok(strcmp(visited(&frame), "0x1 8<0") == 0, "and the former one");
     frame.pc = (uintptr_t)code + 0x31;
     has(visited(&frame), "is no statepoint", "a return address without a record is refused");
+    char dump[4096] = "";
+    FILE *file = fmemopen(dump, sizeof dump - 1, "w");
+    ok(gc_code_dump(code, file, NULL), "the function is dumped");
+    fclose(file);
+    has(dump, address, "with its name");
+    has(dump, "call [ [rsp+0], [rsp+8] derived from [rsp+0] ]", "and what lives after a call");
+    has(dump, "call [ ]", "also if that is nothing");
     ok(!add(0), "the same functions are not added twice");
     is(gc_code_count() - before, 3, "and nothing of a module that was refused stays");
     gc_code_remove_llvm(module);
