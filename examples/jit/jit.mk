@@ -4,7 +4,7 @@ build/examples/jit: $(jit_objects)
 	@mkdir -p $(@D)
 	$(CC) -pthread $^ -lm -o $@
 examples += build/examples/jit
-tests/scripts/jit.t tests/scripts/stackmaps.t tests/random/jit.t: build/examples/jit
+tests/scripts/jit.t tests/scripts/jit_stops.t tests/scripts/stackmaps.t tests/random/jit.t: build/examples/jit
 
 # What the JIT is compared with.
 tests/scripts/jit.t: build/examples/jit-trees build/examples/jit-trees_gc

@@ -18,6 +18,7 @@ for mode in moving non_moving conservative stress limit; do
     sed -n "s/^ok 1 -/# $seconds s of threads,/p" "$log"
 done
 tests/random/jit.sh $seed "${JIT_PROGRAMS:-500}" || exit
+STOPS=${JIT_STOPS:-100000} tests/scripts/jit_stops.t || exit
 stackmaps=${STACKMAPS:-10000000} maps=0
 while [ "$maps" -lt "$stackmaps" ]; do
     if ! build/tests/stackmaps-plain --count=100000 --seed="$seed" > "$log" 2>&1; then
