@@ -2,7 +2,7 @@
 # The randomized test for hours: soak.sh [OPERATIONS], 1000000000 by default, with region shifts 16, 18 and 22 and the
 # other configurations in turn, a new seed each time; progress is printed. SOAK_SEED is the first seed (the time).
 # Before that several threads on one heap, each collection verified, for THREADS_SECONDS (600) over all modes, and JIT_PROGRAMS
-# (500) random programs in the example JIT.
+# (500) random programs in the example JIT, another program of which is stopped JIT_STOPS (100000) times in each mode.
 cd "$(dirname "$0")/../.." || exit
 total=${1:-1000000000} seed=${SOAK_SEED:-$(date +%s)} done=0 round=400000
 make -s random-programs build/examples/jit || exit

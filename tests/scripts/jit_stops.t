@@ -11,10 +11,12 @@ unset GC_STRESS GC_VERIFY GC_CHECKMARK
 # number PATTERN: that which the report of --torture has at the parentheses of the pattern
 number() { sed -n "s/^torture: .*$1.*/\1/p" "$dir/err" | grep . || echo 0; }
 
-# runs NAME VARIABLE=VALUE OPTIONS: prints what the interpreter prints, which collects nothing
+# What is right: the interpreter collects nothing.
 $jit --interpret $programs/stops.jit 0 20000 > "$dir/expected"
+
+# runs NAME VARIABLE=VALUE OPTIONS: prints what is right
 runs() {
-    check=$1 variable=$2 options=$3 
+    check=$1 variable=$2 options=$3
     # shellcheck disable=SC2086 # several options
     env "$variable" $jit $options $programs/stops.jit "$stops" 20000 > "$dir/out" 2> "$dir/err"
     status=$?
@@ -35,5 +37,4 @@ for mode in debug release; do
 done
 runs 'release with polls, stopped at random' LC_ALL=C '--release --polls --torture'
 is "$(number 'interrupted \([0-9]*\) times')" 0 'release with polls: no range is interruptible'
-
 finish
