@@ -51,6 +51,9 @@ while read -r name arguments; do
         # shellcheck disable=SC2086
         same "$name $arguments, $mode, collecting at every allocation" "$dir/expected" GC_STRESS=allocation \
             --$mode "$programs/$name.jit" $arguments
+        # shellcheck disable=SC2086
+        same "$name $arguments, $mode, collecting at every safe point" "$dir/expected" GC_STRESS=safepoint \
+            --$mode "$programs/$name.jit" $arguments
     done
 done << END
 arithmetic
@@ -65,6 +68,24 @@ strings
 table 300
 threads 3 20
 trees 4
+END
+
+# Another thread collects all the time, and stops this one by signals, replaced return addresses, and polls.
+while read -r name arguments; do
+    # shellcheck disable=SC2086
+    $jit --interpret "$programs/$name.jit" $arguments > "$dir/expected"
+    for mode in --debug --release '--release --polls'; do
+        # shellcheck disable=SC2086
+        $jit $mode --torture "$programs/$name.jit" $arguments > "$dir/out" 2> "$dir/err"
+        is "$? $(cat "$dir/out")" "0 $(cat "$dir/expected")" "$name, $mode, collecting all the time"
+    done
+done << END
+closures 20000
+nbody 3000
+sort 20000
+spin 300000 0
+table 5000
+threads 3 300
 END
 
 # A collection before every instruction of compiled code, each of which moves every object: of debug code at just that one.
@@ -99,7 +120,7 @@ report=$(cat "$dir/err")
 matches "$report" 'the program used a `delegate` at .*, but that object was found dead in collection' 'which is reported'
 matches "$report" 'frames in force in thread main' 'with what the other thread does'
 matches "$report" '`main` at \+0x[0-9a-f]*, after a call' 'in compiled code'
-matches "$report" 'delegate.jit:19: in main, at \+0x' 'at which line'
+matches "$report" 'delegate.jit:1[89]: in main, at \+0x' 'at which line: that of new_thread, or that of sleep'
 matches "$report" '`tp` is not live at \+0x[0-9a-f]*: it was in [a-z0-9]* until \+0x' 'and which variable was not live there'
 
 # Runtime errors: one program that has them all.
