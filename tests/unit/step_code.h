@@ -8,6 +8,7 @@
 
 static void (*step_each)(void *context);
 static long step_count;
+static int step_flags; /* more flags of the handler's */
 static uintptr_t step_last_pc, step_last_sp;
 
 /* As gc_code_call, with the trap flag set during the call. And where C functions return to, to set it again. */
@@ -59,7 +60,7 @@ static inline uintptr_t step_through(gc_thread *thread, const void *start, const
     struct sigaction action, former;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = step_trap;
-    action.sa_flags = SA_SIGINFO;
+    action.sa_flags = SA_SIGINFO | step_flags;
     sigaction(SIGTRAP, &action, &former);
     gc__my_interruptee.random = 0; /* no interrupts but those of each() */
     gc__os_interrupt_later(0);

@@ -61,6 +61,40 @@ static void every_instruction(void) {
     leaves_free();
 }
 
+/* Where the thread must not wait, and is left alone: while it holds the lock of another heap, in a hook; and if the handler
+   runs on another stack. */
+static const method *stepped;
+static void step_in_hook(void *host, const gc_collection *collection) {
+    control control = {1, 0};
+    uintptr_t arguments[4] = {0, (uintptr_t)&control};
+    (void)host, (void)collection;
+    step_through(gc, stepped->start, arguments, interrupt_here);
+}
+
+static void left_alone(void) {
+    method *code = empty_loop();
+    stack_t alternative = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16}, none = {.ss_flags = SS_DISABLE};
+    stops = replacements = 0, stepped = code;
+    gc_thread_set_interruptible(gc, true);
+    gc_heap *other = gc_heap_create(&(gc_options){.collection_end = step_in_hook});
+    gc_thread *attached = gc_thread_attach(other);
+    gc_collect(other, 2, GC_COLLECT_BLOCKING);
+    ok(step_count > 7 && stops == 0, "in another heap's hook it is not stopped, in %ld steps", step_count);
+    gc_thread_detach(attached);
+    gc_heap_destroy(other);
+    sigaltstack(&alternative, NULL);
+    step_flags = SA_ONSTACK;
+    step_in_hook(NULL, NULL);
+    ok(step_count > 7 && stops == 0, "by a handler on another stack it is not stopped");
+    step_flags = 0;
+    sigaltstack(&none, NULL);
+    step_in_hook(NULL, NULL);
+    is(stops, 8, "else it is");
+    gc_thread_set_interruptible(gc, false);
+    free(alternative.ss_sp);
+    method_free(code);
+}
+
 /* At random instructions: the main thread collects all the time. */
 
 static uint64_t count_wanted = 100;
@@ -362,8 +396,8 @@ static void signals(void) {
     control control = {1, 0};
     uintptr_t arguments[4] = {(uintptr_t)list, (uintptr_t)&control};
     foreign = 0;
-    ok(step_through(gc, code->start, arguments, interrupt_a_handler) == full_sum(1) && foreign == step_count,
-       "a handler that has interrupted compiled code is not stopped, in %ld steps", step_count);
+    is(step_through(gc, code->start, arguments, interrupt_a_handler), full_sum(1), "a handler interrupts compiled code");
+    is(foreign, step_count, "it is not stopped itself");
     gc_thread_set_interruptible(gc, false);
     method_free(code), method_free(partial);
     leaves_free();
@@ -380,6 +414,7 @@ int main(int count, char **arguments) {
         plain = i != 0;
         run(every_instruction, stress);
     }
+    run(left_alone, stress);
     run(random_instructions, quarantine);
     run(late, patient);
     run(two_heaps, nested);
