@@ -2,10 +2,11 @@
 # The randomized test for hours: soak.sh [OPERATIONS], 1000000000 by default, with region shifts 16, 18 and 22 and the
 # other configurations in turn, a new seed each time; progress is printed. SOAK_SEED is the first seed (the time).
 # Before that several threads on one heap, each collection verified, for THREADS_SECONDS (600) over all modes, and JIT_PROGRAMS
-# (500) random programs in the example JIT, another program of which is stopped JIT_STOPS (100000) times in each mode.
+# (500) random programs in the example JIT, another program of which is stopped JIT_STOPS (100000) times in each mode; so are
+# the loops of test_code_interrupt, INTERRUPTS (100000) times.
 cd "$(dirname "$0")/../.." || exit
 total=${1:-1000000000} seed=${SOAK_SEED:-$(date +%s)} done=0 round=400000
-make -s random-programs build/examples/jit || exit
+make -s random-programs build/examples/jit build/tests/plain/test_code_interrupt || exit
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 seconds=$((${THREADS_SECONDS:-600} / 5))
@@ -19,6 +20,10 @@ for mode in moving non_moving conservative stress limit; do
 done
 tests/random/jit.sh $seed "${JIT_PROGRAMS:-500}" || exit
 STOPS=${JIT_STOPS:-100000} tests/scripts/jit_stops.t || exit
+if ! build/tests/plain/test_code_interrupt --count="${INTERRUPTS:-100000}" > "$log" 2>&1; then
+    sed 's/^/# /' "$log" && echo "not ok 1 - test_code_interrupt"
+    exit 1
+fi
 stackmaps=${STACKMAPS:-10000000} maps=0
 while [ "$maps" -lt "$stackmaps" ]; do
     if ! build/tests/stackmaps-plain --count=100000 --seed="$seed" > "$log" 2>&1; then
