@@ -2,8 +2,11 @@
    and the layouts of frames with a machine that runs the instructions of the unwind rows.
 
    stackmaps [--count=N] [--seed=S]      Case i of seed S is case 0 of seed S + i.
-   stackmaps --sizes [--count=N]         Compares sizes with those of the CLR's format. */
+   stackmaps --sizes [--count=N]         Compares sizes with those of the CLR's format.
+   stackmaps --times                     Measures how long queries take. */
 #include "stackmap_clr.h"
+
+#include <time.h>
 
 static model m;
 static uint64_t seed, now;     /* the seed of the case that is running */
@@ -294,9 +297,99 @@ static int compare_sizes(uint64_t count) {
     return done();
 }
 
+/* Times: medians of many batches, over maps of which each batch asks in turn, each time at a random offset; in CPU time, since
+   other programs may run. */
+enum { MAPS = 200, QUESTIONS = 16, BATCHES = 101 };
+
+typedef struct question {
+    const uint8_t *map;
+    uint32_t offset;
+    gc_frame_kind kind;
+} question;
+
+static uint64_t ask_nothing(const question *q) { return q->offset; }
+static uint64_t ask_live(const question *q) {
+    uint64_t live[WORDS];
+    return gc_stackmap_live(q->map, q->offset, q->kind, live) ? live[0] : 0;
+}
+static uint64_t ask_each(const question *q) {
+    gc__live_cursor live;
+    uint64_t sum = 0;
+    if (gc__live_begin(&live, q->map, q->offset, q->kind))
+        while (gc__live_next(&live)) sum += (uint64_t)live.slots.slot.offset;
+    return sum;
+}
+static uint64_t ask_layout(const question *q) {
+    gc__frame_layout there;
+    gc__stackmap_layout(q->map, q->offset, q->kind, &there);
+    return (uint64_t)there.cfa;
+}
+static uint64_t ask_interruptible(const question *q) { return gc_stackmap_is_interruptible(q->map, q->offset); }
+
+static int by_size(const void *a, const void *b) {
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+/* Nanoseconds for a question. */
+static double measure_time(uint64_t (*ask)(const question *), const question *questions) {
+    static volatile uint64_t sum;
+    double times[BATCHES];
+    for (int batch = 0; batch < BATCHES; batch++) {
+        struct timespec start, end;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+        for (int i = 0; i < MAPS * QUESTIONS; i++) sum += ask(&questions[i]);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+        times[batch] =
+            ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) / (MAPS * QUESTIONS);
+    }
+    qsort(times, BATCHES, sizeof *times, by_size);
+    return times[BATCHES / 2];
+}
+
+static void show_times(shape s, const char *name) {
+    static question questions[MAPS * QUESTIONS];
+    double slots = 0, lives = 0;
+    for (int i = 0; i < MAPS; i++) {
+        do make_method(&m, s);
+        while (!(s == SMALL || s == MEDIUM || s == LARGE ? m.method.point_count : m.method.range_count) ||
+               m.method.slot_count < 2);
+        size_t bytes = gc_stackmap_encode(&m.method, NULL, 0);
+        uint8_t *map = (uint8_t *)malloc(bytes);
+        CHECK(gc_stackmap_encode(&m.method, map, bytes) == bytes, "%s", gc_last_message());
+        slots += gc_stackmap_read(map).slot_count;
+        for (int k = 0; k < QUESTIONS; k++) {
+            question *q = &questions[k * MAPS + i];
+            const gc_stackmap_range *range = m.method.range_count ? &m.ranges[below(&m, m.method.range_count)] : NULL;
+            q->map = map;
+            q->kind = range ? GC_FRAME_INTERRUPTED : GC_FRAME_CALLER;
+            q->offset =
+                range ? from_to(&m, range->start, range->end - 1) : m.points[below(&m, m.method.point_count)].offset;
+            gc__live_cursor live;
+            if (gc__live_begin(&live, map, q->offset, q->kind))
+                while (gc__live_next(&live)) lives++;
+        }
+    }
+    double empty = measure_time(ask_nothing, questions);
+    printf("# %-27s %4.1f slots: live set %3.0f ns; each of %3.1f live slots %3.0f ns; layout of the frame %3.0f ns; "
+           "interruptible? %3.0f ns\n",
+           name, slots / MAPS, measure_time(ask_live, questions) - empty, lives / (MAPS * QUESTIONS),
+           measure_time(ask_each, questions) - empty, measure_time(ask_layout, questions) - empty,
+           measure_time(ask_interruptible, questions) - empty);
+}
+
+static int show_all_times(void) {
+    m.random = seed;
+    show_times(SMALL, "small");
+    show_times(MEDIUM, "medium");
+    show_times(LARGE, "large");
+    show_times(INTERRUPTIBLE, "fully interruptible");
+    show_times(INTERRUPTIBLE_LARGE, "fully interruptible, large");
+    return 0;
+}
+
 int main(int argc, char **argv) {
     uint64_t count = 20000;
-    bool sizes_only = false;
+    bool sizes_only = false, times_only = false;
     seed = 1;
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--count=", 8) == 0)
@@ -305,10 +398,13 @@ int main(int argc, char **argv) {
             seed = strtoull(argv[i] + 7, NULL, 10);
         else if (strcmp(argv[i], "--sizes") == 0)
             sizes_only = true;
+        else if (strcmp(argv[i], "--times") == 0)
+            times_only = true;
         else
             return printf("Bail out! unknown argument %s\n", argv[i]), 2;
     }
     if (sizes_only) return compare_sizes(count);
+    if (times_only) return show_all_times();
     for (uint64_t i = 0; i < count; i++) {
         now = m.random = seed + i;
         one_case();
