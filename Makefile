@@ -87,7 +87,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include examples/jit/jit.mk
 -include examples/llvm/llvm.mk
 
-.PHONY: all help demo quick quick-programs test test-programs soak headers api format clean
+.PHONY: all help demo quick quick-programs test test-programs soak fuzz headers api format clean
 
 all: $(examples) ## build the examples
 
@@ -127,8 +127,11 @@ soak: ## ten minutes of threads, and a billion random operations (OPS=N for anot
 	@$(MAKE) --no-print-directory -j$(JOBS) random-programs
 	tests/random/soak.sh $(or $(OPS),1000000000)
 
+fuzz: ## run each fuzzer for an hour (FUZZ_SECONDS=N for another time)
+	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) tests/fuzz/fuzz.t
+
 format: ## lay out src/, examples/ and tests/ by .clang-format
-	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.h tests/unit/*.[ch] tests/random/*.[ch] bench/*/*.[ch])
+	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.h tests/unit/*.[ch] tests/random/*.[ch] tests/fuzz/*.c bench/*/*.[ch])
 
 clean: ## remove build/
 	rm -rf build
