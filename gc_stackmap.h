@@ -372,8 +372,8 @@ GC_API void gc_stackmap_dump(const void *map, FILE *to, const gc_dump_options *o
 GC_API bool gc_stackmap_explain(const void *map, uint32_t offset, const char *variable, FILE *to,
                                 const gc_dump_options *options);
 
-/* The same for the registered code that covers pc, in which pc is marked. False: there is none, or no variable of this name.
-   [any thread; never collects; false: no such code or variable] */
+/* The same for the registered code that covers pc, or ends there; pc is marked in it. False: there is none, or no variable of
+   this name. [any thread; never collects; false: no such code or variable] */
 GC_API bool gc_code_dump(const void *pc, FILE *to, const gc_dump_options *options);
 GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, const gc_dump_options *options);
 
@@ -3882,6 +3882,7 @@ struct gc_dump {
     uint32_t code_bytes, at;         /* the code before `at` has been printed */
     uint32_t note, boundary;         /* the next ones */
     bool row_is_open, row_is_inside; /* the last row has no line end yet; it is inside of an instruction */
+    bool in_table;
     bool is_muted, is_found;
     bool only_one;                  /* all are muted but the row at `wanted` */
     uint32_t wanted, before, after; /* and the rows next to it: 0, and UINT32_MAX, if there are none */
@@ -4022,6 +4023,12 @@ GC__FN void gc__dump_end_row(gc_dump *dump) {
     dump->row_is_open = dump->row_is_inside = false;
 }
 
+GC__FN void gc__dump_begin_table(gc_dump *dump) {
+    if (!dump->in_table && !dump->options->no_header)
+        fprintf(dump->to, "\n%s:\n", dump->code ? "Code and pointer table" : "Pointer table");
+    dump->in_table = true;
+}
+
 /* In search of one row: only that one is not muted. */
 GC__FN void gc__dump_pass_row(gc_dump *dump, uint32_t offset) {
     dump->is_muted = offset != dump->wanted;
@@ -4035,6 +4042,7 @@ GC_API void gc_dump_row(gc_dump *dump, uint32_t offset, const char *encoded) {
         gc__dump_pass_row(dump, offset);
         return;
     }
+    gc__dump_begin_table(dump);
     gc__dump_end_row(dump);
     dump->row_is_open = true;
     if (dump->code) {
@@ -4279,7 +4287,7 @@ GC__FN void gc__dump_begin(gc_dump *dump, const char *name) {
     const gc_dump_options *options = dump->options;
     uintptr_t start = (uintptr_t)dump->code, shown = options->address ? (uintptr_t)options->address : start;
     if (options->no_header) return;
-    if (options->mark)
+    if (options->mark && (uintptr_t)options->mark - start < dump->code_bytes)
         fprintf(dump->to, "Will print '>>> ' at address: %08llx\n",
                 (unsigned long long)(shown + ((uintptr_t)options->mark - start)));
     if (name) fprintf(dump->to, "%s\n", name);
@@ -4287,6 +4295,7 @@ GC__FN void gc__dump_begin(gc_dump *dump, const char *name) {
 }
 
 GC__FN void gc__dump_end(gc_dump *dump) {
+    gc__dump_begin_table(dump);
     gc__dump_end_row(dump);
     if (dump->code) gc__dump_code(dump, dump->code_bytes);
 }
@@ -4304,8 +4313,6 @@ GC__FN void gc__dump_map(gc_dump *dump, const void *start) {
     if (!dump->options->no_header) fputs("Method info block:\n", dump->to);
     gc__dump_header(dump, &map);
     gc__dump_header_bytes(dump, &map);
-    if (!dump->options->no_header)
-        fprintf(dump->to, "\n%s:\n", dump->code ? "Code and pointer table" : "Pointer table");
     gc__dump_table(dump, start);
 }
 
@@ -4318,8 +4325,14 @@ GC_API void gc_stackmap_dump(const void *map, FILE *to, const gc_dump_options *o
     gc__dump_end(&dump);
 }
 
-GC_API bool gc_code_dump(const void *pc, FILE *to, const gc_dump_options *options) {
+/* The code with the address, which may also be the one behind its last instruction: a return address, if that is a call. */
+GC__FN const gc_code *gc__code_with(const void *pc) {
     const gc_code *code = gc_code_find(pc);
+    return code ? code : gc_code_find((const void *)((uintptr_t)pc - 1));
+}
+
+GC_API bool gc_code_dump(const void *pc, FILE *to, const gc_dump_options *options) {
+    const gc_code *code = gc__code_with(pc);
     if (!code || gc__is_null(to, "gc_code_dump", "to")) return false;
     gc_dump_options marked = gc__dump_options(options);
     marked.mark = pc == code->start ? NULL : pc;
@@ -4683,7 +4696,7 @@ GC__FN void gc__explain_row(const gc_code *code, uint32_t offset, FILE *to, cons
 }
 
 GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, const gc_dump_options *options) {
-    const gc_code *code = gc_code_find(pc);
+    const gc_code *code = gc__code_with(pc);
     gc_dump_options all = gc__dump_options(options);
     if (!code || gc__is_null(to, "gc_code_explain", "to")) return false;
     uint32_t offset = (uint32_t)((uintptr_t)pc - (uintptr_t)code->start);

@@ -53,8 +53,8 @@ GC_API void gc_stackmap_dump(const void *map, FILE *to, const gc_dump_options *o
 GC_API bool gc_stackmap_explain(const void *map, uint32_t offset, const char *variable, FILE *to,
                                 const gc_dump_options *options);
 
-/* The same for the registered code that covers pc, in which pc is marked. False: there is none, or no variable of this name.
-   [any thread; never collects; false: no such code or variable] */
+/* The same for the registered code that covers pc, or ends there; pc is marked in it. False: there is none, or no variable of
+   this name. [any thread; never collects; false: no such code or variable] */
 GC_API bool gc_code_dump(const void *pc, FILE *to, const gc_dump_options *options);
 GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, const gc_dump_options *options);
 

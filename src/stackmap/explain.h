@@ -350,7 +350,7 @@ GC__FN void gc__explain_row(const gc_code *code, uint32_t offset, FILE *to, cons
 }
 
 GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, const gc_dump_options *options) {
-    const gc_code *code = gc_code_find(pc);
+    const gc_code *code = gc__code_with(pc);
     gc_dump_options all = gc__dump_options(options);
     if (!code || gc__is_null(to, "gc_code_explain", "to")) return false;
     uint32_t offset = (uint32_t)((uintptr_t)pc - (uintptr_t)code->start);

@@ -641,7 +641,32 @@ static void test_random_faults(void) {
     ok(refused > 5000 && refused < 19500, "%d of 20000 sections with random faults are refused", refused);
 }
 
+/* The same places as text. */
+static void test_dump(void) {
+    static char text[2000];
+    one(0), pair(8, 8), location(INDIRECT, 16, RBP, -32), location(INDIRECT, 16, RBP, -32), pair(8, 24),
+        location(REGISTER, 8, RBX, 0), location(REGISTER, 8, R15, 0);
+    gc_llvm_module *module = add_one();
+    gc_dump_options options = {.address = 0x1000};
+    FILE *out = fmemopen(text, sizeof text, "w");
+    ok(module && gc_code_dump((const char *)code + 0x20, out, &options), "the code of a module is dumped");
+    fclose(out);
+    has(text, "    tables             = LLVM\n    stack frame size   = 40 bytes\n    statepoints        = 1\n", "header");
+    has(text, "    GCInfo:      0020        call [ rbx, [rsp+8], [rbp-32], [rbp-24], [rsp+24] derived from [rsp+8], "
+              "r15 derived from rbx ]\n", "a row for each statepoint");
+    out = fmemopen(text, sizeof text, "w");
+    gc_code_explain((const char *)code + 0x20, NULL, out, NULL);
+    fclose(out);
+    has(text, "The tables of LLVM have at +0x20: call [ rbx, [rsp+8], ", "the row of an address");
+    out = fmemopen(text, sizeof text, "w");
+    gc_code_explain((const char *)code + 0x1f, NULL, out, NULL);
+    fclose(out);
+    has(text, "The tables of LLVM have at +0x1f: nothing; the row after it is at +0x20.\n", "where there is none");
+    gc_code_remove_llvm(module);
+}
+
 int main(void) {
+    test_dump();
     test_frames_by_pointer();
     test_frames_by_size();
     test_random_faults();

@@ -659,7 +659,8 @@ static void test_registered(void) {
     gc_code_dump(m.code, out, &options);
     same(
         out,
-        "R\nBegin 00000100, size 10\n    tables             = Rows\n    rows               = 3 of 16 bytes\n"
+        "R\nBegin 00000100, size 10\n    tables             = Rows\n    rows               = 3 of 16 bytes\n\nCode and "
+        "pointer table:\n"
         "00000100 53415448\n    GCInfo:      0004        row 1\n00000104 83ec08bf\n    GCInfo:      0008        row 2\n"
         "00000108 e850ad00\n    GCInfo:      000C        row 3\n0000010c e8fb0f00\n",
         "its rows beside the code");
