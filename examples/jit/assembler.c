@@ -39,7 +39,8 @@ static const char *const names_narrow[] = {"eax", "ecx", "edx",  "ebx",  "esp", 
                                            "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"};
 static const char *const names_byte[] = {"al",  "cl",  "dl",   "bl",   "spl",  "bpl",  "sil",  "dil",
                                          "r8b", "r9b", "r10b", "r11b", "r12b", "r13b", "r14b", "r15b"};
-static const char *const conditions[] = {"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"};
+static const char *const conditions[] = {"o", "no", "b", "ae", "e", "ne", "be", "a",
+                                         "s", "ns", "p", "np", "l", "ge", "le", "g"};
 static const char *const operations[] = {"add", "or", "adc", "sbb", "and", "sub", "xor", "cmp"};
 static const char *const shifts[] = {"rol", "ror", "rcl", "rcr", "shl", "shr", "sal", "sar"};
 
@@ -135,14 +136,17 @@ static bool is_byte(int64_t value) { return value == (int8_t)value; }
 
 /* Prefixes and opcode. In byte operands, 4 to 7 mean spl to dil only after a REX prefix. */
 static void opcode(assembler *a, unsigned code, int size, int reg, int index, int base, bool byte_register) {
-    unsigned rex = (size == WIDE ? 8u : 0) | (unsigned)(reg & 8) >> 1 | (unsigned)(index & 8) >> 2 | (unsigned)(base & 8) >> 3;
+    unsigned rex =
+        (size == WIDE ? 8u : 0) | (unsigned)(reg & 8) >> 1 | (unsigned)(index & 8) >> 2 | (unsigned)(base & 8) >> 3;
     if (code >> 16) byte(a, code >> 16);
     if (rex || byte_register) byte(a, 0x40 | rex);
     if (code & ESCAPE) byte(a, 0x0F);
     byte(a, code & 0xFF);
 }
 
-static void modrm(assembler *a, unsigned mode, int reg, int rm) { byte(a, mode << 6 | (unsigned)(reg & 7) << 3 | (unsigned)(rm & 7)); }
+static void modrm(assembler *a, unsigned mode, int reg, int rm) {
+    byte(a, mode << 6 | (unsigned)(reg & 7) << 3 | (unsigned)(rm & 7));
+}
 
 static void with_register(assembler *a, unsigned code, int size, int reg, int rm, bool byte_register) {
     opcode(a, code, size, reg, 0, rm, byte_register);

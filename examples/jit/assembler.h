@@ -91,9 +91,9 @@ void asm_comment(assembler *a, const char *format, ...) __attribute__((format(pr
 const char *asm_register_name(int reg);
 
 void asm_mov(assembler *a, int to, int from);
-void asm_mov_imm(assembler *a, int to, int64_t value); /* in the shortest way that leaves the flags alone */
+void asm_mov_imm(assembler *a, int to, int64_t value);           /* in the shortest way that leaves the flags alone */
 void asm_mov_address(assembler *a, int to, const void *address); /* always ten bytes */
-void asm_zero(assembler *a, int to);                   /* changes the flags */
+void asm_zero(assembler *a, int to);                             /* changes the flags */
 void asm_load(assembler *a, int to, asm_memory from);
 void asm_load_byte(assembler *a, int to, asm_memory from); /* zero-extended */
 void asm_store(assembler *a, asm_memory to, int from);

@@ -59,7 +59,8 @@ void code_barrier_changed(void *host, const gc_barrier_change *change) {
     (void)host;
     if (change->operation != GC_STOMP_INITIALIZE && change->operation != GC_STOMP_SWITCH)
         gc_barrier_patch(&area.barrier, area.writable, change->tables);
-    else if (!gc_barrier_emit(&area.barrier, area.writable, GC_EMIT_BYTES_MAX, change->barrier, GC_EMIT_STORE, change->tables))
+    else if (!gc_barrier_emit(&area.barrier, area.writable, GC_EMIT_BYTES_MAX, change->barrier, GC_EMIT_STORE,
+                              change->tables))
         fail("there is no code for this barrier");
 }
 
@@ -125,7 +126,8 @@ method *code_methods(void) { return area.methods; }
 static const asm_instruction *instruction_before(const method *m, const void *pc) {
     uint32_t offset = (uint32_t)((const char *)pc - (const char *)m->code.start);
     const asm_instruction *found = NULL;
-    for (uint32_t i = 0; i < m->a.instruction_count && m->a.instructions[i].offset < offset; i++) found = &m->a.instructions[i];
+    for (uint32_t i = 0; i < m->a.instruction_count && m->a.instructions[i].offset < offset; i++)
+        found = &m->a.instructions[i];
     return found;
 }
 

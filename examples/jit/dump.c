@@ -75,7 +75,9 @@ static gc_stackmap_slot slot_of(const method *m, ir_home home) {
 }
 
 /* The code in which the home is the value's: between two instructions, and what belongs to these after the epilog. */
-static uint32_t start_of(const method *m, const ir_value *v) { return v->start < 0 ? 0 : m->ir.offsets[(v->start + 1) / 2]; }
+static uint32_t start_of(const method *m, const ir_value *v) {
+    return v->start < 0 ? 0 : m->ir.offsets[(v->start + 1) / 2];
+}
 
 static uint32_t end_of(const method *m, const ir_value *v) {
     uint32_t next = (uint32_t)(v->end / 2) + 1;
@@ -84,7 +86,8 @@ static uint32_t end_of(const method *m, const ir_value *v) {
 
 static void add_variable(dump *d, const ir_value *v, uint32_t start, uint32_t end) {
     if (start >= end) return;
-    d->variables[d->options.variable_count++] = (gc_code_variable){v->variable->name, slot_of(d->m, v->home), start, end};
+    d->variables[d->options.variable_count++] =
+        (gc_code_variable){v->variable->name, slot_of(d->m, v->home), start, end};
 }
 
 static void make_variables(dump *d) {
@@ -145,13 +148,15 @@ bool dump_why(const program *p, const char *question, FILE *to) {
     }
     const method *m = method_named(p, question, (size_t)(plus - question));
     if (!m || offset > m->a.bytes || (offset < m->a.bytes && !asm_find(&m->a, (uint32_t)offset))) {
-        fprintf(stderr, "jit: --why: the program has no instruction %.*s: see --dump\n", (int)(end - question), question);
+        fprintf(stderr, "jit: --why: the program has no instruction %.*s: see --dump\n", (int)(end - question),
+                question);
         return false;
     }
     dump d;
     dump_begin(&d, p, m);
     bool known = gc_stackmap_explain(m->map, (uint32_t)offset, colon ? colon + 1 : NULL, to, &d.options);
-    if (!known) fprintf(stderr, "jit: --why: %s has no variable %s that is a reference\n", m->source->full_name, colon + 1);
+    if (!known)
+        fprintf(stderr, "jit: --why: %s has no variable %s that is a reference\n", m->source->full_name, colon + 1);
     dump_end(&d);
     return known;
 }

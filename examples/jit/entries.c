@@ -106,7 +106,8 @@ static void *allocate(gc_thread *thread, const gc_type *layout) {
 
 static void *allocate_array(gc_thread *thread, const gc_type *layout, int64_t length) {
     void *made = length < 0 ? NULL : gc_new_array(thread, layout, (size_t)length);
-    if (!made) runtime_error(thread, length < 0 || gc_last_result() == GC_ERROR_TOO_LARGE ? ERROR_LENGTH : ERROR_MEMORY);
+    if (!made)
+        runtime_error(thread, length < 0 || gc_last_result() == GC_ERROR_TOO_LARGE ? ERROR_LENGTH : ERROR_MEMORY);
     return made;
 }
 

@@ -4,13 +4,13 @@
 #include "runtime.h"
 
 /* The runtime's functions, by number; those of the language follow, by native_number. */
-#define ENTRIES(X)                                                                     \
-    X(allocate)       /* a thread, a layout; returns an object */                      \
+#define ENTRIES(X)                                                                      \
+    X(allocate)       /* a thread, a layout; returns an object */                       \
     X(allocate_array) /* a thread, a layout, a length; an error if that is not right */ \
-    X(poll)                                                                            \
-    X(fail_null) /* from here on: a thread; never returns */                           \
-    X(fail_bounds)                                                                     \
-    X(fail_division)                                                                   \
+    X(poll)                                                                             \
+    X(fail_null) /* from here on: a thread; never returns */                            \
+    X(fail_bounds)                                                                      \
+    X(fail_division)                                                                    \
     X(fail_stack)
 
 typedef enum entry_number {

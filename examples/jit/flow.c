@@ -240,9 +240,9 @@ static void find_hints(flow *w) {
 typedef struct chooser {
     ir_function *f;
     int *order;
-    int *next;                   /* value: the next one in the same register or word */
+    int *next;                     /* value: the next one in the same register or word */
     int registers[16], floats[16]; /* the first value there; -1: none */
-    int *words;                  /* of the stack, likewise */
+    int *words;                    /* of the stack, likewise */
     uint32_t word_room;
 } chooser;
 
@@ -275,7 +275,8 @@ static bool is_preserved(int reg) { return reg == RBX || reg == RBP || (reg >= R
 static bool take_register(chooser *c, int value, int reg) {
     ir_value *v = &c->f->values[value];
     bool allowed = is_preserved(reg) || (!v->is_across && !(c->f->is_debug && v->variable));
-    if (!allowed || (reg == RBP && c->f->is_debug) || !take(c, value, HOME_REGISTER, reg, &c->registers[reg])) return false;
+    if (!allowed || (reg == RBP && c->f->is_debug) || !take(c, value, HOME_REGISTER, reg, &c->registers[reg]))
+        return false;
     if (is_preserved(reg)) c->f->preserved |= 1u << reg;
     return true;
 }

@@ -49,7 +49,8 @@ static bool is_source(const moves *m, int reg) {
 static bool move_one(generator *g, moves *m) {
     for (int i = 0; i < m->count; i++) {
         moving *each = &m->list[i];
-        if (each->done || each->is_float || each->from < 0 || (each->to != each->from && is_source(m, each->to))) continue;
+        if (each->done || each->is_float || each->from < 0 || (each->to != each->from && is_source(m, each->to)))
+            continue;
         if (each->to != each->from) asm_mov(g->a, each->to, each->from);
         hold(g, each->to, each->what);
         return each->done = true;
@@ -162,8 +163,7 @@ void write_prolog(generator *g) {
     if (g->f->is_debug) {
         memset(g->holds, HOLDS_NOTHING, (size_t)location_count(&g->t));
         for (int i = 0; i < parameters.count; i++)
-            if (!parameters.list[i].is_float)
-                g->holds[parameters.list[i].from] = (uint8_t)parameters.list[i].what;
+            if (!parameters.list[i].is_float) g->holds[parameters.list[i].from] = (uint8_t)parameters.list[i].what;
         track_open(&g->t, g->holds);
     }
     moves_write(g, &parameters);
@@ -270,9 +270,9 @@ void write_poll(generator *g, const ir *i) {
    be stopped. */
 
 static const gc_type *type_of_new(const ir *i) {
-    return i->op == IR_NEW             ? layout_of_class(i->of_class)
+    return i->op == IR_NEW         ? layout_of_class(i->of_class)
            : i->op == IR_NEW_ARRAY ? layout_of_array(i->element)
-                                       : &delegate_layout;
+                                   : &delegate_layout;
 }
 
 static void write_new_slow(generator *g, const cold *c) {

@@ -340,7 +340,8 @@ static void comment_field(generator *g, const ir *i) {
 
 static void write_load(generator *g, const ir *i) {
     if (value_at(g, i->to)->home.place == HOME_NONE) return;
-    asm_memory from = i->op == IR_LOAD ? at(in_register(g, i->a, RAX), i->offset) : element_memory(g, i, i->op == IR_LOAD_BYTE ? 1 : 8);
+    asm_memory from = i->op == IR_LOAD ? at(in_register(g, i->a, RAX), i->offset)
+                                       : element_memory(g, i, i->op == IR_LOAD_BYTE ? 1 : 8);
     if (value_at(g, i->to)->class == CLASS_FLOAT) {
         int vector = float_result(g, i->to);
         asm_float_load(g->a, vector, from);
@@ -406,54 +407,63 @@ static void write_return(generator *g, const ir *i) {
     if (g->index + 1 < (int)g->f->count) asm_jump(g->a, g->epilog);
 }
 
-static void write_one(generator *g, const ir *i) {
-    switch (i->op) {
-    case IR_CONSTANT: write_constant(g, i); break;
-    case IR_STRING: write_string(g, i); break;
-    case IR_MOVE: write_move(g, i); break;
-    case IR_SHIFT_LEFT:
-    case IR_SHIFT_RIGHT: write_shift(g, i); break;
-    case IR_DIVIDE:
-    case IR_REMAINDER: write_division(g, i); break;
-    case IR_NEGATE:
-    case IR_COMPLEMENT: write_unary(g, i); break;
-    case IR_SET: write_set(g, i); break;
-    case IR_FLOAT_SQRT:
-    case IR_FLOAT_NEGATE:
-    case IR_TO_FLOAT: write_float_unary(g, i); break;
-    case IR_TO_INT: write_to_int(g, i); break;
-    case IR_FLOAT_ADD:
-    case IR_FLOAT_SUBTRACT:
-    case IR_FLOAT_MULTIPLY:
-    case IR_FLOAT_DIVIDE: write_float_arithmetic(g, i); break;
-    case IR_LABEL: break; /* generate places it */
-    case IR_JUMP: asm_jump(g->a, g->labels[i->label]); break;
-    case IR_BRANCH:
-        write_compare(g, i);
-        asm_jump_if(g->a, (asm_condition)i->condition, g->labels[i->label]);
-        break;
-    case IR_FLOAT_BRANCH: write_float_branch(g, i); break;
-    case IR_CHECK_NULL: write_check_null(g, i); break;
-    case IR_CHECK_INDEX: write_check_index(g, i); break;
-    case IR_LOAD:
-    case IR_LOAD_ELEMENT:
-    case IR_LOAD_BYTE: write_load(g, i); break;
-    case IR_STORE:
-    case IR_STORE_ELEMENT: write_store(g, i); break;
-    case IR_STORE_REF:
-    case IR_STORE_ELEMENT_REF: write_store_ref(g, i); break;
-    case IR_NEW:
-    case IR_NEW_DELEGATE: write_new(g, i); break;
-    case IR_NEW_ARRAY: write_new_array(g, i); break;
-    case IR_CALL:
-    case IR_CALL_NATIVE:
-    case IR_CALL_DELEGATE: write_call(g, i); break;
-    case IR_POLL: write_poll(g, i); break;
-    case IR_KEEP_ALIVE: break;
-    case IR_RETURN: write_return(g, i); break;
-    default: write_arithmetic(g, i);
-    }
+static void write_jump(generator *g, const ir *i) { asm_jump(g->a, g->labels[i->label]); }
+
+static void write_branch(generator *g, const ir *i) {
+    write_compare(g, i);
+    asm_jump_if(g->a, (asm_condition)i->condition, g->labels[i->label]);
 }
+
+static void write_nothing(generator *g, const ir *i) { (void)g, (void)i; }
+
+static void (*const writers[IR_OP_COUNT])(generator *, const ir *) = {
+    [IR_CONSTANT] = write_constant,
+    [IR_STRING] = write_string,
+    [IR_MOVE] = write_move,
+    [IR_ADD] = write_arithmetic,
+    [IR_SUBTRACT] = write_arithmetic,
+    [IR_MULTIPLY] = write_arithmetic,
+    [IR_AND] = write_arithmetic,
+    [IR_OR] = write_arithmetic,
+    [IR_XOR] = write_arithmetic,
+    [IR_SHIFT_LEFT] = write_shift,
+    [IR_SHIFT_RIGHT] = write_shift,
+    [IR_DIVIDE] = write_division,
+    [IR_REMAINDER] = write_division,
+    [IR_NEGATE] = write_unary,
+    [IR_COMPLEMENT] = write_unary,
+    [IR_SET] = write_set,
+    [IR_FLOAT_ADD] = write_float_arithmetic,
+    [IR_FLOAT_SUBTRACT] = write_float_arithmetic,
+    [IR_FLOAT_MULTIPLY] = write_float_arithmetic,
+    [IR_FLOAT_DIVIDE] = write_float_arithmetic,
+    [IR_FLOAT_SQRT] = write_float_unary,
+    [IR_FLOAT_NEGATE] = write_float_unary,
+    [IR_TO_FLOAT] = write_float_unary,
+    [IR_TO_INT] = write_to_int,
+    [IR_LABEL] = write_nothing, /* write_body places it */
+    [IR_JUMP] = write_jump,
+    [IR_BRANCH] = write_branch,
+    [IR_FLOAT_BRANCH] = write_float_branch,
+    [IR_CHECK_NULL] = write_check_null,
+    [IR_CHECK_INDEX] = write_check_index,
+    [IR_LOAD] = write_load,
+    [IR_LOAD_ELEMENT] = write_load,
+    [IR_LOAD_BYTE] = write_load,
+    [IR_STORE] = write_store,
+    [IR_STORE_ELEMENT] = write_store,
+    [IR_STORE_REF] = write_store_ref,
+    [IR_STORE_ELEMENT_REF] = write_store_ref,
+    [IR_NEW] = write_new,
+    [IR_NEW_DELEGATE] = write_new,
+    [IR_NEW_ARRAY] = write_new_array,
+    [IR_CALL] = write_call,
+    [IR_CALL_NATIVE] = write_call,
+    [IR_CALL_DELEGATE] = write_call,
+    [IR_POLL] = write_poll,
+    [IR_KEEP_ALIVE] = write_nothing,
+    [IR_RETURN] = write_return,
+};
 
 /* What is live. */
 
@@ -577,7 +587,7 @@ static void write_body(generator *g) {
         } else {
             track_close(&g->t);
         }
-        write_one(g, i);
+        writers[i->op](g, i);
     }
 }
 

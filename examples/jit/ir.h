@@ -11,10 +11,10 @@ static inline bool class_is_reference(value_class class) { return class >= CLASS
 
 /* Delegates stay where they are while a variable holds them: so their addresses can be given to native code. */
 static inline value_class class_of(const type *t) {
-    return t->kind == TYPE_FLOAT        ? CLASS_FLOAT
-           : t->kind == TYPE_FUNCTION   ? CLASS_PINNED
-           : type_is_reference(t) ? CLASS_REF
-                                        : CLASS_INT;
+    return t->kind == TYPE_FLOAT      ? CLASS_FLOAT
+           : t->kind == TYPE_FUNCTION ? CLASS_PINNED
+           : type_is_reference(t)     ? CLASS_REF
+                                      : CLASS_INT;
 }
 
 /* What an instruction does to the registers that a call need not preserve. */
@@ -98,11 +98,11 @@ typedef struct ir_value {
     const local *variable; /* NULL: a temporary */
     bool is_literal;       /* `literal` in code, wherever it is used; it has no home */
     int64_t literal;
-    int start, end;        /* the positions between which it may be live */
-    bool is_across;        /* live across a call */
-    int64_t weight;        /* uses, each times 8 per loop around it */
-    int hint;              /* a register that would save a move, or -1 */
-    int partner;           /* a value whose register would, or -1 */
+    int start, end; /* the positions between which it may be live */
+    bool is_across; /* live across a call */
+    int64_t weight; /* uses, each times 8 per loop around it */
+    int hint;       /* a register that would save a move, or -1 */
+    int partner;    /* a value whose register would, or -1 */
     ir_home home;
 } ir_value;
 
@@ -135,7 +135,6 @@ static inline void set_add(uint64_t *set, int i) { set[i >> 6] |= (uint64_t)1 <<
 static inline void set_remove(uint64_t *set, int i) { set[i >> 6] &= ~((uint64_t)1 << (i & 63)); }
 
 ir_effect ir_effect_of(ir_op op);
-const char *ir_op_name(ir_op op);
 /* Calls `each` for the values that the instruction reads, but for literals. `late`: it may read the value after a call in
    it. */
 void ir_each_use(const ir_function *f, const ir *i, void (*each)(void *context, int value, bool late), void *context);

@@ -133,24 +133,36 @@ static void check_index(lowering *l, int array, operand index, position at) {
 
 static int condition_of(int op) {
     switch ((binary_op)op) {
-    case BINARY_EQUAL: return IF_EQUAL;
-    case BINARY_NOT_EQUAL: return IF_NOT_EQUAL;
-    case BINARY_LESS: return IF_LESS;
-    case BINARY_LESS_EQUAL: return IF_LESS_EQUAL;
-    case BINARY_GREATER: return IF_GREATER;
-    case BINARY_GREATER_EQUAL: return IF_GREATER_EQUAL;
-    default: return -1;
+    case BINARY_EQUAL:
+        return IF_EQUAL;
+    case BINARY_NOT_EQUAL:
+        return IF_NOT_EQUAL;
+    case BINARY_LESS:
+        return IF_LESS;
+    case BINARY_LESS_EQUAL:
+        return IF_LESS_EQUAL;
+    case BINARY_GREATER:
+        return IF_GREATER;
+    case BINARY_GREATER_EQUAL:
+        return IF_GREATER_EQUAL;
+    default:
+        return -1;
     }
 }
 
 /* The condition for operands in the other order. */
 static int condition_swapped(int condition) {
     switch (condition) {
-    case IF_LESS: return IF_GREATER;
-    case IF_LESS_EQUAL: return IF_GREATER_EQUAL;
-    case IF_GREATER: return IF_LESS;
-    case IF_GREATER_EQUAL: return IF_LESS_EQUAL;
-    default: return condition;
+    case IF_LESS:
+        return IF_GREATER;
+    case IF_LESS_EQUAL:
+        return IF_GREATER_EQUAL;
+    case IF_GREATER:
+        return IF_LESS;
+    case IF_GREATER_EQUAL:
+        return IF_LESS_EQUAL;
+    default:
+        return condition;
     }
 }
 
@@ -163,10 +175,10 @@ static void lower_float_branch(lowering *l, const expression *e, bool sense, int
     i->a = swapped ? right : left;
     i->b = swapped ? left : right;
     i->label = label;
-    asm_condition condition = op == BINARY_EQUAL                                ? IF_EQUAL
-                              : op == BINARY_NOT_EQUAL                          ? IF_NOT_EQUAL
+    asm_condition condition = op == BINARY_EQUAL                          ? IF_EQUAL
+                              : op == BINARY_NOT_EQUAL                    ? IF_NOT_EQUAL
                               : op == BINARY_LESS || op == BINARY_GREATER ? IF_ABOVE
-                                                                                : IF_ABOVE_EQUAL;
+                                                                          : IF_ABOVE_EQUAL;
     i->condition = (uint8_t)(sense ? condition : asm_negated(condition));
 }
 
@@ -344,7 +356,8 @@ static int lower_element(lowering *l, const expression *e, int wanted) {
     operand index = lower_index(l, e->right);
     check_null(l, array, e->at);
     check_index(l, array, index, e->at);
-    return lower_load(l, e->left->type->kind == TYPE_STRING ? IR_LOAD_BYTE : IR_LOAD_ELEMENT, array, 0, index, e, wanted);
+    return lower_load(l, e->left->type->kind == TYPE_STRING ? IR_LOAD_BYTE : IR_LOAD_ELEMENT, array, 0, index, e,
+                      wanted);
 }
 
 static int *lower_arguments(lowering *l, const expression *first, int count) {
@@ -354,7 +367,9 @@ static int *lower_arguments(lowering *l, const expression *first, int count) {
 }
 
 static int lower_call(lowering *l, const expression *e, int wanted) {
-    ir_op op = e->kind == EXPRESSION_CALL ? IR_CALL : e->kind == EXPRESSION_CALL_NATIVE ? IR_CALL_NATIVE : IR_CALL_DELEGATE;
+    ir_op op = e->kind == EXPRESSION_CALL          ? IR_CALL
+               : e->kind == EXPRESSION_CALL_NATIVE ? IR_CALL_NATIVE
+                                                   : IR_CALL_DELEGATE;
     int delegate = op == IR_CALL_DELEGATE ? lower_value(l, e->left, -1) : -1;
     int *arguments = lower_arguments(l, e->arguments, e->argument_count);
     l->line = e->at.line;
@@ -422,30 +437,42 @@ static int lower_value(lowering *l, const expression *e, int wanted) {
     if (e->at.line) l->line = e->at.line;
     switch (e->kind) {
     case EXPRESSION_INT:
-    case EXPRESSION_BOOL: return constant(l, e->int_value, CLASS_INT, wanted);
-    case EXPRESSION_FLOAT: return constant(l, bits_of(e->float_value), CLASS_FLOAT, wanted);
-    case EXPRESSION_NULL: return constant(l, 0, class_of(e->type), wanted);
-    case EXPRESSION_STRING: return lower_string(l, e, wanted);
-    case EXPRESSION_LOCAL: return lower_local(l, e, wanted);
+    case EXPRESSION_BOOL:
+        return constant(l, e->int_value, CLASS_INT, wanted);
+    case EXPRESSION_FLOAT:
+        return constant(l, bits_of(e->float_value), CLASS_FLOAT, wanted);
+    case EXPRESSION_NULL:
+        return constant(l, 0, class_of(e->type), wanted);
+    case EXPRESSION_STRING:
+        return lower_string(l, e, wanted);
+    case EXPRESSION_LOCAL:
+        return lower_local(l, e, wanted);
     case EXPRESSION_FIELD:
         return lower_load(l, IR_LOAD, lower_receiver(l, e->left, e->at), e->field->offset, (operand){-1, 0}, e, wanted);
     case EXPRESSION_LENGTH:
-        return lower_load(l, IR_LOAD, lower_receiver(l, e->left, e->at), OBJECT_HEADER_BYTES, (operand){-1, 0}, e, wanted);
-    case EXPRESSION_ELEMENT: return lower_element(l, e, wanted);
-    case EXPRESSION_UNARY: return lower_unary(l, e, wanted);
-    case EXPRESSION_BINARY: return lower_binary(l, e, wanted);
+        return lower_load(l, IR_LOAD, lower_receiver(l, e->left, e->at), OBJECT_HEADER_BYTES, (operand){-1, 0}, e,
+                          wanted);
+    case EXPRESSION_ELEMENT:
+        return lower_element(l, e, wanted);
+    case EXPRESSION_UNARY:
+        return lower_unary(l, e, wanted);
+    case EXPRESSION_BINARY:
+        return lower_binary(l, e, wanted);
     case EXPRESSION_CALL:
     case EXPRESSION_CALL_NATIVE:
-    case EXPRESSION_CALL_DELEGATE: return lower_call(l, e, wanted);
+    case EXPRESSION_CALL_DELEGATE:
+        return lower_call(l, e, wanted);
     case EXPRESSION_NEW:
     case EXPRESSION_NEW_ARRAY:
-    case EXPRESSION_DELEGATE: return lower_new(l, e, wanted);
+    case EXPRESSION_DELEGATE:
+        return lower_new(l, e, wanted);
     case EXPRESSION_KEEP_ALIVE: {
         int value = lower_value(l, e->left, -1);
         add(l, IR_KEEP_ALIVE)->a = value;
         return -1;
     }
-    default: fprintf(stderr, "jit: expression %d is not one that the checker leaves\n", (int)e->kind), abort();
+    default:
+        fprintf(stderr, "jit: expression %d is not one that the checker leaves\n", (int)e->kind), abort();
     }
 }
 
@@ -465,7 +492,9 @@ static void lower_store(lowering *l, const statement *s) {
     if (!is_field) check_index(l, object, index, target->at);
     if (!is_field && index.value < 0) index.value = constant(l, index.constant, CLASS_INT, -1);
     l->line = target->at.line;
-    ir *i = add(l, is_field ? is_reference ? IR_STORE_REF : IR_STORE : is_reference ? IR_STORE_ELEMENT_REF : IR_STORE_ELEMENT);
+    ir *i = add(l, is_field       ? is_reference ? IR_STORE_REF : IR_STORE
+                   : is_reference ? IR_STORE_ELEMENT_REF
+                                  : IR_STORE_ELEMENT);
     i->a = object;
     i->offset = is_field ? target->field->offset : 0;
     if (!is_field) i->b = index.value;
@@ -523,15 +552,32 @@ static void lower_statement(lowering *l, const statement *s) {
     case STATEMENT_BLOCK:
         for (const statement *each = s->first; each; each = each->next) lower_statement(l, each);
         break;
-    case STATEMENT_VARIABLE: lower_value(l, s->value, s->local->index); break;
-    case STATEMENT_ASSIGN: lower_assign(l, s); break;
-    case STATEMENT_EXPRESSION: lower_value(l, s->value, -1); break;
-    case STATEMENT_IF: lower_if(l, s); break;
-    case STATEMENT_WHILE: lower_while(l, s); break;
-    case STATEMENT_RETURN: lower_return(l, s); break;
-    case STATEMENT_BREAK: jump(l, l->loops->on_break); break;
-    case STATEMENT_CONTINUE: jump(l, l->loops->on_continue); break;
-    default: fprintf(stderr, "jit: statement %d is not one that the checker leaves\n", (int)s->kind), abort();
+    case STATEMENT_VARIABLE:
+        lower_value(l, s->value, s->local->index);
+        break;
+    case STATEMENT_ASSIGN:
+        lower_assign(l, s);
+        break;
+    case STATEMENT_EXPRESSION:
+        lower_value(l, s->value, -1);
+        break;
+    case STATEMENT_IF:
+        lower_if(l, s);
+        break;
+    case STATEMENT_WHILE:
+        lower_while(l, s);
+        break;
+    case STATEMENT_RETURN:
+        lower_return(l, s);
+        break;
+    case STATEMENT_BREAK:
+        jump(l, l->loops->on_break);
+        break;
+    case STATEMENT_CONTINUE:
+        jump(l, l->loops->on_continue);
+        break;
+    default:
+        fprintf(stderr, "jit: statement %d is not one that the checker leaves\n", (int)s->kind), abort();
     }
 }
 
@@ -556,15 +602,6 @@ ir_effect ir_effect_of(ir_op op) {
 #undef X
     };
     return effects[op];
-}
-
-const char *ir_op_name(ir_op op) {
-    static const char *const names[] = {
-#define X(name, effect) #name,
-        IR_OPS(X)
-#undef X
-    };
-    return names[op];
 }
 
 void ir_each_use(const ir_function *f, const ir *i, void (*each)(void *, int, bool), void *context) {

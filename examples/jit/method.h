@@ -17,12 +17,12 @@ typedef struct cold_range {
 typedef struct method {
     gc_code code;
     const function *source;
-    ir_function ir;    /* names and homes of variables, for dumps */
-    assembler a;       /* texts and lines of instructions, for dumps and reports */
+    ir_function ir; /* names and homes of variables, for dumps */
+    assembler a;    /* texts and lines of instructions, for dumps and reports */
     void *map;
     cold_range *cold_ranges;
     uint32_t cold_count;
-    uint32_t epilog; /* its offset */
+    uint32_t epilog;     /* its offset */
     int32_t home_offset; /* of the first home from the stack pointer, or from rbp in debug code */
     struct method *next;
 } method;

@@ -23,7 +23,8 @@ _Noreturn void runtime_fail(gc_thread *thread, const char *message) {
     gc_code_cursor frame = gc_code_first(thread);
     const method *m = frame.code ? method_at((const void *)frame.pc, &line) : NULL;
     fflush(stdout);
-    fprintf(stderr, "%s:%d: error: %s, in %s\n", runtime_program->path, line, message, m ? m->source->full_name : "native code");
+    fprintf(stderr, "%s:%d: error: %s, in %s\n", runtime_program->path, line, message,
+            m ? m->source->full_name : "native code");
     _Exit(1);
 }
 
@@ -34,7 +35,8 @@ _Noreturn void runtime_error(gc_thread *thread, runtime_error_kind kind) {
 #undef X
     };
     char text[2048];
-    snprintf(text, sizeof text, "%s%s%s", texts[kind], kind == ERROR_MEMORY ? ": " : "", kind == ERROR_MEMORY ? gc_last_message() : "");
+    snprintf(text, sizeof text, "%s%s%s", texts[kind], kind == ERROR_MEMORY ? ": " : "",
+             kind == ERROR_MEMORY ? gc_last_message() : "");
     runtime_fail(thread, text);
 }
 
@@ -55,7 +57,8 @@ static void report_calls(gc_thread *thread) {
         int line = 0;
         const method *m = method_at((const void *)frame.pc, &line);
         uint32_t offset = (uint32_t)(frame.pc - (uintptr_t)frame.code->start);
-        fprintf(stderr, "%s:%d: in %s, at +0x%x:\n", runtime_program->path, line, m->source->full_name, (unsigned)offset);
+        fprintf(stderr, "%s:%d: in %s, at +0x%x:\n", runtime_program->path, line, m->source->full_name,
+                (unsigned)offset);
         if (frame.kind == GC_FRAME_CALLER) dump_delegates(runtime_program, m, offset, stderr);
     }
 }

@@ -26,7 +26,8 @@ static uintptr_t state_of(const gc_code_frame *record) {
     uintptr_t state = record->pc;
     for (int i = 0; i < GC_CODE_REGISTERS; i++) {
         bool known = record->known >> i & 1;
-        if (known && !gc_heap_contains(runtime_heap, (void *)record->registers[i])) state = state * 31 + record->registers[i];
+        if (known && !gc_heap_contains(runtime_heap, (void *)record->registers[i]))
+            state = state * 31 + record->registers[i];
     }
     return state;
 }
@@ -83,7 +84,8 @@ static void *torture(void *unused) {
 void torture_begin(gc_thread *thread) {
     GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
     seen.thread = thread;
-    if (pthread_create(&torturer, NULL, torture, NULL) != 0) fputs("jit: --torture: no thread can be made\n", stderr), exit(1);
+    if (pthread_create(&torturer, NULL, torture, NULL) != 0)
+        fputs("jit: --torture: no thread can be made\n", stderr), exit(1);
     while (!atomic_load(&has_begun)) nanosleep(&(struct timespec){0, 100000}, NULL);
 }
 
@@ -91,9 +93,10 @@ void torture_end(gc_thread *thread) {
     GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
     atomic_store(&is_over, true);
     pthread_join(torturer, NULL);
-    fprintf(stderr,
-            "torture: main was interrupted %llu times, at %d instructions; stopped %llu times at a return, %llu times in "
-            "native code; %llu times it had not moved\n",
-            (unsigned long long)seen.interrupted, seen.place_count, (unsigned long long)seen.returned,
-            (unsigned long long)seen.called, (unsigned long long)seen.still);
+    fprintf(
+        stderr,
+        "torture: main was interrupted %llu times, at %d instructions; stopped %llu times at a return, %llu times in "
+        "native code; %llu times it had not moved\n",
+        (unsigned long long)seen.interrupted, seen.place_count, (unsigned long long)seen.returned,
+        (unsigned long long)seen.called, (unsigned long long)seen.still);
 }

@@ -11,7 +11,7 @@ static void *grown(void *array, uint32_t *room, uint32_t count, size_t element_b
     if (!larger) fprintf(stderr, "jit: no memory for a stack map\n"), exit(1);
     return larger;
 }
-#define ADD(t, name) \
+#define ADD(t, name)                                                                                     \
     ((t)->name##s = grown((t)->name##s, &(t)->name##_room, (t)->name##_count + 1, sizeof *(t)->name##s), \
      &(t)->name##s[(t)->name##_count++])
 
@@ -153,7 +153,8 @@ void *track_encode(tracker *t, gc_stackmap_method *m, size_t *bytes) {
     m->unwind = t->unwind, m->unwind_count = t->unwind_count;
     *bytes = gc_stackmap_encode(m, NULL, 0);
     void *map = *bytes ? malloc(*bytes) : NULL;
-    if (!map || gc_stackmap_encode(m, map, *bytes) != *bytes) fprintf(stderr, "jit: a stack map: %s\n", gc_last_message()), exit(1);
+    if (!map || gc_stackmap_encode(m, map, *bytes) != *bytes)
+        fprintf(stderr, "jit: a stack map: %s\n", gc_last_message()), exit(1);
     free(points);
     return map;
 }

@@ -25,10 +25,10 @@ typedef struct tracked_point {
 typedef struct tracker {
     assembler *a;
     int home_words;
-    int32_t home_offset;  /* of the first home, from the stack pointer or rbp */
-    bool has_frame;       /* homes are found by rbp */
-    bool is_open;         /* in a range where threads may be stopped anywhere */
-    uint8_t *holds;       /* holding, for each location; correct in a range only */
+    int32_t home_offset;           /* of the first home, from the stack pointer or rbp */
+    bool has_frame;                /* homes are found by rbp */
+    bool is_open;                  /* in a range where threads may be stopped anywhere */
+    uint8_t *holds;                /* holding, for each location; correct in a range only */
     int (*slot_of)[HOLDING_COUNT]; /* for each location; -1: none yet */
 
     gc_stackmap_slot *slots;

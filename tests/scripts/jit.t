@@ -123,6 +123,15 @@ matches "$report" '`main` at \+0x[0-9a-f]*, after a call' 'in compiled code'
 matches "$report" 'delegate.jit:1[89]: in main, at \+0x' 'at which line: that of new_thread, or that of sleep'
 matches "$report" '`tp` is not live at \+0x[0-9a-f]*: it was in [a-z0-9]* until \+0x' 'and which variable was not live there'
 
+# A heap that is full ends the program, and the message says which limit was met.
+printf '%s\n' 'class Node { next: Node; numbers: []int; }' 'fn main() { var list: Node = null;' \
+    'while (true) list = new Node(list, new []int(1000)); }' > "$dir/full.jit"
+for mode in debug release; do
+    $jit --$mode --heap=64M "$dir/full.jit" > "$dir/out" 2> "$dir/err"
+    is "$? $(sed "s|^$dir/||; s/ the heap holds.*(\(heap_bytes_max\)).*/ \1/" "$dir/err")" '1 full.jit:3: error: out of memory: heap_bytes_max' \
+        "a full heap, $mode"
+done
+
 # Runtime errors: one program that has them all.
 while read -r number message; do
     for mode in interpret debug release; do

@@ -19,8 +19,16 @@ static int32_t any_offset(void) {
 }
 
 static int64_t any_value(void) {
-    static const int64_t edges[] = {0, -1, INT32_MAX, INT32_MIN, (int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1, UINT32_MAX,
-                                    (int64_t)UINT32_MAX + 1, INT64_MAX, INT64_MIN};
+    static const int64_t edges[] = {0,
+                                    -1,
+                                    INT32_MAX,
+                                    INT32_MIN,
+                                    (int64_t)INT32_MAX + 1,
+                                    (int64_t)INT32_MIN - 1,
+                                    UINT32_MAX,
+                                    (int64_t)UINT32_MAX + 1,
+                                    INT64_MAX,
+                                    INT64_MIN};
     return random_below(2) ? edges[random_below(sizeof edges / sizeof *edges)] : any_offset();
 }
 
@@ -132,13 +140,15 @@ static void write_source(const assembler *a, FILE *file) {
             continue;
         }
         char *target = strrchr(text, ' ') + 1;
-        fprintf(file, "%s %.*s start+0x%s\n", end - each->offset > 2 ? "{disp32}" : "", (int)(target - text), text, target);
+        fprintf(file, "%s %.*s start+0x%s\n", end - each->offset > 2 ? "{disp32}" : "", (int)(target - text), text,
+                target);
     }
 }
 
 static size_t assembled(const char *directory, uint8_t *bytes, size_t room) {
     char command[512], path[256];
-    snprintf(command, sizeof command, "cd '%s' && as --64 -o test.o test.s && objcopy -O binary -j .text test.o test.bin", directory);
+    snprintf(command, sizeof command,
+             "cd '%s' && as --64 -o test.o test.s && objcopy -O binary -j .text test.o test.bin", directory);
     if (system(command) != 0) return 0;
     snprintf(path, sizeof path, "%s/test.bin", directory);
     FILE *file = fopen(path, "rb");
