@@ -3214,7 +3214,8 @@ GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char 
     sigset_t blocked;
     *refusal = NULL;
     gc__lock_take(&gc__os_end_lock);
-    if (!gc__os_interrupts_handle(f)) *refusal = "the system does not let GC_CODE_SIGNAL be handled: choose another signal";
+    if (!gc__os_interrupts_handle(f))
+        *refusal = "the system does not let GC_CODE_SIGNAL be handled: choose another signal";
     gc__lock_release(&gc__os_end_lock);
     if (gc__os_has_shadow_stack())
         *refusal = "the process runs with a shadow stack, which forbids to replace return addresses: start it with "
@@ -3278,8 +3279,7 @@ static __thread gc__interruptee gc__my_interruptee;
 /* The attachment of the calling thread whose compiled code may be stopped; NULL: none. */
 GC__FN gc_thread *gc__interruptible_self(void) {
     gc_thread *thread = gc__my_attachments;
-    while (thread && !(thread->heap && gc__record(thread)->interruptible))
-        thread = gc__record(thread)->next_attachment;
+    while (thread && !(thread->heap && gc__record(thread)->interruptible)) thread = gc__record(thread)->next_attachment;
     return thread;
 }
 
@@ -3338,8 +3338,7 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address
 /* Forgets the replaced address; puts it back unless its frame has been left. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_put_back(uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == GC__CODE_RETURNED)
-        *self->slot = self->original;
+    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == GC__CODE_RETURNED) *self->slot = self->original;
     self->slot = NULL;
 }
 
@@ -5380,7 +5379,7 @@ GC_API void gc_code_restore(gc_thread *thread, gc_code_frame *mark) {
    that lands elsewhere does nothing: the thread polls, or a later one finds it in compiled code. */
 
 
-#define GC__STRESS_NS_MAX 200000 /* between two interrupts */
+#define GC__STRESS_NS_MAX 200000                    /* between two interrupts */
 #define GC__SIGNAL_FRAME_BYTES ((uintptr_t)1 << 16) /* at most: the signal's frame and the handler's */
 
 /* The signal has interrupted this very stack: it is handled neither later, nor on a stack for signals. */
@@ -5484,10 +5483,11 @@ GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptib
     if (interruptible) {
         const gc_thread *other = gc__interruptible_self();
         if (other && other != thread)
-            return gc__fail(GC_ERROR_MISUSE,
-                            "gc_thread_set_interruptible: the calling thread is interruptible as `%s`, attached to another "
-                            "heap, and compiled code does not show whose it is: end that first",
-                            gc__thread_name(other));
+            return gc__fail(
+                GC_ERROR_MISUSE,
+                "gc_thread_set_interruptible: the calling thread is interruptible as `%s`, attached to another "
+                "heap, and compiled code does not show whose it is: end that first",
+                gc__thread_name(other));
         const char *refusal;
         self = &gc__my_interruptee;
         self->target = gc__os_interruptible(gc__code_interrupted, &refusal);
@@ -5513,7 +5513,7 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
 }
 
 static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_print,
-                                                              gc__code_leave_stack};
+                                                           gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }
 #endif

@@ -107,7 +107,8 @@ GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char 
     sigset_t blocked;
     *refusal = NULL;
     gc__lock_take(&gc__os_end_lock);
-    if (!gc__os_interrupts_handle(f)) *refusal = "the system does not let GC_CODE_SIGNAL be handled: choose another signal";
+    if (!gc__os_interrupts_handle(f))
+        *refusal = "the system does not let GC_CODE_SIGNAL be handled: choose another signal";
     gc__lock_release(&gc__os_end_lock);
     if (gc__os_has_shadow_stack())
         *refusal = "the process runs with a shadow stack, which forbids to replace return addresses: start it with "

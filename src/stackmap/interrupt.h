@@ -7,7 +7,7 @@
 #include "walk.h"
 #include "walk.h"
 
-#define GC__STRESS_NS_MAX 200000 /* between two interrupts */
+#define GC__STRESS_NS_MAX 200000                    /* between two interrupts */
 #define GC__SIGNAL_FRAME_BYTES ((uintptr_t)1 << 16) /* at most: the signal's frame and the handler's */
 
 /* The signal has interrupted this very stack: it is handled neither later, nor on a stack for signals. */
@@ -111,10 +111,11 @@ GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptib
     if (interruptible) {
         const gc_thread *other = gc__interruptible_self();
         if (other && other != thread)
-            return gc__fail(GC_ERROR_MISUSE,
-                            "gc_thread_set_interruptible: the calling thread is interruptible as `%s`, attached to another "
-                            "heap, and compiled code does not show whose it is: end that first",
-                            gc__thread_name(other));
+            return gc__fail(
+                GC_ERROR_MISUSE,
+                "gc_thread_set_interruptible: the calling thread is interruptible as `%s`, attached to another "
+                "heap, and compiled code does not show whose it is: end that first",
+                gc__thread_name(other));
         const char *refusal;
         self = &gc__my_interruptee;
         self->target = gc__os_interruptible(gc__code_interrupted, &refusal);
@@ -140,6 +141,6 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
 }
 
 static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_print,
-                                                              gc__code_leave_stack};
+                                                           gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }

@@ -27,8 +27,7 @@ static __thread gc__interruptee gc__my_interruptee;
 /* The attachment of the calling thread whose compiled code may be stopped; NULL: none. */
 GC__FN gc_thread *gc__interruptible_self(void) {
     gc_thread *thread = gc__my_attachments;
-    while (thread && !(thread->heap && gc__record(thread)->interruptible))
-        thread = gc__record(thread)->next_attachment;
+    while (thread && !(thread->heap && gc__record(thread)->interruptible)) thread = gc__record(thread)->next_attachment;
     return thread;
 }
 
@@ -87,8 +86,7 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__code_return_address
 /* Forgets the replaced address; puts it back unless its frame has been left. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__code_put_back(uintptr_t stack_pointer) {
     gc__interruptee *self = &gc__my_interruptee;
-    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == GC__CODE_RETURNED)
-        *self->slot = self->original;
+    if ((uintptr_t)self->slot >= stack_pointer && *self->slot == GC__CODE_RETURNED) *self->slot = self->original;
     self->slot = NULL;
 }
 

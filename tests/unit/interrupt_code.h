@@ -43,7 +43,9 @@ static inline bool list_is(const node *list, uint64_t added) {
     return i == LENGTH;
 }
 
-static inline void compare_zero(method *m, unsigned reg, unsigned scratch) { clear(m, scratch), compare(m, reg, scratch); }
+static inline void compare_zero(method *m, unsigned reg, unsigned scratch) {
+    clear(m, scratch), compare(m, reg, scratch);
+}
 
 /* The end of a round: counts it, and loops unless control, in `reg`, says stop. */
 static inline void next_round(method *m, unsigned reg, uint32_t loop) {
@@ -63,7 +65,8 @@ static inline method *full_loop_of(bool everywhere, bool wrong) {
     unsigned list = slot(m, GC_PLACE_REGISTER, RDI, 0), home = slot(m, GC_PLACE_CFA, -64, 0),
              object = slot(m, GC_PLACE_REGISTER, RBX, 0), value = slot(m, GC_PLACE_REGISTER, R12, GC_SLOT_INTERIOR),
              next = slot(m, GC_PLACE_REGISTER, R8, 0), pushed = slot(m, GC_PLACE_SP, 0, 0),
-             popped = slot(m, GC_PLACE_REGISTER, R9, 0), inner_value = slot(m, GC_PLACE_REGISTER, R10, GC_SLOT_INTERIOR);
+             popped = slot(m, GC_PLACE_REGISTER, R9, 0),
+             inner_value = slot(m, GC_PLACE_REGISTER, R10, GC_SLOT_INTERIOR);
     if (everywhere) range_begin(m), change(m, list, true);
     enter(m), save(m, RBX), save(m, R12), save(m, R13), save(m, R14), allocate(m, 16);
     prolog_end(m);

@@ -5,7 +5,9 @@
 static inline const char *plain_layout(gc_code_cursor *frame) {
     const gc_stackmap_method *map = &((const method *)frame->code->host)->map;
     uint32_t offset = (uint32_t)(frame->pc - (uintptr_t)frame->code->start);
-    struct { int32_t depth, by_frame, saved[16]; } now = {8, 0, {0}}, body = now;
+    struct {
+        int32_t depth, by_frame, saved[16];
+    } now = {8, 0, {0}}, body = now;
     bool in_body = false;
     for (uint32_t i = 0; i < map->unwind_count; i++) {
         const gc_stackmap_unwind *row = &map->unwind[i];
@@ -79,7 +81,7 @@ static inline unsigned plain_return_kinds(const gc_code *code) {
 }
 
 static const gc_code_format plain_format = {.name = "plain",
-                                             .visit = plain_visit,
-                                             .layout = plain_layout,
-                                             .is_interruptible = plain_is_interruptible,
-                                             .return_kinds = plain_return_kinds};
+                                            .visit = plain_visit,
+                                            .layout = plain_layout,
+                                            .is_interruptible = plain_is_interruptible,
+                                            .return_kinds = plain_return_kinds};

@@ -12,7 +12,8 @@ static int step_flags; /* more flags of the handler's */
 static uintptr_t step_last_pc, step_last_sp;
 
 /* As gc_code_call, with the trap flag set during the call. And where C functions return to, to set it again. */
-extern uintptr_t step_enter(gc_thread *thread, const void *start, const uintptr_t *arguments) __attribute__((visibility("hidden")));
+extern uintptr_t step_enter(gc_thread *thread, const void *start, const uintptr_t *arguments)
+    __attribute__((visibility("hidden")));
 extern const char step_resume[] __attribute__((visibility("hidden")));
 extern uintptr_t step_to __attribute__((visibility("hidden")));
 __asm__(".text\n"
@@ -34,7 +35,8 @@ __asm__(".text\n"
 
 /* What is stepped into when it is called. */
 static inline bool step_goes_into(uintptr_t pc) {
-    return gc_code_find((const void *)pc) || pc == (uintptr_t)gc_code_call_native || pc == (uintptr_t)gc_code_call_native_ref;
+    return gc_code_find((const void *)pc) || pc == (uintptr_t)gc_code_call_native ||
+           pc == (uintptr_t)gc_code_call_native_ref;
 }
 
 __attribute__((no_sanitize("address"))) static void step_trap(int number, siginfo_t *info, void *context) {

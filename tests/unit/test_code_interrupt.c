@@ -23,7 +23,8 @@ static void interrupt_here(void *context) {
     gc__code_interrupted(context);
     if (code && heap->collection.number != before) stops++;
     if (gc__my_interruptee.slot && gc__my_interruptee.slot != slot) replacements++;
-    if (!code && (heap->collection.number != before || gc__my_interruptee.slot != slot)) diag("stopped at %p", (void *)pc), abort();
+    if (!code && (heap->collection.number != before || gc__my_interruptee.slot != slot))
+        diag("stopped at %p", (void *)pc), abort();
 }
 
 /* Collections that did not move the whole list. */
@@ -177,8 +178,8 @@ static void loop(const char *name, uint64_t count, unsigned threads, method *con
     }
     is(heap->stats.stops - stops_before, count, "%s: statistics count the stops", name);
     qsort(times_ns, count, sizeof *times_ns, compare_times);
-    diag("%s: stopped within %.1f us in half of all cases, %.1f us in nine of ten", name, (double)times_ns[count / 2] / 1e3,
-         (double)times_ns[count * 9 / 10] / 1e3);
+    diag("%s: stopped within %.1f us in half of all cases, %.1f us in nine of ten", name,
+         (double)times_ns[count / 2] / 1e3, (double)times_ns[count * 9 / 10] / 1e3);
     free(times_ns);
     gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
     for (unsigned i = 0; i < threads; i++) __atomic_store_n(&loopers[i].control.stop, 1, __ATOMIC_SEQ_CST);
@@ -186,7 +187,8 @@ static void loop(const char *name, uint64_t count, unsigned threads, method *con
     gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
     for (unsigned i = 0; i < threads; i++) {
         const looper *it = &loopers[i];
-        ok(it->right, "%s %u: the sum and the values are right after %llu rounds", name, i, (unsigned long long)it->control.rounds);
+        ok(it->right, "%s %u: the sum and the values are right after %llu rounds", name, i,
+           (unsigned long long)it->control.rounds);
         diag("%s %u: %llu stops at instructions, %llu at returns", name, i, (unsigned long long)it->stops,
              (unsigned long long)it->replacements);
         ok(it->stops + it->replacements + 2 >= count, "%s %u: compiled code was stopped", name, i);
@@ -333,7 +335,8 @@ static void stress_interrupts(void) {
     char output[4096];
     uint64_t wanted = count_wanted;
     count_wanted = UINT64_MAX;
-    is(tap_child(run_wrong, wrong, output, sizeof output), 256 + SIGABRT, "stress: a mistake in the map ends the program");
+    is(tap_child(run_wrong, wrong, output, sizeof output), 256 + SIGABRT,
+       "stress: a mistake in the map ends the program");
     has(output, "missed root", "stress: with a report");
     count_wanted = wanted;
     method_free(full), method_free(partial), method_free(wrong);
@@ -343,7 +346,9 @@ static void stress_interrupts(void) {
 /* What is refused, and signals from elsewhere. */
 
 static volatile sig_atomic_t foreign;
-static void count_foreign(int number, siginfo_t *info, void *context) { (void)number, (void)info, (void)context, foreign++; }
+static void count_foreign(int number, siginfo_t *info, void *context) {
+    (void)number, (void)info, (void)context, foreign++;
+}
 
 static void handle(int number, void (*f)(int number, siginfo_t *info, void *context)) {
     struct sigaction action;
@@ -396,7 +401,8 @@ static void signals(void) {
     control control = {1, 0};
     uintptr_t arguments[4] = {(uintptr_t)list, (uintptr_t)&control};
     foreign = 0;
-    is(step_through(gc, code->start, arguments, interrupt_a_handler), full_sum(1), "a handler interrupts compiled code");
+    is(step_through(gc, code->start, arguments, interrupt_a_handler), full_sum(1),
+       "a handler interrupts compiled code");
     is(foreign, step_count, "it is not stopped itself");
     gc_thread_set_interruptible(gc, false);
     method_free(code), method_free(partial);

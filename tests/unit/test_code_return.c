@@ -45,7 +45,7 @@ static void methods_free(void) { method_free(outer), method_free(middle), leaves
 
 /* The interrupt arrives before the first instruction of a method. */
 static const void *interrupt_at;
-static uintptr_t *replaced;       /* where the address was that it has replaced; NULL: it has replaced none */
+static uintptr_t *replaced; /* where the address was that it has replaced; NULL: it has replaced none */
 static uintptr_t replaced_address;
 static void interrupt_once(void *context) {
     if (gc__os_context_pc(context) != (uintptr_t)interrupt_at) return;
@@ -175,7 +175,8 @@ static void unwind_in_native(void) {
 #ifdef __GLIBC__
     void *frames[64];
     int count = backtrace(frames, 64);
-    ok(count > 0 && (uintptr_t)frames[count - 1] == GC__CODE_RETURNED, "tail call: the stub is the last of %d frames", count);
+    ok(count > 0 && (uintptr_t)frames[count - 1] == GC__CODE_RETURNED, "tail call: the stub is the last of %d frames",
+       count);
 #endif
     compact();
 }
@@ -210,7 +211,8 @@ static void callers(void) {
     uintptr_t arguments[4] = {(uintptr_t)list};
     gc_thread_set_interruptible(gc, true);
     interrupt_at = next_leaf->start;
-    ok(step_through(gc, next_leaf->start, arguments, interrupt_once) == (uintptr_t)list->left && !interrupt_at && !replaced,
+    ok(step_through(gc, next_leaf->start, arguments, interrupt_once) == (uintptr_t)list->left && !interrupt_at &&
+           !replaced,
        "native caller: its address is not replaced");
     gc_thread_set_interruptible(gc, false);
     method_free(caller), method_free(quiet);
@@ -220,10 +222,10 @@ static void callers(void) {
 static void results(void) {
     static double numbers[3];
     method *m = method_begin("leaf");
-    static const unsigned char leaf[] = {0xF2, 0x48, 0x0F, 0x2A, 0xC6,       /* cvtsi2sd xmm0, rsi */
-                                         0xF2, 0x48, 0x0F, 0x2A, 0xCA,       /* cvtsi2sd xmm1, rdx */
-                                         0xD9, 0xE8,                         /* fld1 */
-                                         0x48, 0x89, 0xF0, 0x90, 0xC3};      /* mov rax, rsi; nop; ret */
+    static const unsigned char leaf[] = {0xF2, 0x48, 0x0F, 0x2A, 0xC6,  /* cvtsi2sd xmm0, rsi */
+                                         0xF2, 0x48, 0x0F, 0x2A, 0xCA,  /* cvtsi2sd xmm1, rdx */
+                                         0xD9, 0xE8,                    /* fld1 */
+                                         0x48, 0x89, 0xF0, 0x90, 0xC3}; /* mov rax, rsi; nop; ret */
     for (size_t i = 0; i < sizeof leaf; i++) byte(m, leaf[i]);
     method *callee = method_end(m);
     m = method_begin("caller");
@@ -252,8 +254,10 @@ static int fork_status;
 static void fork_in_native(void) {
     pid_t child = fork();
     compact();
-    if (child) waitpid(child, &fork_status, 0);
-    else tap_failures = -1;
+    if (child)
+        waitpid(child, &fork_status, 0);
+    else
+        tap_failures = -1;
 }
 
 static void forks(void) {
@@ -309,7 +313,9 @@ static void run_thread(void *(*f)(void *), void *context) {
 }
 
 static unsigned warnings;
-static void count_warnings(void *host, const char *message) { (void)host, warnings += strstr(message, "without gc_thread_detach") != NULL; }
+static void count_warnings(void *host, const char *message) {
+    (void)host, warnings += strstr(message, "without gc_thread_detach") != NULL;
+}
 
 static void ends(void) {
     run_thread(end_in_native, NULL);
@@ -338,7 +344,10 @@ static void all(void) {
 }
 
 int main(void) {
-    gc_options stress = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = count_returns, .warning = count_warnings};
+    gc_options stress = {.stress = GC_STRESS_SAFEPOINT,
+                         .non_generational = true,
+                         .collection_end = count_returns,
+                         .warning = count_warnings};
     run(all, stress);
     return done();
 }
