@@ -169,6 +169,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t has_begun = PTHREAD_COND_INITIALIZER;
 static thunk *thunks;                /* of threads that have not been joined; under the lock */
 static int yet_to_call;              /* threads that have not come to their delegate; under the lock */
+static int sleepers;                 /* threads in sleep or join_threads, while which others may begin; under the lock */
+static pthread_cond_t is_time = PTHREAD_COND_INITIALIZER;
 static _Thread_local bool is_native; /* the thread was started by native code */
 
 /* Other native code might allocate here as well. Under GC_STRESS=allocation each object is a collection of one more
@@ -184,9 +186,24 @@ static void count_call(void) {
     pthread_mutex_unlock(&lock);
 }
 
+/* The program goes on undisturbed until it sleeps or waits, so that reports say the same each time. */
+static void wait_for_sleep(void) {
+    pthread_mutex_lock(&lock);
+    while (!sleepers) pthread_cond_wait(&is_time, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void count_sleeper(int change) {
+    pthread_mutex_lock(&lock);
+    sleepers += change;
+    pthread_cond_broadcast(&is_time);
+    pthread_mutex_unlock(&lock);
+}
+
 static void *thunk_run(void *context) {
     thunk *called = context;
     is_native = true;
+    wait_for_sleep();
     gc_thread *thread = runtime_attach();
     gc_thread_set_name(thread, called->name);
     make_some_objects(thread);
@@ -218,15 +235,17 @@ void native_new_thread(gc_thread *thread, delegate *callee) {
 
 void native_join_threads(gc_thread *thread) {
     GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
+    count_sleeper(1);
     for (;;) {
         pthread_mutex_lock(&lock);
         thunk *last = thunks;
         if (last) thunks = last->next;
         pthread_mutex_unlock(&lock);
-        if (!last) return;
+        if (!last) break;
         pthread_join(last->thread, NULL);
         free(last);
     }
+    count_sleeper(-1);
 }
 
 /* Waits for the time, and until the threads that native code has started have come to their delegates: so a program for which
@@ -234,9 +253,11 @@ void native_join_threads(gc_thread *thread) {
 void native_sleep(gc_thread *thread, int64_t milliseconds) {
     GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
     if (milliseconds < 0) milliseconds = 0;
+    count_sleeper(1);
     struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0) continue;
     pthread_mutex_lock(&lock);
     while (yet_to_call && !is_native) pthread_cond_wait(&has_begun, &lock);
+    sleepers--;
     pthread_mutex_unlock(&lock);
 }
