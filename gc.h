@@ -1296,6 +1296,8 @@ GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory");
    address is none of its business, and the fault takes its former course. `words` are the registers at the fault. */
 typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer);
 GC__FN void gc__os_on_fault(gc__fault_handler f);
+/* The pc among them. */
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
 /* Whether the address is in the code of the program or of a loaded library. */
@@ -1594,6 +1596,14 @@ GC__FN void gc__os_in_child(void) {
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     gc__os_forked = in_child;
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
+}
+
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) {
+#if defined(__x86_64__)
+    return words[REG_RIP];
+#else
+    return words[32]; /* after 31 registers and the stack pointer */
+#endif
 }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
@@ -3407,6 +3417,10 @@ typedef struct gc__compiled_code {
     void (*interrupt)(gc_thread *thread);
     /* Prints the innermost compiled frames of the calling thread to stderr, for a report. */
     void (*print)(gc_thread *thread);
+    /* Prints which compiled method the pc is in, if any, for a report of the use of a stale reference there. */
+    void (*print_use)(uintptr_t pc);
+    /* The record of an interruptible attachment of the calling thread ends. */
+    void (*forget)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
     void (*leave_stack)(gc_thread *thread);
 } gc__compiled_code;
@@ -6009,6 +6023,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *
     for (size_t i = 0; i < count; i++)
         if (words[i] - first < last - first + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
+    if (gc__compiled) gc__compiled->print_use(gc__os_fault_pc(words));
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         bool is_mine = thread == gc__thread_self(heap);
         unsigned shown = 0;
@@ -6974,6 +6989,7 @@ GC__FN void gc__thread_close_frames(gc_thread *thread) {
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
+    if (gc__record(thread)->interruptible) gc__compiled->forget(thread);
     gc_thread **link = &gc__my_attachments;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;

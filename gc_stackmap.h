@@ -385,6 +385,9 @@ GC_API void gc_dump_row(gc_dump *dump, uint32_t offset, const char *encoded);
 GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #ifdef GC_IMPLEMENTATION
+#ifndef GC__FN
+#error "gc.h was included before GC_IMPLEMENTATION was defined: define it before the first include of both headers"
+#endif
 /* Streams of bits, and ascending lists in them.
 
    The lowest bit of a byte comes first. A number of varying length, "base b", is written in groups of b + 1 bits, the low
@@ -1735,15 +1738,20 @@ GC__FN bool gc__prepare_distinct(const gc__encoder *encoder, uint64_t *places) {
     return true;
 }
 
+GC__FN const char *gc__place_name(unsigned place) {
+    static const char *const names[] = {"", "cfa", "rsp", "rbp"};
+    return place <= GC_PLACE_FRAME ? names[place] : "unknown place";
+}
+
 GC__FN bool gc__prepare_slots(gc__encoder *encoder) {
     const gc_stackmap_method *method = encoder->method;
     uint32_t count = method->slot_count;
     for (uint32_t i = 0; i < count; i++) {
         const gc_stackmap_slot *slot = &method->slots[i];
         const char *fault = gc__slot_fault(slot, &encoder->frame, &encoder->facts);
-        if (fault)
-            return GC__REFUSE("slot %u (place %u, register %u, offset %d): %s", i, slot->place, slot->number,
-                              slot->offset, fault);
+        if (fault && slot->place == GC_PLACE_REGISTER)
+            return GC__REFUSE("slot %u (register %u): %s", i, slot->number, fault);
+        if (fault) return GC__REFUSE("slot %u ([%s%+d]): %s", i, gc__place_name(slot->place), slot->offset, fault);
     }
     encoder->order = (uint64_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->order);
     encoder->index_of = (uint32_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->index_of);
@@ -3113,7 +3121,8 @@ static const char gc__code_entered[1] = {0};
 
 /* Where interrupts are sent: to a thread. */
 typedef struct gc__os_target {
-    pid_t id; /* 0: it is to receive none */
+    pid_t id;  /* 0: it is to receive none */
+    bool sent; /* atomic; set before one is sent, cleared when one arrives */
     bool has_timer;
     timer_t timer;
 } gc__os_target;
@@ -3122,17 +3131,25 @@ static __thread gc__os_target gc__os_me;
 static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
 static struct sigaction gc__os_interrupt_former;
 
-/* A signal is gc.h's own if it carries the address of the variable that belongs to this thread. All others are handed on;
-   they may stop the thread as well, if a collection waits for it. */
+/* A signal is gc.h's own if it carries the address of the variable that belongs to this thread; or says nothing of its sender,
+   as it does when too many signals are queued (RLIMIT_SIGPENDING), and one was sent. */
+GC__FN bool gc__os_interrupt_is_mine(const siginfo_t *info) {
+    bool sent = __atomic_exchange_n(&gc__os_me.sent, false, __ATOMIC_ACQ_REL);
+    if (info->si_code == SI_USER) return sent && info->si_pid == 0;
+    return (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me;
+}
+
+/* Signals of others are handed on. They may stop the thread as well, if a collection waits for it. */
 GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
     gc__os_interrupted(context);
     errno = error;
-    if ((info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me) return;
-    if (gc__os_interrupt_former.sa_flags & SA_SIGINFO)
-        gc__os_interrupt_former.sa_sigaction(number, info, context);
-    else if (gc__os_interrupt_former.sa_handler != SIG_DFL && gc__os_interrupt_former.sa_handler != SIG_IGN)
-        gc__os_interrupt_former.sa_handler(number);
+    const struct sigaction *former = &gc__os_interrupt_former;
+    if (gc__os_interrupt_is_mine(info) || former->sa_handler == SIG_DFL || former->sa_handler == SIG_IGN) return;
+    if (former->sa_flags & SA_SIGINFO)
+        former->sa_sigaction(number, info, context);
+    else
+        former->sa_handler(number);
 }
 
 GC__FN void gc__os_interrupt_in_child(void) {
@@ -3166,6 +3183,7 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     info.si_uid = getuid();
     info.si_value.sival_ptr = target;
     int error = errno;
+    __atomic_store_n(&target->sent, true, __ATOMIC_RELEASE);
     syscall(SYS_rt_tgsigqueueinfo, info.si_pid, target->id, GC_CODE_SIGNAL, &info);
     errno = error;
 }
@@ -3486,9 +3504,10 @@ GC__FN void gc__walk_check_end(const gc_heap *heap, const gc_code *callee, uintp
         return;
     gc__fatal(
         &heap->options,
-        "the compiled method `%s` was called from %p, which is neither in registered code nor in a loaded file: what "
-        "is compiled there must be registered by gc_code_add until its last call has returned, also if it holds no "
-        "references",
+        "the compiled method `%s` seems to have been called from %p, which is neither in registered code nor in a "
+        "loaded file: either its unwind rows are wrong, so that its return address is looked for in the wrong place "
+        "(each push, pop and change of the stack pointer needs a row); or what is compiled there is not registered: "
+        "code must be registered by gc_code_add until its last call has returned, also if it holds no references",
         gc__code_name(callee), (void *)pc);
 }
 
@@ -4694,6 +4713,20 @@ GC__FN void gc__explain_row(const gc_code *code, uint32_t offset, FILE *to, cons
     fputs(".\n", to);
 }
 
+/* What the map says of the last safe point before the use of a stale reference, where the slot that held it was left out. */
+GC__FN void gc__code_print_use(uintptr_t pc) {
+    const gc_code *code = gc_code_find((const void *)pc);
+    if (!code) return;
+    uint32_t at = (uint32_t)(pc - gc__code_start(code));
+    fprintf(stderr, "gc.h:   the use is in compiled code: `%s` at +0x%x\n", gc__code_name(code), at);
+    if (code->format) return;
+    gc__live_cursor live;
+    while (at && !gc__live_begin(&live, code->map, at, GC_FRAME_CALLER)) at--;
+    if (!at) return;
+    fprintf(stderr, "gc.h:   its map must name the slot that held the reference. Of the last safe point it says:\n");
+    gc_stackmap_explain(code->map, at, NULL, stderr, NULL);
+}
+
 GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, const gc_dump_options *options) {
     const gc_code *code = gc__code_with(pc);
     gc_dump_options all = gc__dump_options(options);
@@ -5314,6 +5347,10 @@ GC_API void gc_code_remove_llvm(gc_llvm_module *module) {
 
 GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes, unsigned flags) {
     if (bytes && gc__is_null(section, "gc_code_add_llvm", "section")) return NULL;
+    if (flags & ~(unsigned)GC_LLVM_FRAMES_BY_SIZE) {
+        gc__fail(GC_ERROR_OPTION, "gc_code_add_llvm: the flags %#x are not known: GC_LLVM_FRAMES_BY_SIZE or 0", flags);
+        return NULL;
+    }
     if (bytes >> GC__TREE_ADDRESS_BITS) {
         gc__fail(GC_ERROR_FORMAT, "gc_code_add_llvm: %zu bytes is the size of no section: it is its end - its start",
                  bytes);
@@ -5455,7 +5492,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupt_at(void *
 /* Runs in the signal's handler. */
 GC__FN void gc__code_interrupted(void *context) {
     gc__code_interrupt_at(context);
-    if (gc__my_interruptee.random) gc__code_interrupt_soon();
+    if (gc__my_interruptee.random && gc__interruptible_self()) gc__code_interrupt_soon();
 }
 
 /* Under GC_STRESS_SAFEPOINT a thread does not wait for a collection of another's: it collects wherever it can be stopped. */
@@ -5512,7 +5549,13 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
     gc__code_put_back((uintptr_t)__builtin_frame_address(0));
 }
 
+GC__FN void gc__code_forget(gc_thread *thread) {
+    gc__code_stress(thread->heap, false);
+    __atomic_store_n(&gc__record(thread)->interruptible, NULL, __ATOMIC_SEQ_CST);
+}
+
 static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_print,
+                                                           gc__code_print_use, gc__code_forget,
                                                            gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }

@@ -10,6 +10,9 @@
 #include "api/stackmap_dump.h"
 
 #ifdef GC_IMPLEMENTATION
+#ifndef GC__FN
+#error "gc.h was included before GC_IMPLEMENTATION was defined: define it before the first include of both headers"
+#endif
 #include "stackmap/bits.h"      /* streams of bits */
 #include "stackmap/decode.h"    /* reading stack maps */
 #include "stackmap/unwind.h"    /* their unwind rows */

@@ -81,6 +81,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *
     for (size_t i = 0; i < count; i++)
         if (words[i] - first < last - first + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
+    if (gc__compiled) gc__compiled->print_use(gc__os_fault_pc(words));
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         bool is_mine = thread == gc__thread_self(heap);
         unsigned shown = 0;

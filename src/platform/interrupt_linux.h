@@ -6,7 +6,8 @@
 
 /* Where interrupts are sent: to a thread. */
 typedef struct gc__os_target {
-    pid_t id; /* 0: it is to receive none */
+    pid_t id;  /* 0: it is to receive none */
+    bool sent; /* atomic; set before one is sent, cleared when one arrives */
     bool has_timer;
     timer_t timer;
 } gc__os_target;
@@ -15,17 +16,25 @@ static __thread gc__os_target gc__os_me;
 static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
 static struct sigaction gc__os_interrupt_former;
 
-/* A signal is gc.h's own if it carries the address of the variable that belongs to this thread. All others are handed on;
-   they may stop the thread as well, if a collection waits for it. */
+/* A signal is gc.h's own if it carries the address of the variable that belongs to this thread; or says nothing of its sender,
+   as it does when too many signals are queued (RLIMIT_SIGPENDING), and one was sent. */
+GC__FN bool gc__os_interrupt_is_mine(const siginfo_t *info) {
+    bool sent = __atomic_exchange_n(&gc__os_me.sent, false, __ATOMIC_ACQ_REL);
+    if (info->si_code == SI_USER) return sent && info->si_pid == 0;
+    return (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me;
+}
+
+/* Signals of others are handed on. They may stop the thread as well, if a collection waits for it. */
 GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
     gc__os_interrupted(context);
     errno = error;
-    if ((info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me) return;
-    if (gc__os_interrupt_former.sa_flags & SA_SIGINFO)
-        gc__os_interrupt_former.sa_sigaction(number, info, context);
-    else if (gc__os_interrupt_former.sa_handler != SIG_DFL && gc__os_interrupt_former.sa_handler != SIG_IGN)
-        gc__os_interrupt_former.sa_handler(number);
+    const struct sigaction *former = &gc__os_interrupt_former;
+    if (gc__os_interrupt_is_mine(info) || former->sa_handler == SIG_DFL || former->sa_handler == SIG_IGN) return;
+    if (former->sa_flags & SA_SIGINFO)
+        former->sa_sigaction(number, info, context);
+    else
+        former->sa_handler(number);
 }
 
 GC__FN void gc__os_interrupt_in_child(void) {
@@ -59,6 +68,7 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     info.si_uid = getuid();
     info.si_value.sival_ptr = target;
     int error = errno;
+    __atomic_store_n(&target->sent, true, __ATOMIC_RELEASE);
     syscall(SYS_rt_tgsigqueueinfo, info.si_pid, target->id, GC_CODE_SIGNAL, &info);
     errno = error;
 }

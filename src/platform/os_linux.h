@@ -289,6 +289,14 @@ GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) {
+#if defined(__x86_64__)
+    return words[REG_RIP];
+#else
+    return words[32]; /* after 31 registers and the stack pointer */
+#endif
+}
+
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 

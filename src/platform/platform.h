@@ -127,6 +127,8 @@ GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory");
    address is none of its business, and the fault takes its former course. `words` are the registers at the fault. */
 typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer);
 GC__FN void gc__os_on_fault(gc__fault_handler f);
+/* The pc among them. */
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
 /* Whether the address is in the code of the program or of a loaded library. */

@@ -11,6 +11,7 @@ GC__FN void gc__thread_close_frames(gc_thread *thread) {
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {
+    if (gc__record(thread)->interruptible) gc__compiled->forget(thread);
     gc_thread **link = &gc__my_attachments;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;

@@ -349,6 +349,20 @@ GC__FN void gc__explain_row(const gc_code *code, uint32_t offset, FILE *to, cons
     fputs(".\n", to);
 }
 
+/* What the map says of the last safe point before the use of a stale reference, where the slot that held it was left out. */
+GC__FN void gc__code_print_use(uintptr_t pc) {
+    const gc_code *code = gc_code_find((const void *)pc);
+    if (!code) return;
+    uint32_t at = (uint32_t)(pc - gc__code_start(code));
+    fprintf(stderr, "gc.h:   the use is in compiled code: `%s` at +0x%x\n", gc__code_name(code), at);
+    if (code->format) return;
+    gc__live_cursor live;
+    while (at && !gc__live_begin(&live, code->map, at, GC_FRAME_CALLER)) at--;
+    if (!at) return;
+    fprintf(stderr, "gc.h:   its map must name the slot that held the reference. Of the last safe point it says:\n");
+    gc_stackmap_explain(code->map, at, NULL, stderr, NULL);
+}
+
 GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, const gc_dump_options *options) {
     const gc_code *code = gc__code_with(pc);
     gc_dump_options all = gc__dump_options(options);

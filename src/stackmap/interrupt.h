@@ -83,7 +83,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__code_interrupt_at(void *
 /* Runs in the signal's handler. */
 GC__FN void gc__code_interrupted(void *context) {
     gc__code_interrupt_at(context);
-    if (gc__my_interruptee.random) gc__code_interrupt_soon();
+    if (gc__my_interruptee.random && gc__interruptible_self()) gc__code_interrupt_soon();
 }
 
 /* Under GC_STRESS_SAFEPOINT a thread does not wait for a collection of another's: it collects wherever it can be stopped. */
@@ -140,7 +140,13 @@ GC__FN void gc__code_leave_stack(gc_thread *thread) {
     gc__code_put_back((uintptr_t)__builtin_frame_address(0));
 }
 
+GC__FN void gc__code_forget(gc_thread *thread) {
+    gc__code_stress(thread->heap, false);
+    __atomic_store_n(&gc__record(thread)->interruptible, NULL, __ATOMIC_SEQ_CST);
+}
+
 static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_print,
+                                                           gc__code_print_use, gc__code_forget,
                                                            gc__code_leave_stack};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }

@@ -608,6 +608,10 @@ GC_API void gc_code_remove_llvm(gc_llvm_module *module) {
 
 GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes, unsigned flags) {
     if (bytes && gc__is_null(section, "gc_code_add_llvm", "section")) return NULL;
+    if (flags & ~(unsigned)GC_LLVM_FRAMES_BY_SIZE) {
+        gc__fail(GC_ERROR_OPTION, "gc_code_add_llvm: the flags %#x are not known: GC_LLVM_FRAMES_BY_SIZE or 0", flags);
+        return NULL;
+    }
     if (bytes >> GC__TREE_ADDRESS_BITS) {
         gc__fail(GC_ERROR_FORMAT, "gc_code_add_llvm: %zu bytes is the size of no section: it is its end - its start",
                  bytes);

@@ -164,15 +164,20 @@ GC__FN bool gc__prepare_distinct(const gc__encoder *encoder, uint64_t *places) {
     return true;
 }
 
+GC__FN const char *gc__place_name(unsigned place) {
+    static const char *const names[] = {"", "cfa", "rsp", "rbp"};
+    return place <= GC_PLACE_FRAME ? names[place] : "unknown place";
+}
+
 GC__FN bool gc__prepare_slots(gc__encoder *encoder) {
     const gc_stackmap_method *method = encoder->method;
     uint32_t count = method->slot_count;
     for (uint32_t i = 0; i < count; i++) {
         const gc_stackmap_slot *slot = &method->slots[i];
         const char *fault = gc__slot_fault(slot, &encoder->frame, &encoder->facts);
-        if (fault)
-            return GC__REFUSE("slot %u (place %u, register %u, offset %d): %s", i, slot->place, slot->number,
-                              slot->offset, fault);
+        if (fault && slot->place == GC_PLACE_REGISTER)
+            return GC__REFUSE("slot %u (register %u): %s", i, slot->number, fault);
+        if (fault) return GC__REFUSE("slot %u ([%s%+d]): %s", i, gc__place_name(slot->place), slot->offset, fault);
     }
     encoder->order = (uint64_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->order);
     encoder->index_of = (uint32_t *)gc__scratch_take(&encoder->scratch, count, sizeof *encoder->index_of);

@@ -99,9 +99,10 @@ GC__FN void gc__walk_check_end(const gc_heap *heap, const gc_code *callee, uintp
         return;
     gc__fatal(
         &heap->options,
-        "the compiled method `%s` was called from %p, which is neither in registered code nor in a loaded file: what "
-        "is compiled there must be registered by gc_code_add until its last call has returned, also if it holds no "
-        "references",
+        "the compiled method `%s` seems to have been called from %p, which is neither in registered code nor in a "
+        "loaded file: either its unwind rows are wrong, so that its return address is looked for in the wrong place "
+        "(each push, pop and change of the stack pointer needs a row); or what is compiled there is not registered: "
+        "code must be registered by gc_code_add until its last call has returned, also if it holds no references",
         gc__code_name(callee), (void *)pc);
 }
 

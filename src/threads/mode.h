@@ -43,6 +43,10 @@ typedef struct gc__compiled_code {
     void (*interrupt)(gc_thread *thread);
     /* Prints the innermost compiled frames of the calling thread to stderr, for a report. */
     void (*print)(gc_thread *thread);
+    /* Prints which compiled method the pc is in, if any, for a report of the use of a stale reference there. */
+    void (*print_use)(uintptr_t pc);
+    /* The record of an interruptible attachment of the calling thread ends. */
+    void (*forget)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
     void (*leave_stack)(gc_thread *thread);
 } gc__compiled_code;

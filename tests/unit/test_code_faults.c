@@ -74,7 +74,7 @@ static void registration(void) {
     fails(removed, "code that was removed while it runs");
     says("keep it registered until its last call has returned", "removed code");
     fails(forgotten_caller, "an unregistered caller of registered code");
-    says("the compiled method `innermost` was called from 0x", "an unregistered caller");
+    says("the compiled method `innermost` seems to have been called from 0x", "an unregistered caller");
     says("neither in registered code nor in a loaded file", "an unregistered caller");
 }
 
@@ -181,7 +181,7 @@ static void contradictions(void) {
     }
     wrong_cfa = 8; /* its return address would be its argument, which is 0 */
     fails(contradicts, "a layout that finds another word than the return address");
-    says("`foreign` was called from", "a wrong layout");
+    says("`foreign` seems to have been called from", "a wrong layout");
     is(tap_child(contradicts, (void *)1, report, sizeof report), 256 + SIGABRT,
        "a layout that a host's format refuses");
     says("the host's tables have a hole", "a format");

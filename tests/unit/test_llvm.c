@@ -401,6 +401,8 @@ static void test_modules(void) {
     ok(!add(0), "bytes after the last section are refused");
     has(gc_last_message(), "the header takes 16 bytes, but only 8 are left", "for they are no section");
     used = 0;
+    ok(!gc_code_add_llvm(NULL, 0, 99), "flags that are not known are refused");
+    has(gc_last_message(), "GC_LLVM_FRAMES_BY_SIZE", "with those that are");
     ok((module = gc_code_add_llvm(NULL, 0, 0)) != NULL, "a module without statepoints has no section");
     gc_code_remove_llvm(module);
 }

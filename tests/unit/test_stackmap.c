@@ -497,8 +497,8 @@ static void test_refused_facts(void) {
 }
 
 static void test_refused_slots(void) {
-    REFUSED("slot 0 (place 4, register 12, offset 0): its place is unknown", s[0].place = 4);
-    REFUSED("slot 1 (place 3, register 0, offset -24): one of its flags is unknown", s[1].flags = GC_SLOT_CONSERVATIVE);
+    REFUSED("slot 0 ([unknown place+0]): its place is unknown", s[0].place = 4);
+    REFUSED("slot 1 ([rbp-24]): one of its flags is unknown", s[1].flags = GC_SLOT_CONSERVATIVE);
     REFUSED("untracked is neither 0 nor 1", s[1].untracked = 2);
     REFUSED("a register cannot be untracked", s[0].untracked = 1);
     REFUSED("there is no such register", s[0].number = 16);
@@ -510,7 +510,7 @@ static void test_refused_slots(void) {
     REFUSED("below the stack pointer", s[1].place = GC_PLACE_SP);
     REFUSED("it is untracked, but in the area of outgoing arguments", s[2].place = GC_PLACE_SP, s[2].offset = 8,
             m.outgoing_bytes = 16);
-    REFUSED("slot 2 (place 2, register 0, offset 80): it is the return address", s[2].place = GC_PLACE_SP,
+    REFUSED("slot 2 ([rsp+80]): it is the return address", s[2].place = GC_PLACE_SP,
             s[2].offset = 80);
     REFUSED("outside of the frame", s[2].place = GC_PLACE_SP, s[2].offset = 88);
     REFUSED("outside of the frame", s[2].place = GC_PLACE_SP, s[2].offset = 96, m.argument_bytes = 8);
