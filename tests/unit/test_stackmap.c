@@ -621,7 +621,7 @@ static const char *const faults[] = {"are no stack map",
                                      "it belongs in another section",
                                      "it is not in order",
                                      "something follows the slots",
-                                     "outside of the frame",
+                                     "it is outside of the frame",
                                      "outgoing_bytes are more",
                                      "it is at the start of the code",
                                      "it reaches beyond the rows",
@@ -705,6 +705,11 @@ static void test_check(void) {
     m.ranges = ranges, m.range_count = 2, m.changes = changes, m.change_count = 70;
     m.points = points, m.point_count = 10;
     passed += damage(&m, seen);
+    uint8_t endless[100] = {1, sizeof endless};
+    static const uint8_t cut[3] = {1, 3, 0xF0};
+    memset(endless + 2, 0xFF, sizeof endless - 2);
+    has(gc_stackmap_check(endless, sizeof endless), "a number is too large", "a header with endless numbers");
+    has(gc_stackmap_check(cut, sizeof cut), "it is incomplete", "a header that is cut off");
     for (int i = 0; i < FAULTS; i++)
         if (!seen[i]) missing++, diag("never said: %s", faults[i]);
     is(missing, 0, "gc_stackmap_check says each thing that may be wrong");
