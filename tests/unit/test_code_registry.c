@@ -9,7 +9,7 @@
 #include "single_step.h"
 
 #include <pthread.h>
-#include <sys/time.h>
+#include <sched.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || GC__HAS_FEATURE(address_sanitizer) || \
     GC__HAS_FEATURE(thread_sanitizer)
@@ -195,12 +195,513 @@ static void against_model(const field *f) {
     ok(!wrong && whole && !gc_code_count(), "%s: as a list, up to %zu ranges (--seed=%llu)", f->name, most, (unsigned long long)first);
 }
 
+/* Refusals. */
+
+typedef struct refusal {
+    const char *what;
+    gc_code code;
+    gc_result result;
+    const char *message;
+    bool asserted; /* with GC_DEBUG */
+} refusal;
+
+static void refuse_child(void *argument) { gc_code_add((const gc_code *)argument); }
+
+static void refuse(const refusal *r, const gc_code *code) {
+    static char output[4096];
+    if (r->asserted && GC_DEBUG >= 1) {
+        is(tap_child(refuse_child, (void *)(uintptr_t)code, output, sizeof output), 256 + SIGABRT, "%s: asserted", r->what);
+        has(output, r->message, "%s: the message", r->what);
+        return;
+    }
+    size_t before = gc_code_count();
+    is(gc_code_add(code), r->result, "%s: refused", r->what);
+    has(gc_last_message(), r->message, "%s: the message", r->what);
+    ok(gc_last_result() == r->result && gc_code_count() == before, "%s: nothing else happens", r->what);
+}
+
+static const char *check_fails(const gc_code *code) { return code->host ? NULL : "row 7 is upside down"; }
+static const gc_code_format strict_format = {.name = "strict", .visit = no_visit, .layout = no_layout, .check = check_fails};
+static const gc_code_format no_visit_format = {.name = "no visit", .layout = no_layout};
+static const gc_code_format no_layout_format = {.name = "no layout", .visit = no_visit};
+
+#define AT ((const void *)0x10000)
+static const refusal refusals[] = {
+    {"no start", {NULL, 256, NULL, 0, &format, "method", NULL}, GC_ERROR_ARGUMENT, "code->start is NULL", true},
+    {"no bytes", {AT, 0, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT, "method at 0x10000 has 0 bytes", false},
+    {"bytes that wrap", {AT, SIZE_MAX, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT, "reaches beyond the 48 bits", false},
+    {"bytes that wrap to 0", {AT, (size_t)0 - 0x10000, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT,
+     "reaches beyond the 48 bits", false},
+    {"a byte too many", {AT, ((uintptr_t)1 << 48) - 0x10000 + 1, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT,
+     "reaches beyond the 48 bits", false},
+    {"a start beyond 48 bits", {(const void *)((uintptr_t)1 << 48), 1, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT,
+     "reaches beyond the 48 bits", false},
+    {"no map", {AT, 256, NULL, 0, NULL, "method", NULL}, GC_ERROR_ARGUMENT, "code->map is NULL", true},
+    {"a format that does not visit", {AT, 256, NULL, 0, &no_visit_format, "method", NULL}, GC_ERROR_ARGUMENT,
+     "code->format->visit is NULL", true},
+    {"a format without layouts", {AT, 256, NULL, 0, &no_layout_format, "method", NULL}, GC_ERROR_ARGUMENT,
+     "code->format->layout is NULL", true},
+    {"a map that its format refuses", {AT, 256, NULL, 0, &strict_format, "method", NULL}, GC_ERROR_FORMAT,
+     "the map of method at 0x10000 is refused: row 7 is upside down", false},
+    {"the same without a name", {AT, 256, NULL, 0, &strict_format, NULL, NULL}, GC_ERROR_FORMAT,
+     "the map of code without a name at 0x10000", false},
+    {"no stack map", {AT, 256, "what?", 5, NULL, "method", NULL}, GC_ERROR_FORMAT, "the map of method at 0x10000 is refused: ", false},
+};
+
+static void misuse_child(void *argument) { gc_code_remove((const gc_code *)argument); }
+static void refuse_removal(const gc_code *code, const char *message, const char *what) {
+    static char output[4096];
+    if (GC_DEBUG >= 1) {
+        is(tap_child(misuse_child, (void *)(uintptr_t)code, output, sizeof output), 256 + SIGABRT, "removing %s is asserted", what);
+        has(output, message, "%s: the message", what);
+        return;
+    }
+    is(gc_code_remove(code), code ? GC_ERROR_MISUSE : GC_ERROR_ARGUMENT, "removing %s is refused", what);
+    has(gc_last_message(), message, "%s: the message", what);
+}
+
+static void overlaps(void) {
+    static const struct {
+        uintptr_t start;
+        size_t bytes;
+        const char *what;
+    } cases[] = {{0x10000, 256, "the same range"}, {0x100ff, 1, "the last byte"}, {0x10000, 1, "the first byte"},
+                 {0xff00, 257, "a byte more before"}, {0xff00, 0x1000, "all around"}, {0x10080, 4, "within"},
+                 {0x10040, (size_t)8 << 30, "8 GiB from within"}};
+    gc_code code = code_at(0x10000, 256, "first"), before = code_at(0xff00, 256, "before"), after = code_at(0x10100, 1, "after");
+    char text[200];
+    is(gc_code_add(&code), GC_OK, "a first range");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gc_code other = code_at(cases[i].start, cases[i].bytes, "second");
+        snprintf(text, sizeof text, "second in [%p, %p) overlaps first in [0x10000, 0x10100)", (void *)cases[i].start,
+                 (void *)(cases[i].start + cases[i].bytes));
+        refusal r = {cases[i].what, other, GC_ERROR_FORMAT, text, false};
+        refuse(&r, &other);
+        refuse_removal(&other, "second at ", cases[i].what);
+    }
+    refusal again = {"the same record twice", code, GC_ERROR_FORMAT, "first at 0x10000 is registered already", false};
+    refuse(&again, &code);
+    ok(gc_code_add(&before) == GC_OK && gc_code_add(&after) == GC_OK, "neighbours that only touch it");
+    gc_code changed = code;
+    code.bytes--;
+    refuse_removal(&code, "first at 0x10000 with 255 bytes is not registered, or start or bytes have changed", "a record with fewer bytes");
+    code.bytes += 2;
+    refuse_removal(&code, "257 bytes is not registered, or", "a record with more bytes");
+    code = changed, code.start = (const void *)0x10001, code.bytes--;
+    refuse_removal(&code, "at 0x10001 with", "a record with another start");
+    code = changed;
+    refuse_removal(&changed, "first at 0x10000", "a copy of the record");
+    refuse_removal(NULL, "code is NULL", "NULL");
+    ok(find(0x10000) == &code && find(0xffff) == &before && find(0x10100) == &after && !find(0x10101), "all are still found");
+    ok(gc_code_remove(&code) == GC_OK && gc_code_remove(&before) == GC_OK && gc_code_remove(&after) == GC_OK, "and removed");
+    refuse_removal(&code, "first at 0x10000", "a record twice");
+}
+
+static void refused(void) {
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) refuse(&refusals[i], &refusals[i].code);
+    refusal none = {"no code", code_at(1, 1, NULL), GC_ERROR_ARGUMENT, "code is NULL", true};
+    refuse(&none, NULL);
+    overlaps();
+    gc_code most = code_at(1, ((uintptr_t)1 << 48) - 1, "all addresses");
+    is(gc_code_add(&most), GC_OK, "the largest range");
+    ok(find(1) == &most && find(LAST) == &most && find(((uintptr_t)1 << 48) - 1) == &most && !find((uintptr_t)1 << 48), "is found");
+    ok(!find(0) && !find(UINTPTR_MAX), "but not at NULL, nor beyond");
+    is(gc_code_remove(&most), GC_OK, "and removed");
+}
+
+/* Maps of gc_stackmap_encode. */
+static void own_maps(void) {
+    gc_stackmap_method method = {.code_bytes = 64};
+    size_t bytes = gc_stackmap_encode(&method, NULL, 0);
+    unsigned char *map = (unsigned char *)malloc(bytes);
+    gc_code code = {.start = (const void *)0x40000, .bytes = 64, .map = map, .map_bytes = bytes, .name = "own"};
+    ok(map && gc_stackmap_encode(&method, map, bytes) == bytes && gc_code_add(&code) == GC_OK, "a map of gc_stackmap_encode is taken");
+    is(gc_code_remove(&code), GC_OK, "and removed");
+    code.bytes = 65;
+    refusal larger = {"code that is larger than its map says", code, GC_ERROR_FORMAT,
+                      "own at 0x40000 has 65 bytes, but its map is that of 64 bytes of code", false};
+    refuse(&larger, &code);
+    code.bytes = 64, code.map_bytes--;
+    refusal truncated = {"a map without its last byte", code, GC_ERROR_FORMAT, "the map of own at 0x40000 is refused: ", false};
+    refuse(&truncated, &code);
+    free(map);
+}
+
+/* A field of 32-byte methods for the tests below, in which every third one stays registered. */
+enum { METHODS = 3000, STRIDE = 40 };
+static gc_code methods[METHODS];
+
+static void set_up(void) {
+    for (int i = 0; i < METHODS; i++) methods[i] = code_at(0x7f5500000000 - 70000 + (uintptr_t)i * STRIDE, 32, i % 3 ? "comes and goes" : "stays");
+    for (int i = 0; i < METHODS; i += 3) gc_code_add(&methods[i]);
+}
+
+static void tear_down(const char *what) {
+    int refused = 0;
+    for (int i = 0; i < METHODS; i += 3) refused += gc_code_remove(&methods[i]) != GC_OK;
+    bool whole = is_whole();
+    ok(whole && !refused && !gc_code_count(), "%s: all blocks are accounted for", what);
+}
+
+/* What a lookup must see whenever it comes: those that stay, gaps, and of the others nothing or themselves. */
+static long odd; /* atomic */
+static void look(uint64_t bits) {
+    int i = (int)(bits % METHODS);
+    uintptr_t start = (uintptr_t)methods[i].start;
+    const gc_code *first = find(start + bits / METHODS % 32), *gap = find(start + 32 + bits / METHODS % 8);
+    if ((first != &methods[i] && (i % 3 == 0 || first)) || gap) __atomic_fetch_add(&odd, 1, __ATOMIC_RELAXED);
+}
+
+/* At each instruction of adding and removing. */
+
+static uint64_t step_bits;
+static const gc_code *stepped;
+static void look_when_stepped(void) {
+    const gc_code *code = find((uintptr_t)stepped->start + 5);
+    if (code && code != stepped) odd++;
+    step_bits = step_bits * 6364136223846793005u + 1442695040888963407u;
+    look(step_bits >> 33);
+}
+
+static void stepping(void) {
+    long added = 0, removed = 0;
+    bool added_all = true, removed_all = true;
+    if (!single_step_available()) {
+        ok(true, "# SKIP instructions cannot be stepped");
+        return;
+    }
+    set_up();
+    single_step_each = look_when_stepped;
+    int sparse = SANITIZED ? 101 : 31; /* only some are stepped; the more there are, the fuller leaves become */
+    odd = 0;
+    for (int i = 1; i < METHODS; i += i % 3) {
+        stepped = &methods[i];
+        gc_result result;
+        if (i % sparse == 0) {
+            single_step_begin();
+            result = gc_code_add(stepped);
+            added += single_step_end();
+        } else {
+            result = gc_code_add(stepped);
+        }
+        added_all &= result == GC_OK && find((uintptr_t)stepped->start) == stepped;
+    }
+    for (int i = 1; i < METHODS; i += i % 3) {
+        stepped = &methods[i];
+        gc_result result;
+        if (i % sparse == 1) {
+            single_step_begin();
+            result = gc_code_remove(stepped);
+            removed += single_step_end();
+        } else {
+            result = gc_code_remove(stepped);
+        }
+        removed_all &= result == GC_OK && !find((uintptr_t)stepped->start);
+    }
+    single_step_each = NULL;
+    diag("looked up at %ld instructions of adding, %ld of removing", added, removed);
+    ok(added > 10000 && removed > 10000 && !odd && added_all && removed_all, "found at each instruction of adding and removing");
+    tear_down("stepping");
+}
+
+/* In a signal handler, at any time; and beside threads that add and remove. */
+
+static int done_adding, ready; /* atomic */
+static long signals;           /* atomic */
+static void look_in_handler(int number) {
+    (void)number;
+    uint64_t bits = (uint64_t)__atomic_add_fetch(&signals, 1, __ATOMIC_RELAXED) * 0x9E3779B97F4A7C15u;
+    for (int i = 0; i < 10; i++) look((bits >> 20) + (uint64_t)i * 7);
+}
+
+static void *interrupting(void *thread) {
+    while (!__atomic_load_n(&done_adding, __ATOMIC_ACQUIRE)) {
+        long before = __atomic_load_n(&signals, __ATOMIC_RELAXED);
+        pthread_kill(*(pthread_t *)thread, SIGUSR1);
+        while (before == __atomic_load_n(&signals, __ATOMIC_RELAXED)) sched_yield();
+    }
+    return NULL;
+}
+
+static void handlers(void) {
+    struct sigaction action;
+    pthread_t self = pthread_self(), other;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = look_in_handler;
+    sigaction(SIGUSR1, &action, NULL);
+    set_up();
+    odd = done_adding = signals = 0;
+    pthread_create(&other, NULL, interrupting, &self);
+    bool all = true;
+    for (int round = 0; round < 4 || __atomic_load_n(&signals, __ATOMIC_RELAXED) < 1000; round++)
+        for (int pass = 0; pass < 2; pass++)
+            for (int i = 1; i < METHODS; i += i % 3) all &= (pass ? gc_code_remove : gc_code_add)(&methods[i]) == GC_OK;
+    __atomic_store_n(&done_adding, 1, __ATOMIC_RELEASE);
+    pthread_join(other, NULL);
+    ok(all && !odd, "found in %s of signal handlers", signals >= 1000 ? "thousands" : "some");
+    tear_down("signal handlers");
+}
+
+enum { WRITERS = 3, READERS = 2 };
+
+/* Writer n has every WRITERS-th of the methods that come and go; others find them, or not, but itself knows. */
+static void *writing(void *argument) {
+    int n = (int)(uintptr_t)argument, mine[METHODS], count = 0;
+    uint64_t random = (uint64_t)n * 7919 + 1;
+    bool in[METHODS] = {false};
+    for (int i = 1, k = 0; i < METHODS; i += i % 3, k++)
+        if (k % WRITERS == n) mine[count++] = i;
+    long faults = 0;
+    for (long round = 0; round < (SANITIZED ? 20000 : 100000); round++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        int i = mine[(random >> 33) % (unsigned)count];
+        if ((in[i] ? gc_code_remove : gc_code_add)(&methods[i]) != GC_OK) faults++;
+        in[i] = !in[i];
+        if (find((uintptr_t)methods[i].start + 31) != (in[i] ? &methods[i] : NULL)) faults++;
+        if (round == 0) __atomic_fetch_add(&ready, 1, __ATOMIC_RELEASE);
+    }
+    for (int j = 0; j < count; j++)
+        if (in[mine[j]] && gc_code_remove(&methods[mine[j]]) != GC_OK) faults++;
+    __atomic_fetch_add(&odd, faults, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void *reading(void *argument) {
+    uint64_t random = (uint64_t)(uintptr_t)argument * 104729 + 1;
+    while (!__atomic_load_n(&done_adding, __ATOMIC_ACQUIRE)) {
+        for (int i = 0; i < 100; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            look(random >> 33);
+        }
+        if (gc_code_count() < METHODS / 3) __atomic_fetch_add(&odd, 1, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+static pthread_t writers[WRITERS], readers[READERS];
+static void start_threads(void) {
+    odd = done_adding = ready = 0;
+    for (uintptr_t i = 0; i < WRITERS; i++) pthread_create(&writers[i], NULL, writing, (void *)i);
+    for (uintptr_t i = 0; i < READERS; i++) pthread_create(&readers[i], NULL, reading, (void *)i);
+}
+static void join_threads(void) {
+    for (int i = 0; i < WRITERS; i++) pthread_join(writers[i], NULL);
+    __atomic_store_n(&done_adding, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
+}
+
+static void threads(void) {
+    set_up();
+    start_threads();
+    join_threads();
+    is(odd, 0, "several threads add and remove, others look up: nothing is lost, or found that is not there");
+    tear_down("threads");
+}
+
+/* fork() while other threads add and remove: the child has the registry between two changes. */
+static int in_child(void) {
+    int faults = !is_whole();
+    gc_code own = code_at(0x7f5600000000, 100, "the child's");
+    alarm(60);
+    odd = 0;
+    for (uint64_t i = 0; i < METHODS * 32; i++) look(i);
+    faults += odd || gc_code_add(&own) != GC_OK || find(0x7f5600000063) != &own;
+    for (int i = 0; i < METHODS; i += 3) faults += gc_code_remove(&methods[i]) != GC_OK;
+    return faults + (find(0x7f5600000000) != &own) + !is_whole();
+}
+
+static void forks(void) {
+    int faults = 0;
+    set_up();
+    start_threads();
+    while (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) < WRITERS) sched_yield();
+    for (int i = 0; i < 8; i++) {
+        int status = -1;
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) _exit(in_child());
+        waitpid(child, &status, 0);
+        faults += status != 0;
+    }
+    join_threads();
+    ok(!faults && !odd, "children that are forked meanwhile have a registry that works");
+    tear_down("fork");
+}
+
+/* Without memory. */
+
+/* Has the registry run out of memory after `blocks` of the smallest ones: it has no free ones, and gets no further ones. */
+static gc__tree had;
+static void leave(size_t blocks) {
+    gc__tree *tree = &gc__the_tree;
+    had = *tree;
+    memset(tree->free, 0, sizeof tree->free);
+    tree->retired_count = 0;
+    tree->bytes = tree->committed = tree->used + blocks * 128;
+}
+static void give_back(void) {
+    gc__tree *tree = &gc__the_tree;
+    tree->bytes = had.bytes, tree->committed = had.committed;
+    for (unsigned kind = 0; kind < GC__BLOCK_KINDS; kind++) {
+        uint32_t *end = &tree->free[kind];
+        while (*end) end = gc__cell_node(*end);
+        *end = had.free[kind];
+    }
+    for (size_t i = 0; i < had.retired_count; i++) gc__block_free(had.retired[i] & ~127u, had.retired[i] & 127);
+}
+
+/* Adds code, having first failed with ever more memory. Returns the number of failures, 1000000 if something else happens. */
+static int add_without_memory(const gc_code *code, int i) {
+    int failures = 0, faults = 0;
+    for (gc_result result = GC_ERROR_MEMORY; result != GC_OK;) {
+        leave((size_t)failures);
+        result = gc_code_add(code);
+        bool found = find((uintptr_t)code->start) == code || find((uintptr_t)code->start + code->bytes / 2) == code;
+        odd = 0;
+        for (uint64_t j = 0; j < 9; j++) look(j + (uint64_t)i), look((uint64_t)(i + METHODS) - j);
+        if (found != (result == GC_OK) || odd) faults++;
+        give_back();
+        if (result == GC_OK) break;
+        failures++;
+        if (result != GC_ERROR_MEMORY || !strstr(gc_last_message(), "gets no more") || !is_whole()) faults++;
+        if (result != GC_ERROR_MEMORY) break;
+    }
+    return faults ? 1000000 : failures;
+}
+
+static void exhaustion(void) {
+    int failures = 0, faults = 0, most = 0;
+    gc_code large = code_at(0x7f5500000000 - 70000 + METHODS * STRIDE, 20 * GIB, "large");
+    set_up();
+    for (int i = 1; i < METHODS; i += i % 3) {
+        int times = add_without_memory(&methods[i], i);
+        failures += times;
+        if (times > most) most = times;
+    }
+    int times = add_without_memory(&large, METHODS - 1);
+    diag("%d times there was no memory, up to %d for one method, and %d for %zu GiB", failures, most, times, large.bytes >> 30);
+    ok(failures > METHODS && failures < 1000000 && times > 10 && times < 1000000, "without memory adding fails, and nothing else changes");
+    for (int i = 1; i < METHODS; i += i % 3) {
+        leave(0);
+        faults += gc_code_remove(&methods[i]) != GC_OK || find((uintptr_t)methods[i].start) == &methods[i];
+        give_back();
+    }
+    leave(0);
+    faults += gc_code_remove(&large) != GC_OK || find((uintptr_t)large.start) || find((uintptr_t)large.start + 9 * GIB);
+    give_back();
+    is(faults, 0, "removing needs no memory");
+    tear_down("no memory");
+}
+
+/* The system gives no more than RLIMIT_AS. */
+static void limited(void *argument) {
+    static gc_code many[200000];
+    struct rlimit limit;
+    size_t room = *(size_t *)argument, count = 0, lost = 0;
+    unsigned long pages = 0;
+    FILE *sizes = fopen("/proc/self/statm", "r");
+    if (!sizes || fscanf(sizes, "%lu", &pages) != 1) exit(1);
+    fclose(sizes);
+    limit.rlim_cur = limit.rlim_max = pages * PAGE + room;
+    setrlimit(RLIMIT_AS, &limit);
+    for (; count < 200000; count++) {
+        many[count] = code_at(0x7f5500000000 + (uintptr_t)count * 100, 64, "one of many");
+        if (gc_code_add(&many[count]) != GC_OK) break;
+    }
+    printf("%s after %zu: %s\n", gc_result_text(gc_last_result()), count, gc_last_message());
+    for (size_t i = 0; i < count; i++) lost += find((uintptr_t)many[i].start) != &many[i];
+    for (size_t i = 0; i < count; i += 2) lost += gc_code_remove(&many[i]) != GC_OK;
+    for (size_t i = 0; i < count; i += 2) lost += gc_code_add(&many[i]) != GC_OK;
+    printf("lost %zu, %s\n", lost, is_whole() ? "whole" : "not whole");
+}
+
+static void system_refuses(void) {
+    static char output[4096];
+    static const size_t rooms[] = {1 << 20, 24 << 20};
+    for (int i = 0; i < 2 && !SANITIZED; i++) {
+        tap_child(limited, (void *)(uintptr_t)&rooms[i], output, sizeof output);
+        has(output, gc_result_text(GC_ERROR_MEMORY), "RLIMIT_AS with room for %zu MiB: the result", rooms[i] >> 20);
+        has(output, i ? "gets no more" : "after 0: gc_code_add: cannot reserve", "the message");
+        has(output, "ulimit -v", "the remedy");
+        has(output, "lost 0, whole", "nothing is lost");
+    }
+}
+
+/* Memory of what was removed is used again, and given back. */
+static size_t resident(void) {
+    unsigned long size = 0, pages = 0;
+    FILE *sizes = fopen("/proc/self/statm", "r");
+    if (!sizes || fscanf(sizes, "%lu %lu", &size, &pages) != 2) exit(1);
+    fclose(sizes);
+    return pages * PAGE;
+}
+
+static void no_piling_up(void) {
+    enum { LIVE = 2000, TURNS = 300000 };
+    static gc_code ring[LIVE];
+    size_t early = 0;
+    bool all = true;
+    for (size_t i = 0; i < TURNS; i++) { /* a JIT that never uses an address again */
+        gc_code *code = &ring[i % LIVE];
+        if (i >= LIVE) all &= gc_code_remove(code) == GC_OK;
+        *code = code_at(0x7000000000 + (uintptr_t)i * 7000, 1 + random_below(7000), "passes by");
+        all &= gc_code_add(code) == GC_OK;
+        if (i == 3 * LIVE) early = gc__the_tree.used;
+    }
+    ok(all && gc__the_tree.used < early * 3 / 2, "what is removed is used again: %zu KiB of blocks after 6000 ranges, %zu after 300000",
+       early >> 10, gc__the_tree.used >> 10);
+    for (size_t i = 0; i < LIVE; i++) all &= gc_code_remove(&ring[i]) == GC_OK;
+    ok(all && !gc_code_count(), "all are removed");
+    gc_code *many = (gc_code *)malloc(200000 * sizeof *many);
+    for (size_t i = 0; i < 200000; i++) many[i] = code_at(0x7000000000 + (uintptr_t)i * 64, 64, "many"), all &= gc_code_add(&many[i]) == GC_OK;
+    size_t peak = resident();
+    for (size_t i = 0; i < 200000; i++) all &= gc_code_remove(&many[i]) == GC_OK;
+    free(many);
+    ok(all && (SANITIZED || resident() + ((size_t)12 << 20) < peak), "when all of 200000 ranges are removed their memory goes back");
+}
+
+static bool is_mapped_at(const void *address) {
+    unsigned long from, to;
+    char line[512];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx", &from, &to) == 2 && (uintptr_t)address >= from && (uintptr_t)address < to) found = true;
+    if (maps) fclose(maps);
+    return found;
+}
+
+/* What the destructor of a library does. */
+static void unloading(void) {
+    gc_code code = code_at(0x10000, 10, "left");
+    gc_code_add(&code);
+    gc__code_unload();
+    ok(find(0x10009) == &code, "as long as there is code, the registry stays when gc.h is unloaded");
+    gc_code_remove(&code);
+    void *blocks = gc__the_tree.blocks;
+    ok(is_mapped_at(blocks), "it has memory");
+    gc__code_unload();
+    ok(!gc__the_tree.blocks && !is_mapped_at(blocks) && !find(0x10009), "which goes when there is none");
+    ok(gc_code_add(&code) == GC_OK && find(0x10009) == &code && gc_code_remove(&code) == GC_OK, "and comes again");
+}
+
 int main(int count, char **arguments) {
     for (int i = 1; i < count; i++) {
         if (!strncmp(arguments[i], "--seed=", 7)) seed = strtoull(arguments[i] + 7, NULL, 10);
         if (!strncmp(arguments[i], "--rounds=", 9)) rounds = strtol(arguments[i] + 9, NULL, 10);
     }
     if (!seed) seed = 1;
+    ok(!find(0) && !find(0x10000) && !gc_code_count(), "nothing is found before anything was added");
+    system_refuses();
+    refused();
+    own_maps();
     for (int i = 0; i < FIELDS; i++) against_model(&fields[i]);
+    stepping();
+    handlers();
+    threads();
+    forks();
+    exhaustion();
+    no_piling_up();
+    unloading();
     return done();
 }
