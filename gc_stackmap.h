@@ -5532,8 +5532,9 @@ GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptib
     } else if (gc__record(thread)->interruptible) {
         gc__code_put_back((uintptr_t)__builtin_frame_address(0));
     }
-    if (interruptible || gc__record(thread)->interruptible) gc__code_stress(thread->heap, interruptible);
+    bool was = gc__record(thread)->interruptible != NULL;
     __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_SEQ_CST);
+    if (interruptible || was) gc__code_stress(thread->heap, interruptible); /* last: what it arms rearms itself only then */
     if (self && thread->heap) gc__code_tell_collector(thread);
     return GC_OK;
 }
