@@ -4,7 +4,7 @@
    that lands elsewhere does nothing: the thread polls, or a later one finds it in compiled code. */
 #pragma once
 
-#include "walk.h"
+#include "explain.h"
 #include "walk.h"
 
 #define GC__STRESS_NS_MAX 200000                    /* between two interrupts */

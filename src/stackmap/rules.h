@@ -2,6 +2,7 @@
    what is wrong. */
 #pragma once
 
+#include "../api/roots.h"
 #include "../api/stackmap.h"
 #include "decode.h"
 #include "unwind.h"
