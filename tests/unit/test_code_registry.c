@@ -11,8 +11,13 @@
 #include <pthread.h>
 #include <sched.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || GC__HAS_FEATURE(address_sanitizer) || \
-    GC__HAS_FEATURE(thread_sanitizer)
+/* ThreadSanitizer defers signals, so nothing can be stepped. */
+#if defined(__SANITIZE_THREAD__) || GC__HAS_FEATURE(thread_sanitizer)
+#define THREAD_SANITIZER 1
+#else
+#define THREAD_SANITIZER 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer) || THREAD_SANITIZER
 #define SANITIZED 1
 #else
 #define SANITIZED 0
@@ -327,18 +332,22 @@ static void own_maps(void) {
     free(map);
 }
 
-/* A field of 32-byte methods for the tests below, in which every third one stays registered. */
+/* A field of 32-byte methods for the tests below, in which every `nth` one stays registered. */
 enum { METHODS = 3000, STRIDE = 40 };
 static gc_code methods[METHODS];
+static int nth = 3;
+#define STAYS(i) ((i) % nth == 0)
+#define EACH_STAYING(i) for (int i = 0; i < METHODS; i += nth)
+#define EACH_OTHER(i) for (int i = 0; i < METHODS; i++) if (!STAYS(i))
 
 static void set_up(void) {
-    for (int i = 0; i < METHODS; i++) methods[i] = code_at(0x7f5500000000 - 70000 + (uintptr_t)i * STRIDE, 32, i % 3 ? "comes and goes" : "stays");
-    for (int i = 0; i < METHODS; i += 3) gc_code_add(&methods[i]);
+    for (int i = 0; i < METHODS; i++) methods[i] = code_at(0x7f5500000000 - 70000 + (uintptr_t)i * STRIDE, 32, STAYS(i) ? "stays" : "comes and goes");
+    EACH_STAYING(i) gc_code_add(&methods[i]);
 }
 
 static void tear_down(const char *what) {
     int refused = 0;
-    for (int i = 0; i < METHODS; i += 3) refused += gc_code_remove(&methods[i]) != GC_OK;
+    EACH_STAYING(i) refused += gc_code_remove(&methods[i]) != GC_OK;
     bool whole = is_whole();
     ok(whole && !refused && !gc_code_count(), "%s: all blocks are accounted for", what);
 }
@@ -349,59 +358,85 @@ static void look(uint64_t bits) {
     int i = (int)(bits % METHODS);
     uintptr_t start = (uintptr_t)methods[i].start;
     const gc_code *first = find(start + bits / METHODS % 32), *gap = find(start + 32 + bits / METHODS % 8);
-    if ((first != &methods[i] && (i % 3 == 0 || first)) || gap) __atomic_fetch_add(&odd, 1, __ATOMIC_RELAXED);
+    if ((first != &methods[i] && (STAYS(i) || first)) || gap) __atomic_fetch_add(&odd, 1, __ATOMIC_RELAXED);
 }
 
 /* At each instruction of adding and removing. */
 
-static uint64_t step_bits;
+static bool present[METHODS]; /* but for the one that is stepped */
 static const gc_code *stepped;
 static void look_when_stepped(void) {
+    static unsigned turn;
+    int at = (int)(stepped - methods);
     const gc_code *code = find((uintptr_t)stepped->start + 5);
     if (code && code != stepped) odd++;
-    step_bits = step_bits * 6364136223846793005u + 1442695040888963407u;
-    look(step_bits >> 33);
+    for (int k = 1; k < 8; k++) {
+        int i = k < 6 ? (at + (int)(turn++ % 5 + 1) * (k - 3) * k + METHODS) % METHODS : (at / nth + k - 6) * nth % METHODS;
+        if (i != at && find((uintptr_t)methods[i].start + 5) != (present[i] ? &methods[i] : NULL)) odd++;
+    }
+}
+
+typedef gc_result change(const gc_code *code);
+enum { ONE_LEAF, LEAVES, NODES };
+
+/* What adding or removing will change: more than one leaf, or even nodes? Tries it, and restores the registry. */
+static int scope_of(change *f, const gc_code *code) {
+    gc__tree *tree = &gc__the_tree, before = *tree;
+    size_t used = before.used, ordinary = f == gc_code_add;
+    char *copy = (char *)malloc(used);
+    if (!copy) abort();
+    memcpy(copy, tree->blocks, used);
+    gc__place place = gc__place_of((uintptr_t)code->start);
+    f(code);
+    gc__place after = gc__place_of((uintptr_t)code->start);
+    size_t retired = tree->retired_count + (tree->epoch - before.epoch) * GC__TREE_RETIRED - before.retired_count;
+    before.committed = tree->committed;
+    *tree = before;
+    memcpy(tree->blocks, copy, used);
+    free(copy);
+    return place.bits != after.bits || place.depth != after.depth ? NODES : retired > ordinary ? LEAVES : ONE_LEAF;
+}
+
+/* Adds or removes, stepping some of the calls: most of those that change nodes, and more of those that change several leaves. */
+static bool step_some(change *f, const gc_code *code, long *scopes, long *instructions) {
+    int scope = scope_of(f, code);
+    long every = scope == NODES ? (SANITIZED ? 6 : 3) : (scope == LEAVES ? 10 : 300) * (SANITIZED ? 16 : 1);
+    bool steps = scopes[scope]++ % every == 0;
+    stepped = code;
+    if (steps) single_step_begin();
+    gc_result result = f(code);
+    if (steps) *instructions += single_step_end();
+    present[code - methods] = f == gc_code_add;
+    return result == GC_OK && find((uintptr_t)code->start) == (f == gc_code_add ? code : NULL);
 }
 
 static void stepping(void) {
-    long added = 0, removed = 0;
-    bool added_all = true, removed_all = true;
-    if (!single_step_available()) {
+    long added = 0, removed = 0, adding[3] = {0, 0, 0}, removing[3] = {0, 0, 0};
+    bool all = true;
+    if (THREAD_SANITIZER || !single_step_available()) {
         ok(true, "# SKIP instructions cannot be stepped");
         return;
     }
+    nth = 150;
     set_up();
+    for (int i = 0; i < METHODS; i++) present[i] = STAYS(i);
     single_step_each = look_when_stepped;
-    int sparse = SANITIZED ? 101 : 31; /* only some are stepped; the more there are, the fuller leaves become */
     odd = 0;
-    for (int i = 1; i < METHODS; i += i % 3) {
-        stepped = &methods[i];
-        gc_result result;
-        if (i % sparse == 0) {
-            single_step_begin();
-            result = gc_code_add(stepped);
-            added += single_step_end();
-        } else {
-            result = gc_code_add(stepped);
-        }
-        added_all &= result == GC_OK && find((uintptr_t)stepped->start) == stepped;
+    EACH_OTHER(j) {
+        int i = j * 7 % METHODS; /* out of order */
+        if (!STAYS(i)) all &= step_some(gc_code_add, &methods[i], adding, &added);
     }
-    for (int i = 1; i < METHODS; i += i % 3) {
-        stepped = &methods[i];
-        gc_result result;
-        if (i % sparse == 1) {
-            single_step_begin();
-            result = gc_code_remove(stepped);
-            removed += single_step_end();
-        } else {
-            result = gc_code_remove(stepped);
-        }
-        removed_all &= result == GC_OK && !find((uintptr_t)stepped->start);
+    EACH_OTHER(j) {
+        int i = j * 7 % METHODS;
+        if (!STAYS(i)) all &= step_some(gc_code_remove, &methods[i], removing, &removed);
     }
     single_step_each = NULL;
-    diag("looked up at %ld instructions of adding, %ld of removing", added, removed);
-    ok(added > 10000 && removed > 10000 && !odd && added_all && removed_all, "found at each instruction of adding and removing");
+    diag("looked up at %ld instructions of adding, %ld of removing; nodes changed %ld and %ld times, several leaves %ld and %ld", added,
+         removed, adding[NODES], removing[NODES], adding[LEAVES], removing[LEAVES]);
+    ok(added > 10000 && removed > 10000 && adding[NODES] && removing[NODES] && adding[LEAVES] && removing[LEAVES], "all kinds of changes are stepped");
+    ok(!odd && all, "at each instruction of adding and removing what there is is found");
     tear_down("stepping");
+    nth = 3;
 }
 
 /* In a signal handler, at any time; and beside threads that add and remove. */
@@ -435,7 +470,7 @@ static void handlers(void) {
     bool all = true;
     for (int round = 0; round < 4 || __atomic_load_n(&signals, __ATOMIC_RELAXED) < 1000; round++)
         for (int pass = 0; pass < 2; pass++)
-            for (int i = 1; i < METHODS; i += i % 3) all &= (pass ? gc_code_remove : gc_code_add)(&methods[i]) == GC_OK;
+            EACH_OTHER(i) all &= (pass ? gc_code_remove : gc_code_add)(&methods[i]) == GC_OK;
     __atomic_store_n(&done_adding, 1, __ATOMIC_RELEASE);
     pthread_join(other, NULL);
     ok(all && !odd, "found in %s of signal handlers", signals >= 1000 ? "thousands" : "some");
@@ -449,8 +484,8 @@ static void *writing(void *argument) {
     int n = (int)(uintptr_t)argument, mine[METHODS], count = 0;
     uint64_t random = (uint64_t)n * 7919 + 1;
     bool in[METHODS] = {false};
-    for (int i = 1, k = 0; i < METHODS; i += i % 3, k++)
-        if (k % WRITERS == n) mine[count++] = i;
+    int k = 0;
+    EACH_OTHER(i) if (k++ % WRITERS == n) mine[count++] = i;
     long faults = 0;
     for (long round = 0; round < (SANITIZED ? 20000 : 100000); round++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
@@ -506,7 +541,7 @@ static int in_child(void) {
     odd = 0;
     for (uint64_t i = 0; i < METHODS * 32; i++) look(i);
     faults += odd || gc_code_add(&own) != GC_OK || find(0x7f5600000063) != &own;
-    for (int i = 0; i < METHODS; i += 3) faults += gc_code_remove(&methods[i]) != GC_OK;
+    EACH_STAYING(i) faults += gc_code_remove(&methods[i]) != GC_OK;
     return faults + (find(0x7f5600000000) != &own) + !is_whole();
 }
 
@@ -573,7 +608,7 @@ static void exhaustion(void) {
     int failures = 0, faults = 0, most = 0;
     gc_code large = code_at(0x7f5500000000 - 70000 + METHODS * STRIDE, 20 * GIB, "large");
     set_up();
-    for (int i = 1; i < METHODS; i += i % 3) {
+    EACH_OTHER(i) {
         int times = add_without_memory(&methods[i], i);
         failures += times;
         if (times > most) most = times;
@@ -581,7 +616,7 @@ static void exhaustion(void) {
     int times = add_without_memory(&large, METHODS - 1);
     diag("%d times there was no memory, up to %d for one method, and %d for %zu GiB", failures, most, times, large.bytes >> 30);
     ok(failures > METHODS && failures < 1000000 && times > 10 && times < 1000000, "without memory adding fails, and nothing else changes");
-    for (int i = 1; i < METHODS; i += i % 3) {
+    EACH_OTHER(i) {
         leave(0);
         faults += gc_code_remove(&methods[i]) != GC_OK || find((uintptr_t)methods[i].start) == &methods[i];
         give_back();
