@@ -1763,6 +1763,11 @@ __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
 #else
 #define GC__HAS_FEATURE(name) __has_feature(name)
 #endif
+#if defined(__SANITIZE_THREAD__) || GC__HAS_FEATURE(thread_sanitizer)
+#define GC__THREAD_SANITIZER 1
+#else
+#define GC__THREAD_SANITIZER 0
+#endif
 #if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
 #include <sanitizer/asan_interface.h>
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {

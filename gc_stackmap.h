@@ -2260,6 +2260,54 @@ GC_API size_t gc_stackmap_encode(const gc_stackmap_method *method, void *map, si
    raised, and a reader that finds another epoch than at first begins again. So a reader that has interrupted a writer on
    its own thread never does. */
 
+/* A search among a few sorted numbers: part of the platform contract, for the tree of code. */
+
+
+#define GC__SEARCH_NUMBERS 12
+
+/* The index of the first number above x, from the third on; GC__SEARCH_NUMBERS: none of them is. The numbers, as many, are
+   ascending, and aligned to 16 bytes. Others may write them meanwhile: then the result is any, but not below 2. It is
+   without jumps, which would depend on the numbers. */
+GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x);
+
+#if defined(__x86_64__) && !GC__THREAD_SANITIZER
+typedef int32_t __attribute__((vector_size(16), may_alias)) gc__cpu_four;
+
+/* Whatever comes after it stays after it, as with atomic reads. */
+GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x) {
+    const gc__cpu_four *fours = (const gc__cpu_four *)(const void *)numbers;
+    gc__cpu_four xs, a, b, c;
+    unsigned above; /* a bit for each number */
+    __asm__ volatile("{movd %[x], %[xs]|movd %[xs], %[x]}\n\t"
+                     "{pshufd $0, %[xs], %[xs]|pshufd %[xs], %[xs], 0}\n\t"
+                     "{movdqa %[first], %[a]|movdqa %[a], %[first]}\n\t"
+                     "{movdqa %[second], %[b]|movdqa %[b], %[second]}\n\t"
+                     "{movdqa %[third], %[c]|movdqa %[c], %[third]}\n\t"
+                     "{pcmpgtd %[xs], %[a]|pcmpgtd %[a], %[xs]}\n\t"
+                     "{pcmpgtd %[xs], %[b]|pcmpgtd %[b], %[xs]}\n\t"
+                     "{pcmpgtd %[xs], %[c]|pcmpgtd %[c], %[xs]}\n\t"
+                     "{packssdw %[b], %[a]|packssdw %[a], %[b]}\n\t"
+                     "{packssdw %[c], %[c]|packssdw %[c], %[c]}\n\t"
+                     "{packsswb %[c], %[a]|packsswb %[a], %[c]}\n\t"
+                     "{pmovmskb %[a], %[above]|pmovmskb %[above], %[a]}"
+                     : [xs] "=&x"(xs), [a] "=&x"(a), [b] "=&x"(b), [c] "=&x"(c), [above] "=r"(above)
+                     : [first] "m"(fours[0]), [second] "m"(fours[1]), [third] "m"(fours[2]), [x] "r"(x)
+                     : "memory");
+    return (size_t)__builtin_ctz((above & ~3u) | 1u << GC__SEARCH_NUMBERS);
+}
+#else
+/* i + step if that number is not above x. */
+GC__INLINED unsigned gc__cpu_search_step(const int32_t *numbers, unsigned i, unsigned step, int32_t x) {
+    return i + (step & (0 - (unsigned)(__atomic_load_n(&numbers[i + step], __ATOMIC_ACQUIRE) <= x)));
+}
+
+GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x) {
+    unsigned i = gc__cpu_search_step(numbers, 1, 5, x);
+    i = gc__cpu_search_step(numbers, i, 3, x);
+    i = gc__cpu_search_step(numbers, i, 1, x);
+    return gc__cpu_search_step(numbers, i, 1, x) + 1;
+}
+#endif
 
 #define GC__TREE_ADDRESS_BITS 48
 #define GC__TREE_ROOT_SHIFT 32 /* the span of a cell of the root */
@@ -2267,44 +2315,52 @@ GC_API size_t gc_stackmap_encode(const gc_stackmap_method *method, void *map, si
 #define GC__TREE_BYTES_MAX ((size_t)1 << 32) /* of all blocks, since a cell has 32 bits */
 #define GC__TREE_BYTES_MIN ((size_t)1 << 20)
 #define GC__TREE_BYTES_KEPT ((size_t)1 << 20) /* while no code is registered */
-#define GC__TREE_BEHIND ((size_t)1 << 16)     /* readable beyond the last block, of which a reader may see only the start */
-#define GC__TREE_ROOT ((size_t)4096)          /* the offset of the root */
+#define GC__TREE_BEHIND ((size_t)1 << 16) /* readable beyond the last block, of which a reader may see only the start */
+#define GC__TREE_ROOT ((size_t)4096)      /* the offset of the root */
 #define GC__TREE_START (GC__TREE_ROOT + GC__TREE_ROOT_CELLS * sizeof(uint32_t)) /* the offset of further blocks */
 #define GC__TREE_HUGE ((size_t)1 << 21)
-#define GC__TREE_RETIRED 128 /* blocks that wait until they may be used again */
+#define GC__TREE_RETIRED 32 /* blocks that wait until they may be used again */
 
-/* Blocks have 128, 256 .. 4096 bytes; `kind` counts from 0. */
-#define GC__BLOCK_SHIFT 7
-#define GC__BLOCK_KINDS 6
+/* Blocks have 256, 512 .. 4096 bytes; their kinds count from 0. */
+#define GC__BLOCK_SHIFT 8
+#define GC__BLOCK_KINDS 5
 
-/* A cell is the offset of a block, plus 7 bits. Of a leaf: the log2 of a 16th of its span, times 4, plus the log2 of 16 by the
-   number of its slices. Of a node: GC__CELL_NODE, plus 10 minus the log2 of its cells. The offset is 0 in an empty cell:
-   there is a leaf that stays empty. */
-#define GC__CELL_OFFSET (~(uint32_t)127)
-#define GC__CELL_NODE 0x78u
+/* A cell is an offset among the blocks, plus 8 bits.
+   Of a node: the offset of its block, plus GC__CELL_NODE, plus 32 minus the log2 of its cells: so 32 bits that begin with the
+   index of a cell yield it if they are shifted by the low 5 bits.
+   Of a leaf: the log2 of the span of a slice, plus 32 times the log2 of 16 by the number of slices. 4 bits of the address say
+   which slice it is. If there are fewer than 16, the upper bits of these 4 are the same in the whole leaf, and so are its
+   first slice's; the offset is that of the block less so many slices.
+   It is 0 in an empty cell: where it refers to there are 16 empty slices. */
+#define GC__CELL_OFFSET (~(uint32_t)255)
+#define GC__CELL_NODE 128u
 #define GC__NODE_BITS_MIN 3
 #define GC__NODE_BITS_MAX 10
 #define GC__LEAF_SLICES 16 /* at most */
 
-/* A slice lists where pieces of code start, ascending, by the low 32 bits of their addresses, and for each of them a word:
-   the address of the gc_code * 2^16, plus the piece's bytes - 1. A longer piece than such a word can have extends to the
-   next key, or the end of the slice. A word whose address is 0 says that there is no code. Entries that are not used come
-   first. What precedes the first entry is words[0], whose low bits have, in a leaf's first slice, the number of words with
-   code in the leaf. Key i, from 1 on, is halves[GC__SLICE_KEYS + i]. */
+/* A slice lists where pieces of code start, in ascending order: 2^31 less than the low 32 bits of their addresses, as signed
+   numbers. For each of these keys it has a word: the address of the gc_code * 2^16, plus the piece's bytes; if these are
+   2^16 or more 0, and the piece extends to the next key, or the end of the slice. A word whose address is 0 says that there
+   is no code. Entries that are not used come first. What precedes the first entry is words[0], whose low bits have, in a
+   leaf's first slice, the number of words with code in the leaf. Key i, from 1 on, is keys[i + 1]; keys[0] and keys[1] are
+   words[10]. */
 #define GC__SLICE_ENTRIES 10
-#define GC__SLICE_KEYS (2 * GC__SLICE_ENTRIES + 1)
-#define GC__SLICE_LONG ((uint64_t)0xFFFF)
+#define GC__SLICE_BYTES ((uint64_t)0xFFFF) /* of a word */
 typedef union gc__slice {
-    uint64_t words[GC__SLICE_ENTRIES + 6];
-    uint32_t halves[2 * GC__SLICE_ENTRIES + 12];
+    uint64_t words[16];
+    struct {
+        uint64_t space[10];
+        int32_t keys[GC__SEARCH_NUMBERS];
+    } part;
 } gc__slice;
 GC__STATIC_ASSERT(sizeof(gc__slice) == 128, "a slice is two cache lines");
 
 typedef struct gc__tree {
-    char *blocks;   /* atomic; NULL: no code was ever registered */
-    uint64_t epoch; /* atomic; raised before blocks that were replaced are used again */
-    uint32_t mask;  /* of the offset in a cell */
-    char separate[44]; /* readers have the line above, writers those below */
+    uintptr_t limit; /* atomic; addresses below it are looked up; 0: there are no blocks yet, nor a mask */
+    uint64_t epoch;  /* atomic; raised before blocks that were replaced are used again */
+    char *blocks;
+    uint32_t mask;     /* of the offset in a cell */
+    char separate[36]; /* readers have the line above, writers those below */
     size_t count;      /* atomic; of registered code */
     /* The rest is guarded by gc__code_lock. */
     size_t bytes, committed, used;      /* of the blocks: how many are reserved, can be used, and have been used */
@@ -2320,54 +2376,56 @@ GC__FN void gc__cell_set(uint32_t *cell, uint32_t value) { __atomic_store_n(cell
 GC__FN uint64_t gc__word_get(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 GC__FN void gc__word_set(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 
-GC__FN bool gc__cell_is_node(uint32_t cell) { return (cell & GC__CELL_NODE) == GC__CELL_NODE; }
-/* The index of the slice that has the address, whose low bits are x, in a leaf. */
-GC__FN unsigned gc__cell_slice(uint32_t cell, uint32_t x) { return ((x >> (cell >> 2 & 31)) & 15) >> (cell & 3); }
+GC__FN bool gc__cell_is_node(uint32_t cell) { return (cell & GC__CELL_NODE) != 0; }
+/* What the 4 bits are, for the low bits of an address. */
+GC__FN unsigned gc__cell_slice(uint32_t cell, uint32_t x) { return x >> (cell & 31) & (GC__LEAF_SLICES - 1); }
 GC__FN const gc_code *gc__word_code(uint64_t word) { return (const gc_code *)(uintptr_t)(word >> 16); }
 
-/* Looking up. */
+GC__FN int32_t gc__key_of(uintptr_t address) { return (int32_t)((uint32_t)address ^ 0x80000000u); }
 
-/* i, or if the key of entry i + step is not above x, i + step. Without a jump, which could not be predicted, and so would
-   make further lookups wait for the key. */
-GC__INLINED unsigned gc__slice_step(const gc__slice *slice, unsigned i, uint32_t x, unsigned step) {
-    uint32_t key = gc__cell_get(&slice->halves[GC__SLICE_KEYS + i + step]);
-    return i + step - (step & (0 - (unsigned)(x < key)));
-}
+/* Looking up. There is no jump after the first read of a slice. Its outcome could not be predicted, and so all that comes
+   afterwards, such as further lookups, would wait for the read. */
 
-GC__INLINED const gc_code *gc__slice_find(const gc__slice *slice, uint32_t x) {
+GC__INLINED const gc_code *gc__slice_find(const gc__slice *slice, int32_t x) {
     __builtin_prefetch(slice);
-    unsigned i = gc__slice_step(slice, 0, x, 5);
-    i = gc__slice_step(slice, i, x, 3);
-    i = gc__slice_step(slice, i, x, 1);
-    i = gc__slice_step(slice, i, x, 1);
-    uint64_t word = gc__word_get(&slice->words[i]);
-    uint64_t into = x - gc__cell_get(&slice->halves[GC__SLICE_KEYS + i]);
-    if (into > GC__SLICE_LONG) into = GC__SLICE_LONG;
-    return into <= (word & GC__SLICE_LONG) ? gc__word_code(word) : NULL;
+    size_t above = gc__cpu_search(slice->part.keys, x);
+    uint64_t word = gc__word_get(&slice->words[above - 2]);
+    uint32_t into = (uint32_t)x - (uint32_t)__atomic_load_n(&slice->part.keys[above - 1], __ATOMIC_ACQUIRE);
+    return into <= (uint32_t)(word & GC__SLICE_BYTES) - 1 ? gc__word_code(word) : NULL;
 }
 
-/* The cell of a node for the next 10 bits of the address, which are the low bits of `next`. */
+/* The cell of a node; the node's index is in the upper bits of `next`. */
 GC__INLINED uint32_t gc__node_cell(const char *blocks, uint32_t mask, uint32_t cell, uint32_t next) {
-    const uint32_t *cells = (const uint32_t *)(const void *)(blocks + (cell & mask));
-    return gc__cell_get(&cells[(next & 1023) >> (cell & 7)]);
+    return gc__cell_get((const uint32_t *)(const void *)(blocks + (cell & mask)) + (next >> (cell & 31)));
 }
 
-/* The cell may be of a block that became another one meanwhile: `mask` keeps all that is read within the blocks. */
-GC__INLINED const gc_code *gc__tree_find(uintptr_t address) {
-    const char *blocks = __atomic_load_n(&gc__the_tree.blocks, __ATOMIC_ACQUIRE);
-    if (GC__UNLIKELY(!blocks || address >> GC__TREE_ADDRESS_BITS)) return NULL;
-    uint32_t mask = gc__the_tree.mask, x = (uint32_t)address;
+/* Looks up an address below the limit. False: the epoch has changed. The cell may be of a block that became another one
+   meanwhile: `mask` keeps all that is read within the blocks. */
+GC__INLINED bool gc__tree_try(const gc__tree *tree, uintptr_t address, const gc_code **code) {
+    const char *blocks = tree->blocks;
     const uint32_t *root = (const uint32_t *)(const void *)(blocks + GC__TREE_ROOT);
-    for (;;) {
-        uint64_t epoch = gc__word_get(&gc__the_tree.epoch);
-        uint32_t cell = gc__cell_get(&root[address >> GC__TREE_ROOT_SHIFT]);
-        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 22);
-        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 12);
-        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 2);
-        const gc__slice *leaf = (const gc__slice *)(const void *)(blocks + (cell & mask));
-        const gc_code *code = gc__slice_find(leaf + gc__cell_slice(cell, x), x);
-        if (GC__LIKELY(gc__word_get(&gc__the_tree.epoch) == epoch)) return code;
+    uint32_t mask = tree->mask, x = (uint32_t)address;
+    uint64_t epoch = gc__word_get(&tree->epoch);
+    uint32_t cell = gc__cell_get(&root[address >> GC__TREE_ROOT_SHIFT]);
+    if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x);
+    if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x << GC__NODE_BITS_MAX);
+    if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x << 2 * GC__NODE_BITS_MAX);
+    const gc__slice *first = (const gc__slice *)(const void *)(blocks + (cell & mask));
+    *code = gc__slice_find(first + gc__cell_slice(cell, x), gc__key_of(address));
+    return GC__LIKELY(gc__word_get(&tree->epoch) == epoch);
+}
+
+GC__OUT_OF_LINE const gc_code *gc__tree_find_again(uintptr_t address) {
+    const gc_code *code;
+    while (!gc__tree_try(&gc__the_tree, address, &code)) {
     }
+    return code;
+}
+
+GC__INLINED const gc_code *gc__tree_find(uintptr_t address) {
+    const gc_code *code;
+    if (GC__UNLIKELY(address >= __atomic_load_n(&gc__the_tree.limit, __ATOMIC_ACQUIRE))) return NULL;
+    return gc__tree_try(&gc__the_tree, address, &code) ? code : gc__tree_find_again(address);
 }
 
 /* Blocks. The lock is held from here on. */
@@ -2375,20 +2433,27 @@ GC__INLINED const gc_code *gc__tree_find(uintptr_t address) {
 GC__FN uint32_t *gc__tree_root(uintptr_t address) {
     return (uint32_t *)(void *)(gc__the_tree.blocks + GC__TREE_ROOT) + (address >> GC__TREE_ROOT_SHIFT);
 }
-GC__FN uint32_t *gc__cell_node(uint32_t cell) {
-    return (uint32_t *)(void *)(gc__the_tree.blocks + (cell & GC__CELL_OFFSET));
-}
-GC__FN gc__slice *gc__cell_leaf(uint32_t cell) {
-    return (gc__slice *)(void *)(gc__the_tree.blocks + (cell & GC__CELL_OFFSET));
-}
-GC__FN unsigned gc__node_bits(uint32_t cell) { return GC__NODE_BITS_MAX - (cell & 7); }
-GC__FN unsigned gc__leaf_slices(uint32_t cell) { return GC__LEAF_SLICES >> (cell & 3); }
-/* log2 of the span of a slice */
-GC__FN unsigned gc__leaf_shift(uint32_t cell) { return (cell >> 2 & 31) + (cell & 3); }
+GC__FN uint32_t *gc__block_at(uint32_t offset) { return (uint32_t *)(void *)(gc__the_tree.blocks + offset); }
+GC__FN uint32_t *gc__cell_node(uint32_t cell) { return gc__block_at(cell & GC__CELL_OFFSET); }
+GC__FN unsigned gc__node_bits(uint32_t cell) { return 32 - (cell & 31); }
 
-/* The kind of the block to which a cell with these low bits refers. */
+/* Of a leaf: the log2 of 16 by the number of its slices, this number, and the log2 of the span of a slice and of the leaf. */
+GC__FN unsigned gc__leaf_few(uint32_t cell) { return cell >> 5 & 3; }
+GC__FN unsigned gc__leaf_slices(uint32_t cell) { return GC__LEAF_SLICES >> gc__leaf_few(cell); }
+GC__FN unsigned gc__slice_shift(uint32_t cell) { return cell & 31; }
+GC__FN unsigned gc__leaf_shift(uint32_t cell) { return gc__slice_shift(cell) + 4 - gc__leaf_few(cell); }
+
+/* The slice of the leaf that has the address, and the first slice, whose leaf has it. */
+GC__FN gc__slice *gc__leaf_slice(uint32_t cell, uintptr_t address) {
+    return (gc__slice *)(void *)gc__block_at(cell & GC__CELL_OFFSET) + gc__cell_slice(cell, (uint32_t)address);
+}
+GC__FN gc__slice *gc__leaf_first(uint32_t cell, uintptr_t address) {
+    return gc__leaf_slice(cell, address >> gc__leaf_shift(cell) << gc__leaf_shift(cell));
+}
+
+/* The kind of block of which a cell with these low bits is. */
 GC__FN unsigned gc__block_kind(uint32_t cell) {
-    if (!gc__cell_is_node(cell)) return 4 - (cell & 3);
+    if (!gc__cell_is_node(cell)) return 3 - gc__leaf_few(cell);
     unsigned bits = gc__node_bits(cell);
     return bits + 2 > GC__BLOCK_SHIFT ? bits + 2 - GC__BLOCK_SHIFT : 0;
 }
@@ -2406,7 +2471,8 @@ GC__FN bool gc__tree_reserve(gc__tree *tree) {
         tree->used = GC__TREE_START;
         tree->mask = (uint32_t)(bytes - 1) & GC__CELL_OFFSET;
         if (gc__os_commit(blocks, tree->committed)) {
-            __atomic_store_n(&tree->blocks, blocks, __ATOMIC_RELEASE);
+            tree->blocks = blocks;
+            __atomic_store_n(&tree->limit, (uintptr_t)1 << GC__TREE_ADDRESS_BITS, __ATOMIC_RELEASE);
             return true;
         }
         gc__os_unmap(blocks, bytes + GC__TREE_BEHIND);
@@ -2427,7 +2493,7 @@ GC__FN bool gc__tree_commit(gc__tree *tree) {
 }
 
 GC__FN void gc__block_free(uint32_t offset, unsigned kind) {
-    gc__cell_set(gc__cell_node(offset), gc__the_tree.free[kind]);
+    gc__cell_set(gc__block_at(offset), gc__the_tree.free[kind]);
     gc__the_tree.free[kind] = offset;
 }
 
@@ -2439,11 +2505,13 @@ GC__FN void gc__tree_reuse(gc__tree *tree) {
     tree->retired_count = 0;
 }
 
-/* Gives up the block to which a cell referred. */
-GC__FN void gc__block_retire(uint32_t cell) {
+/* Gives up the block to which a cell referred, as a node, or as the leaf of the address. */
+GC__FN void gc__block_retire(uint32_t cell, uintptr_t address) {
     gc__tree *tree = &gc__the_tree;
+    char *block = (char *)gc__cell_node(cell);
+    if (!gc__cell_is_node(cell)) block = (char *)gc__leaf_first(cell, address);
     if (tree->retired_count == GC__TREE_RETIRED) gc__tree_reuse(tree);
-    tree->retired[tree->retired_count++] = (cell & GC__CELL_OFFSET) + gc__block_kind(cell);
+    tree->retired[tree->retired_count++] = (uint32_t)(block - tree->blocks) + gc__block_kind(cell);
 }
 
 /* A free block of the kind, if need be cut from a larger one. 0: there is none. */
@@ -2452,26 +2520,35 @@ GC__FN uint32_t gc__block_reuse(gc__tree *tree, unsigned kind) {
     while (from < GC__BLOCK_KINDS && !tree->free[from]) from++;
     if (from == GC__BLOCK_KINDS) return 0;
     uint32_t offset = tree->free[from];
-    tree->free[from] = gc__cell_get(gc__cell_node(offset));
+    tree->free[from] = gc__cell_get(gc__block_at(offset));
     while (from > kind) from--, gc__block_free(offset + ((uint32_t)1 << (from + GC__BLOCK_SHIFT)), from);
     return offset;
 }
 
-/* Takes a block for a cell with these low bits. Returns the cell; 0: there is no memory. */
-GC__FN uint32_t gc__block_take(uint32_t low) {
+/* Takes a block. Returns its offset; 0: there is no memory. */
+GC__FN uint32_t gc__block_take(unsigned kind) {
     gc__tree *tree = &gc__the_tree;
-    unsigned kind = gc__block_kind(low);
     size_t bytes = (size_t)1 << (kind + GC__BLOCK_SHIFT);
     for (;;) {
         uint32_t offset = gc__block_reuse(tree, kind);
-        if (offset) return offset + low;
+        if (offset) return offset;
         if (tree->used + bytes <= tree->committed || gc__tree_commit(tree)) {
             tree->used += bytes;
-            return (uint32_t)(tree->used - bytes) + low;
+            return (uint32_t)(tree->used - bytes);
         }
         if (!tree->retired_count) return 0;
         gc__tree_reuse(tree);
     }
+}
+
+/* Takes a block for a node, or for the leaf that starts at the address. Returns the cell; 0: there is no memory. */
+GC__FN uint32_t gc__node_take(unsigned bits) {
+    uint32_t low = GC__CELL_NODE + 32 - bits, offset = gc__block_take(gc__block_kind(low));
+    return offset ? offset + low : 0;
+}
+GC__FN uint32_t gc__leaf_take(uintptr_t start, unsigned shift, unsigned few) {
+    uint32_t low = shift | few << 5, offset = gc__block_take(gc__block_kind(low));
+    return offset ? offset + low - gc__cell_slice(low, (uint32_t)start) * (uint32_t)sizeof(gc__slice) : 0;
 }
 
 /* When there is no code any more all blocks are free. Gives most of their memory back. */
@@ -2518,19 +2595,19 @@ GC__FN void gc__pieces_insert(gc__pieces *list, const gc_code *code, uintptr_t s
 /* Appends the pieces of the slice, which ends at `end`. */
 GC__FN void gc__slice_read(const gc__slice *slice, uintptr_t end, gc__pieces *list) {
     uintptr_t base = (end - 1) >> GC__TREE_ROOT_SHIFT << GC__TREE_ROOT_SHIFT;
-    const uint32_t *keys = &slice->halves[GC__SLICE_KEYS];
     for (unsigned i = 1; i <= GC__SLICE_ENTRIES; i++) {
-        uint64_t word = slice->words[i], length = word & GC__SLICE_LONG;
-        uintptr_t next = i < GC__SLICE_ENTRIES ? base + keys[i + 1] : end;
-        uintptr_t start = base + keys[i], to = length == GC__SLICE_LONG ? next : start + length + 1;
-        if (word) gc__pieces_push(list, gc__word_code(word), start, to);
+        uint64_t word = slice->words[i], bytes = word & GC__SLICE_BYTES;
+        if (!word) continue;
+        uintptr_t start = base + ((uint32_t)slice->part.keys[i + 1] ^ 0x80000000u);
+        uintptr_t next = i < GC__SLICE_ENTRIES ? base + ((uint32_t)slice->part.keys[i + 2] ^ 0x80000000u) : end;
+        gc__pieces_push(list, gc__word_code(word), start, bytes ? start + bytes : next);
     }
 }
 
 /* Writes what the pieces are in [start, end) to a slice that no reader can come to. Returns how many words have code; more
    than GC__SLICE_ENTRIES: the slice has no room, and is as it was. */
 GC__FN unsigned gc__slice_fill(gc__slice *slice, const gc__pieces *list, uintptr_t start, uintptr_t end) {
-    uint32_t keys[GC__SLICE_ENTRIES + 2];
+    int32_t keys[GC__SLICE_ENTRIES + 2];
     uint64_t words[GC__SLICE_ENTRIES + 2];
     uintptr_t until = 0; /* the end of a long piece */
     unsigned count = 0, live = 0;
@@ -2538,19 +2615,19 @@ GC__FN unsigned gc__slice_fill(gc__slice *slice, const gc__pieces *list, uintptr
         uintptr_t from = list->piece[i].start > start ? list->piece[i].start : start;
         uintptr_t to = list->piece[i].end < end ? list->piece[i].end : end;
         if (from >= to) continue;
-        if (until && until < from) keys[count] = (uint32_t)until, words[count++] = 0;
-        bool is_long = to - from > GC__SLICE_LONG;
-        keys[count] = (uint32_t)from;
-        words[count++] = (uint64_t)(uintptr_t)list->piece[i].code << 16 | (is_long ? GC__SLICE_LONG : to - from - 1);
+        if (until && until < from) keys[count] = gc__key_of(until), words[count++] = 0;
+        bool is_long = to - from > GC__SLICE_BYTES;
+        keys[count] = gc__key_of(from);
+        words[count++] = (uint64_t)(uintptr_t)list->piece[i].code << 16 | (is_long ? 0 : to - from);
         until = is_long ? to : 0;
         live++;
     }
-    if (until && until < end && count <= GC__SLICE_ENTRIES) keys[count] = (uint32_t)until, words[count++] = 0;
+    if (until && until < end && count <= GC__SLICE_ENTRIES) keys[count] = gc__key_of(until), words[count++] = 0;
     if (count > GC__SLICE_ENTRIES) return count;
     gc__word_set(&slice->words[0], 0);
     for (unsigned i = 1, unused = GC__SLICE_ENTRIES - count; i <= GC__SLICE_ENTRIES; i++) {
         gc__word_set(&slice->words[i], i > unused ? words[i - unused - 1] : 0);
-        gc__cell_set(&slice->halves[GC__SLICE_KEYS + i], i > unused ? keys[i - unused - 1] : 0);
+        __atomic_store_n(&slice->part.keys[i + 1], i > unused ? keys[i - unused - 1] : INT32_MIN, __ATOMIC_RELEASE);
     }
     return live;
 }
@@ -2568,7 +2645,9 @@ GC__FN unsigned gc__slice_copy(gc__slice *to, const gc__slice *from) {
 /* Code ranges by address: adding and removing them. */
 
 
-#define GC__LEAF_SPARSE 2   /* a leaf with no more pieces than that for each slice should have fewer slices */
+#define GC__LEAF_SPARSE 2  /* a leaf with no more pieces than that for each slice should have fewer slices */
+#define GC__LEAF_FEW_MAX 3 /* 2 slices */
+#define GC__LEAF_LIVE_MAX ((unsigned)GC__LEAF_SLICES * GC__SLICE_ENTRIES)
 #define GC__LEAF_MERGED 24u /* two leaves with no more pieces than that should be one */
 
 static uint64_t gc__code_removals; /* atomic, written under the lock: how often code was removed */
@@ -2604,11 +2683,14 @@ GC__FN gc__place gc__place_of(uintptr_t address) {
         place.first = (address >> shift) & (((size_t)1 << place.bits) - 1);
         place.way[++place.depth] = &place.cells[place.first];
     }
-    place.count = 1;
-    while (place.count < (size_t)1 << place.bits &&
-           gc__cells_are(place.cells + (place.first ^ place.count), place.count, place.value)) {
-        place.first &= ~place.count;
-        place.count *= 2;
+    if (place.value) {
+        place.count = (size_t)1 << (gc__leaf_shift(place.value) - shift);
+        place.first &= ~(place.count - 1);
+    } else {
+        for (place.count = 1; place.count < (size_t)1 << place.bits; place.count *= 2) {
+            if (!gc__cells_are(place.cells + (place.first ^ place.count), place.count, 0)) break;
+            place.first &= ~place.count;
+        }
     }
     place.start = (address >> (shift + place.bits) << (shift + place.bits)) + (place.first << shift);
     place.end = place.start + (place.count << shift);
@@ -2623,17 +2705,19 @@ GC__FN void gc__cells_fill(uint32_t *cells, size_t count, uint32_t value) {
 /* Makes the place's leaf another one, or none. */
 GC__FN void gc__place_replace(const gc__place *place, uint32_t leaf) {
     gc__cells_fill(place->cells + place->first, place->count, leaf);
-    if (place->value) gc__block_retire(place->value);
+    if (place->value) gc__block_retire(place->value, place->start);
 }
 
-/* How many of the words of a leaf have code. */
-GC__FN unsigned gc__leaf_live(uint32_t cell) { return (unsigned)(gc__cell_leaf(cell)->words[0] & GC__SLICE_LONG); }
+/* How many of the words of the leaf that has the address have code. */
+GC__FN unsigned gc__leaf_live(uint32_t cell, uintptr_t address) {
+    return cell ? (unsigned)(gc__leaf_first(cell, address)->words[0] & GC__SLICE_BYTES) : 0;
+}
 
 /* The slice that has the address, and its end. */
 GC__FN gc__slice *gc__place_slice(const gc__place *place, uintptr_t address, uintptr_t *end) {
-    unsigned shift = gc__leaf_shift(place->value);
+    unsigned shift = gc__slice_shift(place->value);
     *end = place->value ? ((address >> shift) + 1) << shift : place->end;
-    return gc__cell_leaf(place->value) + gc__cell_slice(place->value, (uint32_t)address);
+    return gc__leaf_slice(place->value, address);
 }
 
 /* Lists the pieces that the tree has in the slices of [start, end). `place` is where the last place was found. False: they
@@ -2669,22 +2753,18 @@ typedef enum gc__built { GC__BUILT, GC__BUILT_TOO_MANY, GC__BUILT_NO_MEMORY } gc
 /* Makes a leaf for the span [start, end), with what the tree has there and in addition `added`. It has 16 >> few slices. 0
    if it would be empty. */
 GC__FN gc__built gc__leaf_build(uintptr_t start, uintptr_t end, unsigned few, gc__piece added, uint32_t *leaf) {
-    unsigned shift = (unsigned)__builtin_ctzll(end - start) - 4, live = 0;
+    unsigned shift = (unsigned)__builtin_ctzll(end - start) - 4 + few, live = 0;
     gc__place place = gc__place_of(start);
     gc__pieces list;
-    *leaf = gc__block_take(shift << 2 | few);
+    *leaf = gc__leaf_take(start, shift, few);
     if (!*leaf) return GC__BUILT_NO_MEMORY;
-    gc__slice *first = gc__cell_leaf(*leaf), *slice = first;
-    for (uintptr_t at = start, next; at < end; at = next, slice++) {
-        next = at + ((uintptr_t)1 << (shift + few));
-        bool adds = added.start < next && added.end > at, same = false;
-        if (!adds) {
-            if (at < place.start || at >= place.end) place = gc__place_of(at);
-            same = place.value && gc__leaf_shift(place.value) == shift + few;
-        }
-        if (same) {
-            uintptr_t unused;
-            live += gc__slice_copy(slice, gc__place_slice(&place, at, &unused));
+    gc__slice *first = gc__leaf_first(*leaf, start), *slice = first;
+    for (uintptr_t at = start, next; at < end && live <= GC__LEAF_LIVE_MAX; at = next, slice++) {
+        next = at + ((uintptr_t)1 << shift);
+        bool adds = added.start < next && added.end > at;
+        if (at < place.start || at >= place.end) place = gc__place_of(at);
+        if (!adds && place.value && gc__slice_shift(place.value) == shift) {
+            live += gc__slice_copy(slice, gc__leaf_slice(place.value, at));
             continue;
         }
         unsigned count = GC__SLICE_ENTRIES + 1;
@@ -2692,18 +2772,13 @@ GC__FN gc__built gc__leaf_build(uintptr_t start, uintptr_t end, unsigned few, gc
             if (adds) gc__pieces_insert(&list, added.code, added.start, added.end);
             count = gc__slice_fill(slice, &list, at, next);
         }
-        if (count > GC__SLICE_ENTRIES) {
-            gc__block_retire(*leaf);
-            *leaf = 0;
-            return GC__BUILT_TOO_MANY;
-        }
-        live += count;
+        live += count > GC__SLICE_ENTRIES ? GC__LEAF_LIVE_MAX + 1 : count;
     }
     gc__word_set(&first->words[0], live);
-    if (live) return GC__BUILT;
-    gc__block_retire(*leaf);
+    if (live && live <= GC__LEAF_LIVE_MAX) return GC__BUILT;
+    gc__block_retire(*leaf, start);
     *leaf = 0;
-    return GC__BUILT;
+    return live ? GC__BUILT_TOO_MANY : GC__BUILT;
 }
 
 static const gc__piece gc__piece_none = {0, 0, NULL};
@@ -2711,7 +2786,7 @@ static const gc__piece gc__piece_none = {0, 0, NULL};
 /* The smallest such leaf, with at most GC__LEAF_SLICES >> few slices. */
 GC__FN gc__built gc__leaf_build_small(uintptr_t start, uintptr_t end, unsigned few, uint32_t *leaf) {
     gc__built built = GC__BUILT_TOO_MANY;
-    for (unsigned i = 4; built == GC__BUILT_TOO_MANY && i-- > few;)
+    for (unsigned i = GC__LEAF_FEW_MAX + 1; built == GC__BUILT_TOO_MANY && i-- > few;)
         built = gc__leaf_build(start, end, i, gc__piece_none, leaf);
     return built;
 }
@@ -2721,13 +2796,13 @@ GC__FN gc__built gc__leaf_build_small(uintptr_t start, uintptr_t end, unsigned f
 GC__FN bool gc__place_divide(const gc__place *place) {
     bool doubles = place->depth && place->bits < GC__NODE_BITS_MAX;
     unsigned bits = doubles ? place->bits + 1 : GC__NODE_BITS_MIN;
-    uint32_t node = gc__block_take(GC__CELL_NODE + GC__NODE_BITS_MAX - bits);
+    uint32_t node = gc__node_take(bits);
     if (!node) return false;
     uint32_t *cells = gc__cell_node(node), *to = place->way[doubles ? place->depth - 1 : place->depth], former = *to;
     for (size_t i = 0; i < (size_t)1 << bits; i++)
         gc__cell_set(&cells[i], doubles ? place->cells[i / 2] : place->value);
     gc__cell_set(to, node);
-    if (doubles) gc__block_retire(former);
+    if (doubles) gc__block_retire(former, place->start);
     return true;
 }
 
@@ -2738,24 +2813,25 @@ GC__FN bool gc__place_split(const gc__place *place) {
     uintptr_t middle = place->start + (place->end - place->start) / 2;
     if (gc__leaf_build_small(place->start, middle, 0, &leaves[0]) != GC__BUILT) return false;
     if (gc__leaf_build_small(middle, place->end, 0, &leaves[1]) != GC__BUILT) {
-        if (leaves[0]) gc__block_retire(leaves[0]);
+        if (leaves[0]) gc__block_retire(leaves[0], place->start);
         return false;
     }
     gc__cells_fill(cells, place->count / 2, leaves[0]);
     gc__cells_fill(cells + place->count / 2, place->count / 2, leaves[1]);
-    gc__block_retire(place->value);
+    gc__block_retire(place->value, place->start);
     return true;
 }
 
 /* Unites the place with the group beside it, if that has one leaf or none, and both have few pieces. Returns whether it has. */
 GC__FN bool gc__place_merge(const gc__place *place) {
     uint32_t *beside = place->cells + (place->first ^ place->count), other = *beside, leaf;
-    if (gc__cell_is_node(other) || !gc__cells_are(beside, place->count, other)) return false;
-    if (gc__leaf_live(place->value) + gc__leaf_live(other) > GC__LEAF_MERGED) return false;
-    uintptr_t bytes = place->end - place->start, start = place->start & ~bytes;
+    uintptr_t bytes = place->end - place->start, start = place->start & ~bytes, there = place->start ^ bytes;
+    if (gc__cell_is_node(other) || (other && (uintptr_t)1 << gc__leaf_shift(other) != bytes)) return false;
+    if (!other && !gc__cells_are(beside, place->count, 0)) return false;
+    if (gc__leaf_live(place->value, place->start) + gc__leaf_live(other, there) > GC__LEAF_MERGED) return false;
     if (gc__leaf_build_small(start, start + 2 * bytes, 0, &leaf) != GC__BUILT) return false;
     gc__cells_fill(beside, place->count, leaf);
-    if (other) gc__block_retire(other);
+    if (other) gc__block_retire(other, there);
     gc__place_replace(place, leaf);
     return true;
 }
@@ -2764,7 +2840,7 @@ GC__FN bool gc__place_merge(const gc__place *place) {
 GC__FN void gc__tree_tidy(uintptr_t address) {
     for (;;) {
         gc__place place = gc__place_of(address);
-        unsigned live = gc__leaf_live(place.value);
+        unsigned live = gc__leaf_live(place.value, address);
         if (place.value && !live) {
             gc__place_replace(&place, 0);
         } else if (!place.depth) {
@@ -2772,11 +2848,11 @@ GC__FN void gc__tree_tidy(uintptr_t address) {
         } else if (place.count == (size_t)1 << place.bits) {
             uint32_t *to = place.way[place.depth - 1], node = *to;
             gc__cell_set(to, place.value);
-            gc__block_retire(node);
+            gc__block_retire(node, address);
         } else if (!gc__place_merge(&place)) {
             uint32_t leaf;
-            if (!place.value || (place.value & 3) == 3 || live > GC__LEAF_SPARSE * gc__leaf_slices(place.value)) return;
-            if (gc__leaf_build_small(place.start, place.end, (place.value & 3) + 1, &leaf) != GC__BUILT) return;
+            if (!place.value || live > GC__LEAF_SPARSE * gc__leaf_slices(place.value)) return;
+            if (gc__leaf_build_small(place.start, place.end, gc__leaf_few(place.value) + 1, &leaf) != GC__BUILT) return;
             gc__place_replace(&place, leaf);
             return;
         }
@@ -2786,14 +2862,14 @@ GC__FN void gc__tree_tidy(uintptr_t address) {
 GC__FN void gc__tree_remove(const gc_code *code, uintptr_t start, uintptr_t end) {
     while (start < end) {
         gc__place place = gc__place_of(start);
-        uint64_t live = gc__leaf_live(place.value);
+        uint64_t live = gc__leaf_live(place.value, start);
         uintptr_t at = start;
         while (place.value && at < end && at < place.end) {
             gc__slice *slice = gc__place_slice(&place, at, &at);
             for (unsigned i = 1; i <= GC__SLICE_ENTRIES; i++)
                 if (gc__word_code(slice->words[i]) == code) gc__word_set(&slice->words[i], 0), live--;
         }
-        if (place.value) gc__word_set(&gc__cell_leaf(place.value)->words[0], live);
+        if (place.value) gc__word_set(&gc__leaf_first(place.value, start)->words[0], live);
         gc__tree_tidy(start);
         start = place.end;
     }
@@ -2806,7 +2882,8 @@ GC__FN bool gc__tree_add(const gc_code *code, uintptr_t start, uintptr_t end) {
         gc__place place = gc__place_of(at);
         gc__built built = GC__BUILT_TOO_MANY;
         uint32_t leaf = 0;
-        for (unsigned few = place.value ? (place.value & 3) + 1 : 4; built == GC__BUILT_TOO_MANY && few-- > 0;)
+        unsigned few = (place.value ? gc__leaf_few(place.value) : GC__LEAF_FEW_MAX) + 1;
+        while (built == GC__BUILT_TOO_MANY && few-- > 0)
             built = gc__leaf_build(place.start, place.end, few, added, &leaf);
         if (built == GC__BUILT_NO_MEMORY) return false;
         if (built == GC__BUILT) {
@@ -2832,15 +2909,17 @@ GC__FN gc_result gc__code_check_range(const gc_code *code) {
         return gc__fail(GC_ERROR_FORMAT, "gc_code_add: %s at %p has 0 bytes: set gc_code.bytes to the size of its code",
                         gc__code_name(code), code->start);
     if (gc__code_start(code) >= limit || code->bytes > limit - gc__code_start(code))
-        return gc__fail(GC_ERROR_FORMAT,
-                        "gc_code_add: %s at %p with %zu bytes reaches beyond the %d bits of an address: set gc_code.start "
-                        "and gc_code.bytes to where its code is",
-                        gc__code_name(code), code->start, code->bytes, GC__TREE_ADDRESS_BITS);
+        return gc__fail(
+            GC_ERROR_FORMAT,
+            "gc_code_add: %s at %p with %zu bytes reaches beyond the %d bits of an address: set gc_code.start "
+            "and gc_code.bytes to where its code is",
+            gc__code_name(code), code->start, code->bytes, GC__TREE_ADDRESS_BITS);
     if ((uintptr_t)code >= limit)
-        return gc__fail(GC_ERROR_FORMAT,
-                        "gc_code_add: the record of %s is at %p, an address of more than %d bits: pass it without a tag in "
-                        "its upper bits",
-                        gc__code_name(code), (const void *)code, GC__TREE_ADDRESS_BITS);
+        return gc__fail(
+            GC_ERROR_FORMAT,
+            "gc_code_add: the record of %s is at %p, an address of more than %d bits: pass it without a tag in "
+            "its upper bits",
+            gc__code_name(code), (const void *)code, GC__TREE_ADDRESS_BITS);
     return GC_OK;
 }
 
@@ -2853,10 +2932,11 @@ GC__FN gc_result gc__code_check_map(const gc_code *code) {
         wrong = gc_stackmap_check(code->map, code->map_bytes);
         uint32_t bytes = wrong ? 0 : gc_stackmap_read(code->map).code_bytes;
         if (!wrong && bytes != code->bytes)
-            return gc__fail(GC_ERROR_FORMAT,
-                            "gc_code_add: %s at %p has %zu bytes, but its map is that of %u bytes of code: the map must be "
-                            "encoded with gc_stackmap_method.code_bytes = gc_code.bytes",
-                            gc__code_name(code), code->start, code->bytes, bytes);
+            return gc__fail(
+                GC_ERROR_FORMAT,
+                "gc_code_add: %s at %p has %zu bytes, but its map is that of %u bytes of code: the map must be "
+                "encoded with gc_stackmap_method.code_bytes = gc_code.bytes",
+                gc__code_name(code), code->start, code->bytes, bytes);
     } else {
         if (gc__is_null((const void *)(uintptr_t)format->visit, "gc_code_add", "code->format->visit") ||
             gc__is_null((const void *)(uintptr_t)format->layout, "gc_code_add", "code->format->layout"))
@@ -2865,8 +2945,8 @@ GC__FN gc_result gc__code_check_map(const gc_code *code) {
         if (format->check) wrong = format->check(code);
     }
     if (!wrong) return GC_OK;
-    return gc__fail(GC_ERROR_FORMAT, "gc_code_add: the map of %s at %p is refused: %s", gc__code_name(code), code->start,
-                    wrong);
+    return gc__fail(GC_ERROR_FORMAT, "gc_code_add: the map of %s at %p is refused: %s", gc__code_name(code),
+                    code->start, wrong);
 }
 
 /* Lock held. */
@@ -2874,11 +2954,12 @@ GC__FN gc_result gc__code_overlaps(const gc_code *code, const gc_code *other) {
     if (code == other)
         return gc__fail(GC_ERROR_FORMAT, "gc_code_add: %s at %p is registered already: gc_code_remove it first",
                         gc__code_name(code), code->start);
-    return gc__fail(GC_ERROR_FORMAT,
-                    "gc_code_add: %s in [%p, %p) overlaps %s in [%p, %p): call gc_code_remove for what is gone before its "
-                    "addresses are used again",
-                    gc__code_name(code), code->start, (void *)gc__code_end(code), gc__code_name(other), other->start,
-                    (void *)gc__code_end(other));
+    return gc__fail(
+        GC_ERROR_FORMAT,
+        "gc_code_add: %s in [%p, %p) overlaps %s in [%p, %p): call gc_code_remove for what is gone before its "
+        "addresses are used again",
+        gc__code_name(code), code->start, (void *)gc__code_end(code), gc__code_name(other), other->start,
+        (void *)gc__code_end(other));
 }
 
 /* Lock held. */
@@ -2892,9 +2973,10 @@ GC__FN gc_result gc__code_insert(gc__tree *tree, const gc_code *code) {
     if (!gc__tree_add(code, start, end)) {
         gc__tree_remove(code, start, end);
         bool full = tree->committed == tree->bytes;
-        return gc__fail(GC_ERROR_MEMORY, "gc_code_add: %s at %p: the registry of %zu ranges has %zu MiB and gets no more: %s",
-                        gc__code_name(code), code->start, tree->count, tree->committed >> 20,
-                        full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal());
+        return gc__fail(
+            GC_ERROR_MEMORY, "gc_code_add: %s at %p: the registry of %zu ranges has %zu MiB and gets no more: %s",
+            gc__code_name(code), code->start, tree->count, tree->committed >> 20,
+            full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal());
     }
     __atomic_store_n(&tree->count, tree->count + 1, __ATOMIC_RELAXED);
     return GC_OK;
@@ -2920,8 +3002,8 @@ GC_API gc_result gc_code_add(const gc_code *code) {
 /* Whether the code is registered with the range that it says. */
 GC__FN bool gc__code_is_registered(const gc_code *code) {
     uintptr_t start = gc__code_start(code), end = gc__code_end(code);
-    return code->bytes && gc__tree_find(start) == code && gc__tree_find(end - 1) == code && gc__tree_find(end) != code &&
-           gc__tree_find(start - 1) != code;
+    return code->bytes && gc__tree_find(start) == code && gc__tree_find(end - 1) == code &&
+           gc__tree_find(end) != code && gc__tree_find(start - 1) != code;
 }
 
 GC_API gc_result gc_code_remove(const gc_code *code) {
@@ -2939,7 +3021,8 @@ GC_API gc_result gc_code_remove(const gc_code *code) {
     gc__lock_release(&gc__code_lock);
     if (registered) return GC_OK;
     gc__fail(GC_ERROR_MISUSE,
-             "gc_code_remove: %s at %p with %zu bytes is not registered, or start or bytes have changed since it was: pass the "
+             "gc_code_remove: %s at %p with %zu bytes is not registered, or start or bytes have changed since it was: "
+             "pass the "
              "record that was added, as it was then",
              gc__code_name(code), code->start, code->bytes);
     GC_ASSERT(false, "%s", gc__last_message);

@@ -1,12 +1,15 @@
-/* The registry of code: what adding, looking up and removing cost, each the median of several rounds.
-   `stackmap [RANGES]` */
+/* The registry of code, and queries of stack maps: what adding, looking up and removing costs, and which slots are live; each
+   the median of several rounds. `stackmap [RANGES]`
+
+   A lookup in so many ranges waits for memory. How long that takes the machine is measured as well: reads of two
+   neighbouring cache lines, as a slice of the registry has, at random places in as much memory. */
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 9, LOOKUPS = 1 << 20, STACK = 40 };
+enum { ROUNDS = 9, LOOKUPS = 1 << 20, STACK = 40, MAPS = 10000, MAP_POINTS = 12, MAP_SLOTS = 14 };
 
 static uint64_t random_state = 88172645463325252;
 static uint64_t random_below(uint64_t limit) {
@@ -39,7 +42,9 @@ static double median(double *values, int count) {
     return values[count / 2];
 }
 
-static void print(const char *what, double value, const char *target) { printf("%-72s %8.1f ns %s\n", what, value, target); }
+static void print(const char *what, double value, const char *target) {
+    printf("%-72s %8.1f ns %s\n", what, value, target);
+}
 
 /* Methods of 16 to 512 bytes of code, 256 on average, aligned to 16; one in 100 has up to 16 KiB. */
 static void lay_out(size_t count) {
@@ -109,9 +114,47 @@ static void choose_stack(size_t count) {
     for (size_t i = 0; i < STACK; i++) stack[i] = within(&codes[random_below(count)]);
     for (size_t i = 0; i < LOOKUPS; i++) {
         if (i % STACK == 0)
-            for (size_t j = random_below(STACK); j < STACK; j++) stack[j] = within(&codes[random_below(200) * (count / 200)]);
+            for (size_t j = random_below(STACK); j < STACK; j++)
+                stack[j] = within(&codes[random_below(200) * (count / 200)]);
         addresses[i] = stack[STACK - 1 - i % STACK];
     }
+}
+
+static void print_bytes(size_t count) {
+    double bytes = (double)(gc__the_tree.used - GC__TREE_START) / (double)count;
+    printf("%-72s %8.1f bytes\n", "  memory for each of them", bytes);
+}
+
+/* Reads at random places of as much memory as the registry has; chained: the place depends on what was read last. */
+#define READ_MEMORY(name, chained)                                                              \
+    static double name(const uint64_t *memory, size_t pairs) {                                  \
+        uint64_t last = 0, random = 1, from = gc__os_now_ns();                                  \
+        for (size_t i = 0; i < LOOKUPS; i++) {                                                  \
+            random = random * 6364136223846793005u + 1442695040888963407u;                      \
+            const uint64_t *at = memory + ((random >> 33) + (chained ? last : 0)) % pairs * 16; \
+            last = at[0] + at[8];                                                               \
+            sum += last;                                                                        \
+        }                                                                                       \
+        return (double)(gc__os_now_ns() - from) / LOOKUPS;                                      \
+    }
+READ_MEMORY(read_apart, 0)
+READ_MEMORY(read_chained, 1)
+
+static void machine(void) {
+    size_t bytes = gc__the_tree.used & ~(GC__TREE_HUGE - 1);
+    double apart[ROUNDS], chained[ROUNDS];
+    if (!bytes) return;
+    void *memory = gc__os_reserve(bytes, GC__TREE_HUGE, false);
+    if (!memory || !gc__os_commit(memory, bytes)) return;
+    gc__os_prefer_huge_pages(memory, bytes);
+    memset(memory, 0, bytes);
+    for (int i = 0; i < ROUNDS; i++) {
+        apart[i] = read_apart((const uint64_t *)memory, bytes / 128);
+        chained[i] = read_chained((const uint64_t *)memory, bytes / 128);
+    }
+    gc__os_unmap(memory, bytes);
+    print("this machine: read two lines anywhere in as much memory", median(apart, ROUNDS), "");
+    print("  each after the last ones were read", median(chained, ROUNDS), "");
 }
 
 static void measure(size_t count) {
@@ -121,23 +164,82 @@ static void measure(size_t count) {
     for (int i = 0; i < 3; i++) {
         for (size_t j = 0; j < count; j++) order[j] = (uint32_t)j;
         add_ascending[i] = add_all(count);
-        if (!i) printf("%zu ranges: %.1f bytes of the registry for each\n", count, (double)(gc__the_tree.used - GC__TREE_START) / (double)count);
+        if (i == 2) {
+            snprintf(text, sizeof text, "add %zu ranges, by ascending addresses", count);
+            print(text, median(add_ascending, 3), "");
+            print_bytes(count);
+        }
         shuffle(count);
         remove[i] = remove_all(count);
         add[i] = add_all(count);
-        if (!i) printf("%zu ranges: %.1f bytes of the registry for each\n", count, (double)(gc__the_tree.used - GC__TREE_START) / (double)count);
         if (i < 2) remove_all(count);
     }
-    snprintf(text, sizeof text, "add %zu ranges, by ascending addresses", count);
-    print(text, median(add_ascending, 3), "");
     print("  in random order", median(add, 3), "");
+    print_bytes(count);
     print("  remove them in random order", median(remove, 3), "");
     for (size_t i = 0; i < LOOKUPS; i++) addresses[i] = within(&codes[random_below(count)]);
     snprintf(text, sizeof text, "a random address of %zu ranges", count);
     look_up(text, count > 1000000 ? "(target 50)" : "");
     choose_stack(count);
     look_up("frames of stacks", "");
+    if (count > 1000000) machine();
     remove_all(count);
+}
+
+/* Which slots are live at a safe point: methods with 12 calls and 14 slots, of which up to 6 are live after each. */
+static void query(void) {
+    static unsigned char room[4096];
+    static const void *maps[MAPS];
+    static uint32_t offsets[MAPS][MAP_POINTS];
+    size_t bytes = 0;
+    for (size_t m = 0; m < MAPS; m++) {
+        gc_stackmap_slot slots[MAP_SLOTS];
+        gc_stackmap_point points[MAP_POINTS];
+        uint64_t live[MAP_POINTS];
+        gc_stackmap_unwind frame = {.offset = 4, .op = GC_UNWIND_ALLOCATE, .bytes = 136};
+        gc_stackmap_method method = {.code_bytes = 400,
+                                     .slots = slots,
+                                     .slot_count = MAP_SLOTS,
+                                     .points = points,
+                                     .point_count = MAP_POINTS,
+                                     .unwind = &frame,
+                                     .unwind_count = 1,
+                                     .prolog_bytes = 4};
+        memset(slots, 0, sizeof slots);
+        for (int i = 0; i < MAP_SLOTS; i++) slots[i].place = GC_PLACE_CFA, slots[i].offset = -16 - 8 * i;
+        for (size_t i = 0; i < MAP_POINTS; i++) {
+            offsets[m][i] = (uint32_t)(i * 33 + 5 + random_below(28));
+            live[i] = 0;
+            for (int j = 0; j < 6; j++) live[i] |= (uint64_t)1 << random_below(MAP_SLOTS);
+            points[i].offset = offsets[m][i], points[i].live = &live[i];
+        }
+        size_t size = gc_stackmap_encode(&method, room, sizeof room);
+        void *map = size ? malloc(size) : NULL;
+        if (!map) {
+            fprintf(stderr, "stackmap: %s\n", gc_last_message());
+            exit(1);
+        }
+        maps[m] = memcpy(map, room, size);
+        bytes += size;
+    }
+    printf("\n%d stack maps of %.0f bytes\n", MAPS, (double)bytes / MAPS);
+    for (size_t count = 1; count <= MAPS; count = count == 1 ? 100 : count * 100) {
+        double ns[ROUNDS];
+        char text[100];
+        for (int r = 0; r < ROUNDS; r++) {
+            uint64_t from = gc__os_now_ns(), random = 1;
+            for (size_t i = 0; i < LOOKUPS; i++) {
+                uint64_t live[1];
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                size_t m = (random >> 33) % count;
+                if (!gc_stackmap_live(maps[m], offsets[m][(random >> 50) % MAP_POINTS], GC_FRAME_CALLER, live)) exit(1);
+                sum += live[0];
+            }
+            ns[r] = (double)(gc__os_now_ns() - from) / LOOKUPS;
+        }
+        snprintf(text, sizeof text, "the live slots at a random safe point of %zu maps", count);
+        print(text, median(ns, ROUNDS), "(target 100)");
+    }
 }
 
 int main(int argument_count, char **arguments) {
@@ -145,8 +247,9 @@ int main(int argument_count, char **arguments) {
     codes = (gc_code *)malloc(count * sizeof *codes);
     order = (uint32_t *)malloc(count * sizeof *order);
     if (!codes || !order) return 1;
-    if (count > 10000) measure(10000);
+    if (count > 10000) measure(10000), puts("");
     measure(count);
+    query();
     gc_keep_alive((void *)sum); /* so that nothing is computed in vain */
     return 0;
 }

@@ -5,7 +5,9 @@
 #include "check.h"
 #include "../run/fork.h"
 
-#define GC__LEAF_SPARSE 2   /* a leaf with no more pieces than that for each slice should have fewer slices */
+#define GC__LEAF_SPARSE 2  /* a leaf with no more pieces than that for each slice should have fewer slices */
+#define GC__LEAF_FEW_MAX 3 /* 2 slices */
+#define GC__LEAF_LIVE_MAX ((unsigned)GC__LEAF_SLICES * GC__SLICE_ENTRIES)
 #define GC__LEAF_MERGED 24u /* two leaves with no more pieces than that should be one */
 
 static uint64_t gc__code_removals; /* atomic, written under the lock: how often code was removed */
@@ -41,11 +43,14 @@ GC__FN gc__place gc__place_of(uintptr_t address) {
         place.first = (address >> shift) & (((size_t)1 << place.bits) - 1);
         place.way[++place.depth] = &place.cells[place.first];
     }
-    place.count = 1;
-    while (place.count < (size_t)1 << place.bits &&
-           gc__cells_are(place.cells + (place.first ^ place.count), place.count, place.value)) {
-        place.first &= ~place.count;
-        place.count *= 2;
+    if (place.value) {
+        place.count = (size_t)1 << (gc__leaf_shift(place.value) - shift);
+        place.first &= ~(place.count - 1);
+    } else {
+        for (place.count = 1; place.count < (size_t)1 << place.bits; place.count *= 2) {
+            if (!gc__cells_are(place.cells + (place.first ^ place.count), place.count, 0)) break;
+            place.first &= ~place.count;
+        }
     }
     place.start = (address >> (shift + place.bits) << (shift + place.bits)) + (place.first << shift);
     place.end = place.start + (place.count << shift);
@@ -60,17 +65,19 @@ GC__FN void gc__cells_fill(uint32_t *cells, size_t count, uint32_t value) {
 /* Makes the place's leaf another one, or none. */
 GC__FN void gc__place_replace(const gc__place *place, uint32_t leaf) {
     gc__cells_fill(place->cells + place->first, place->count, leaf);
-    if (place->value) gc__block_retire(place->value);
+    if (place->value) gc__block_retire(place->value, place->start);
 }
 
-/* How many of the words of a leaf have code. */
-GC__FN unsigned gc__leaf_live(uint32_t cell) { return (unsigned)(gc__cell_leaf(cell)->words[0] & GC__SLICE_LONG); }
+/* How many of the words of the leaf that has the address have code. */
+GC__FN unsigned gc__leaf_live(uint32_t cell, uintptr_t address) {
+    return cell ? (unsigned)(gc__leaf_first(cell, address)->words[0] & GC__SLICE_BYTES) : 0;
+}
 
 /* The slice that has the address, and its end. */
 GC__FN gc__slice *gc__place_slice(const gc__place *place, uintptr_t address, uintptr_t *end) {
-    unsigned shift = gc__leaf_shift(place->value);
+    unsigned shift = gc__slice_shift(place->value);
     *end = place->value ? ((address >> shift) + 1) << shift : place->end;
-    return gc__cell_leaf(place->value) + gc__cell_slice(place->value, (uint32_t)address);
+    return gc__leaf_slice(place->value, address);
 }
 
 /* Lists the pieces that the tree has in the slices of [start, end). `place` is where the last place was found. False: they
@@ -106,22 +113,18 @@ typedef enum gc__built { GC__BUILT, GC__BUILT_TOO_MANY, GC__BUILT_NO_MEMORY } gc
 /* Makes a leaf for the span [start, end), with what the tree has there and in addition `added`. It has 16 >> few slices. 0
    if it would be empty. */
 GC__FN gc__built gc__leaf_build(uintptr_t start, uintptr_t end, unsigned few, gc__piece added, uint32_t *leaf) {
-    unsigned shift = (unsigned)__builtin_ctzll(end - start) - 4, live = 0;
+    unsigned shift = (unsigned)__builtin_ctzll(end - start) - 4 + few, live = 0;
     gc__place place = gc__place_of(start);
     gc__pieces list;
-    *leaf = gc__block_take(shift << 2 | few);
+    *leaf = gc__leaf_take(start, shift, few);
     if (!*leaf) return GC__BUILT_NO_MEMORY;
-    gc__slice *first = gc__cell_leaf(*leaf), *slice = first;
-    for (uintptr_t at = start, next; at < end; at = next, slice++) {
-        next = at + ((uintptr_t)1 << (shift + few));
-        bool adds = added.start < next && added.end > at, same = false;
-        if (!adds) {
-            if (at < place.start || at >= place.end) place = gc__place_of(at);
-            same = place.value && gc__leaf_shift(place.value) == shift + few;
-        }
-        if (same) {
-            uintptr_t unused;
-            live += gc__slice_copy(slice, gc__place_slice(&place, at, &unused));
+    gc__slice *first = gc__leaf_first(*leaf, start), *slice = first;
+    for (uintptr_t at = start, next; at < end && live <= GC__LEAF_LIVE_MAX; at = next, slice++) {
+        next = at + ((uintptr_t)1 << shift);
+        bool adds = added.start < next && added.end > at;
+        if (at < place.start || at >= place.end) place = gc__place_of(at);
+        if (!adds && place.value && gc__slice_shift(place.value) == shift) {
+            live += gc__slice_copy(slice, gc__leaf_slice(place.value, at));
             continue;
         }
         unsigned count = GC__SLICE_ENTRIES + 1;
@@ -129,18 +132,13 @@ GC__FN gc__built gc__leaf_build(uintptr_t start, uintptr_t end, unsigned few, gc
             if (adds) gc__pieces_insert(&list, added.code, added.start, added.end);
             count = gc__slice_fill(slice, &list, at, next);
         }
-        if (count > GC__SLICE_ENTRIES) {
-            gc__block_retire(*leaf);
-            *leaf = 0;
-            return GC__BUILT_TOO_MANY;
-        }
-        live += count;
+        live += count > GC__SLICE_ENTRIES ? GC__LEAF_LIVE_MAX + 1 : count;
     }
     gc__word_set(&first->words[0], live);
-    if (live) return GC__BUILT;
-    gc__block_retire(*leaf);
+    if (live && live <= GC__LEAF_LIVE_MAX) return GC__BUILT;
+    gc__block_retire(*leaf, start);
     *leaf = 0;
-    return GC__BUILT;
+    return live ? GC__BUILT_TOO_MANY : GC__BUILT;
 }
 
 static const gc__piece gc__piece_none = {0, 0, NULL};
@@ -148,7 +146,7 @@ static const gc__piece gc__piece_none = {0, 0, NULL};
 /* The smallest such leaf, with at most GC__LEAF_SLICES >> few slices. */
 GC__FN gc__built gc__leaf_build_small(uintptr_t start, uintptr_t end, unsigned few, uint32_t *leaf) {
     gc__built built = GC__BUILT_TOO_MANY;
-    for (unsigned i = 4; built == GC__BUILT_TOO_MANY && i-- > few;)
+    for (unsigned i = GC__LEAF_FEW_MAX + 1; built == GC__BUILT_TOO_MANY && i-- > few;)
         built = gc__leaf_build(start, end, i, gc__piece_none, leaf);
     return built;
 }
@@ -158,13 +156,13 @@ GC__FN gc__built gc__leaf_build_small(uintptr_t start, uintptr_t end, unsigned f
 GC__FN bool gc__place_divide(const gc__place *place) {
     bool doubles = place->depth && place->bits < GC__NODE_BITS_MAX;
     unsigned bits = doubles ? place->bits + 1 : GC__NODE_BITS_MIN;
-    uint32_t node = gc__block_take(GC__CELL_NODE + GC__NODE_BITS_MAX - bits);
+    uint32_t node = gc__node_take(bits);
     if (!node) return false;
     uint32_t *cells = gc__cell_node(node), *to = place->way[doubles ? place->depth - 1 : place->depth], former = *to;
     for (size_t i = 0; i < (size_t)1 << bits; i++)
         gc__cell_set(&cells[i], doubles ? place->cells[i / 2] : place->value);
     gc__cell_set(to, node);
-    if (doubles) gc__block_retire(former);
+    if (doubles) gc__block_retire(former, place->start);
     return true;
 }
 
@@ -175,24 +173,25 @@ GC__FN bool gc__place_split(const gc__place *place) {
     uintptr_t middle = place->start + (place->end - place->start) / 2;
     if (gc__leaf_build_small(place->start, middle, 0, &leaves[0]) != GC__BUILT) return false;
     if (gc__leaf_build_small(middle, place->end, 0, &leaves[1]) != GC__BUILT) {
-        if (leaves[0]) gc__block_retire(leaves[0]);
+        if (leaves[0]) gc__block_retire(leaves[0], place->start);
         return false;
     }
     gc__cells_fill(cells, place->count / 2, leaves[0]);
     gc__cells_fill(cells + place->count / 2, place->count / 2, leaves[1]);
-    gc__block_retire(place->value);
+    gc__block_retire(place->value, place->start);
     return true;
 }
 
 /* Unites the place with the group beside it, if that has one leaf or none, and both have few pieces. Returns whether it has. */
 GC__FN bool gc__place_merge(const gc__place *place) {
     uint32_t *beside = place->cells + (place->first ^ place->count), other = *beside, leaf;
-    if (gc__cell_is_node(other) || !gc__cells_are(beside, place->count, other)) return false;
-    if (gc__leaf_live(place->value) + gc__leaf_live(other) > GC__LEAF_MERGED) return false;
-    uintptr_t bytes = place->end - place->start, start = place->start & ~bytes;
+    uintptr_t bytes = place->end - place->start, start = place->start & ~bytes, there = place->start ^ bytes;
+    if (gc__cell_is_node(other) || (other && (uintptr_t)1 << gc__leaf_shift(other) != bytes)) return false;
+    if (!other && !gc__cells_are(beside, place->count, 0)) return false;
+    if (gc__leaf_live(place->value, place->start) + gc__leaf_live(other, there) > GC__LEAF_MERGED) return false;
     if (gc__leaf_build_small(start, start + 2 * bytes, 0, &leaf) != GC__BUILT) return false;
     gc__cells_fill(beside, place->count, leaf);
-    if (other) gc__block_retire(other);
+    if (other) gc__block_retire(other, there);
     gc__place_replace(place, leaf);
     return true;
 }
@@ -201,7 +200,7 @@ GC__FN bool gc__place_merge(const gc__place *place) {
 GC__FN void gc__tree_tidy(uintptr_t address) {
     for (;;) {
         gc__place place = gc__place_of(address);
-        unsigned live = gc__leaf_live(place.value);
+        unsigned live = gc__leaf_live(place.value, address);
         if (place.value && !live) {
             gc__place_replace(&place, 0);
         } else if (!place.depth) {
@@ -209,11 +208,11 @@ GC__FN void gc__tree_tidy(uintptr_t address) {
         } else if (place.count == (size_t)1 << place.bits) {
             uint32_t *to = place.way[place.depth - 1], node = *to;
             gc__cell_set(to, place.value);
-            gc__block_retire(node);
+            gc__block_retire(node, address);
         } else if (!gc__place_merge(&place)) {
             uint32_t leaf;
-            if (!place.value || (place.value & 3) == 3 || live > GC__LEAF_SPARSE * gc__leaf_slices(place.value)) return;
-            if (gc__leaf_build_small(place.start, place.end, (place.value & 3) + 1, &leaf) != GC__BUILT) return;
+            if (!place.value || live > GC__LEAF_SPARSE * gc__leaf_slices(place.value)) return;
+            if (gc__leaf_build_small(place.start, place.end, gc__leaf_few(place.value) + 1, &leaf) != GC__BUILT) return;
             gc__place_replace(&place, leaf);
             return;
         }
@@ -223,14 +222,14 @@ GC__FN void gc__tree_tidy(uintptr_t address) {
 GC__FN void gc__tree_remove(const gc_code *code, uintptr_t start, uintptr_t end) {
     while (start < end) {
         gc__place place = gc__place_of(start);
-        uint64_t live = gc__leaf_live(place.value);
+        uint64_t live = gc__leaf_live(place.value, start);
         uintptr_t at = start;
         while (place.value && at < end && at < place.end) {
             gc__slice *slice = gc__place_slice(&place, at, &at);
             for (unsigned i = 1; i <= GC__SLICE_ENTRIES; i++)
                 if (gc__word_code(slice->words[i]) == code) gc__word_set(&slice->words[i], 0), live--;
         }
-        if (place.value) gc__word_set(&gc__cell_leaf(place.value)->words[0], live);
+        if (place.value) gc__word_set(&gc__leaf_first(place.value, start)->words[0], live);
         gc__tree_tidy(start);
         start = place.end;
     }
@@ -243,7 +242,8 @@ GC__FN bool gc__tree_add(const gc_code *code, uintptr_t start, uintptr_t end) {
         gc__place place = gc__place_of(at);
         gc__built built = GC__BUILT_TOO_MANY;
         uint32_t leaf = 0;
-        for (unsigned few = place.value ? (place.value & 3) + 1 : 4; built == GC__BUILT_TOO_MANY && few-- > 0;)
+        unsigned few = (place.value ? gc__leaf_few(place.value) : GC__LEAF_FEW_MAX) + 1;
+        while (built == GC__BUILT_TOO_MANY && few-- > 0)
             built = gc__leaf_build(place.start, place.end, few, added, &leaf);
         if (built == GC__BUILT_NO_MEMORY) return false;
         if (built == GC__BUILT) {
@@ -269,15 +269,17 @@ GC__FN gc_result gc__code_check_range(const gc_code *code) {
         return gc__fail(GC_ERROR_FORMAT, "gc_code_add: %s at %p has 0 bytes: set gc_code.bytes to the size of its code",
                         gc__code_name(code), code->start);
     if (gc__code_start(code) >= limit || code->bytes > limit - gc__code_start(code))
-        return gc__fail(GC_ERROR_FORMAT,
-                        "gc_code_add: %s at %p with %zu bytes reaches beyond the %d bits of an address: set gc_code.start "
-                        "and gc_code.bytes to where its code is",
-                        gc__code_name(code), code->start, code->bytes, GC__TREE_ADDRESS_BITS);
+        return gc__fail(
+            GC_ERROR_FORMAT,
+            "gc_code_add: %s at %p with %zu bytes reaches beyond the %d bits of an address: set gc_code.start "
+            "and gc_code.bytes to where its code is",
+            gc__code_name(code), code->start, code->bytes, GC__TREE_ADDRESS_BITS);
     if ((uintptr_t)code >= limit)
-        return gc__fail(GC_ERROR_FORMAT,
-                        "gc_code_add: the record of %s is at %p, an address of more than %d bits: pass it without a tag in "
-                        "its upper bits",
-                        gc__code_name(code), (const void *)code, GC__TREE_ADDRESS_BITS);
+        return gc__fail(
+            GC_ERROR_FORMAT,
+            "gc_code_add: the record of %s is at %p, an address of more than %d bits: pass it without a tag in "
+            "its upper bits",
+            gc__code_name(code), (const void *)code, GC__TREE_ADDRESS_BITS);
     return GC_OK;
 }
 
@@ -290,10 +292,11 @@ GC__FN gc_result gc__code_check_map(const gc_code *code) {
         wrong = gc_stackmap_check(code->map, code->map_bytes);
         uint32_t bytes = wrong ? 0 : gc_stackmap_read(code->map).code_bytes;
         if (!wrong && bytes != code->bytes)
-            return gc__fail(GC_ERROR_FORMAT,
-                            "gc_code_add: %s at %p has %zu bytes, but its map is that of %u bytes of code: the map must be "
-                            "encoded with gc_stackmap_method.code_bytes = gc_code.bytes",
-                            gc__code_name(code), code->start, code->bytes, bytes);
+            return gc__fail(
+                GC_ERROR_FORMAT,
+                "gc_code_add: %s at %p has %zu bytes, but its map is that of %u bytes of code: the map must be "
+                "encoded with gc_stackmap_method.code_bytes = gc_code.bytes",
+                gc__code_name(code), code->start, code->bytes, bytes);
     } else {
         if (gc__is_null((const void *)(uintptr_t)format->visit, "gc_code_add", "code->format->visit") ||
             gc__is_null((const void *)(uintptr_t)format->layout, "gc_code_add", "code->format->layout"))
@@ -302,8 +305,8 @@ GC__FN gc_result gc__code_check_map(const gc_code *code) {
         if (format->check) wrong = format->check(code);
     }
     if (!wrong) return GC_OK;
-    return gc__fail(GC_ERROR_FORMAT, "gc_code_add: the map of %s at %p is refused: %s", gc__code_name(code), code->start,
-                    wrong);
+    return gc__fail(GC_ERROR_FORMAT, "gc_code_add: the map of %s at %p is refused: %s", gc__code_name(code),
+                    code->start, wrong);
 }
 
 /* Lock held. */
@@ -311,11 +314,12 @@ GC__FN gc_result gc__code_overlaps(const gc_code *code, const gc_code *other) {
     if (code == other)
         return gc__fail(GC_ERROR_FORMAT, "gc_code_add: %s at %p is registered already: gc_code_remove it first",
                         gc__code_name(code), code->start);
-    return gc__fail(GC_ERROR_FORMAT,
-                    "gc_code_add: %s in [%p, %p) overlaps %s in [%p, %p): call gc_code_remove for what is gone before its "
-                    "addresses are used again",
-                    gc__code_name(code), code->start, (void *)gc__code_end(code), gc__code_name(other), other->start,
-                    (void *)gc__code_end(other));
+    return gc__fail(
+        GC_ERROR_FORMAT,
+        "gc_code_add: %s in [%p, %p) overlaps %s in [%p, %p): call gc_code_remove for what is gone before its "
+        "addresses are used again",
+        gc__code_name(code), code->start, (void *)gc__code_end(code), gc__code_name(other), other->start,
+        (void *)gc__code_end(other));
 }
 
 /* Lock held. */
@@ -329,9 +333,10 @@ GC__FN gc_result gc__code_insert(gc__tree *tree, const gc_code *code) {
     if (!gc__tree_add(code, start, end)) {
         gc__tree_remove(code, start, end);
         bool full = tree->committed == tree->bytes;
-        return gc__fail(GC_ERROR_MEMORY, "gc_code_add: %s at %p: the registry of %zu ranges has %zu MiB and gets no more: %s",
-                        gc__code_name(code), code->start, tree->count, tree->committed >> 20,
-                        full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal());
+        return gc__fail(
+            GC_ERROR_MEMORY, "gc_code_add: %s at %p: the registry of %zu ranges has %zu MiB and gets no more: %s",
+            gc__code_name(code), code->start, tree->count, tree->committed >> 20,
+            full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal());
     }
     __atomic_store_n(&tree->count, tree->count + 1, __ATOMIC_RELAXED);
     return GC_OK;
@@ -357,8 +362,8 @@ GC_API gc_result gc_code_add(const gc_code *code) {
 /* Whether the code is registered with the range that it says. */
 GC__FN bool gc__code_is_registered(const gc_code *code) {
     uintptr_t start = gc__code_start(code), end = gc__code_end(code);
-    return code->bytes && gc__tree_find(start) == code && gc__tree_find(end - 1) == code && gc__tree_find(end) != code &&
-           gc__tree_find(start - 1) != code;
+    return code->bytes && gc__tree_find(start) == code && gc__tree_find(end - 1) == code &&
+           gc__tree_find(end) != code && gc__tree_find(start - 1) != code;
 }
 
 GC_API gc_result gc_code_remove(const gc_code *code) {
@@ -376,7 +381,8 @@ GC_API gc_result gc_code_remove(const gc_code *code) {
     gc__lock_release(&gc__code_lock);
     if (registered) return GC_OK;
     gc__fail(GC_ERROR_MISUSE,
-             "gc_code_remove: %s at %p with %zu bytes is not registered, or start or bytes have changed since it was: pass the "
+             "gc_code_remove: %s at %p with %zu bytes is not registered, or start or bytes have changed since it was: "
+             "pass the "
              "record that was added, as it was then",
              gc__code_name(code), code->start, code->bytes);
     GC_ASSERT(false, "%s", gc__last_message);

@@ -14,6 +14,7 @@
 
 #include "../api/code.h"
 #include "../base/words.h"
+#include "../platform/search.h"
 
 #define GC__TREE_ADDRESS_BITS 48
 #define GC__TREE_ROOT_SHIFT 32 /* the span of a cell of the root */
@@ -21,44 +22,52 @@
 #define GC__TREE_BYTES_MAX ((size_t)1 << 32) /* of all blocks, since a cell has 32 bits */
 #define GC__TREE_BYTES_MIN ((size_t)1 << 20)
 #define GC__TREE_BYTES_KEPT ((size_t)1 << 20) /* while no code is registered */
-#define GC__TREE_BEHIND ((size_t)1 << 16)     /* readable beyond the last block, of which a reader may see only the start */
-#define GC__TREE_ROOT ((size_t)4096)          /* the offset of the root */
+#define GC__TREE_BEHIND ((size_t)1 << 16) /* readable beyond the last block, of which a reader may see only the start */
+#define GC__TREE_ROOT ((size_t)4096)      /* the offset of the root */
 #define GC__TREE_START (GC__TREE_ROOT + GC__TREE_ROOT_CELLS * sizeof(uint32_t)) /* the offset of further blocks */
 #define GC__TREE_HUGE ((size_t)1 << 21)
-#define GC__TREE_RETIRED 128 /* blocks that wait until they may be used again */
+#define GC__TREE_RETIRED 32 /* blocks that wait until they may be used again */
 
-/* Blocks have 128, 256 .. 4096 bytes; `kind` counts from 0. */
-#define GC__BLOCK_SHIFT 7
-#define GC__BLOCK_KINDS 6
+/* Blocks have 256, 512 .. 4096 bytes; their kinds count from 0. */
+#define GC__BLOCK_SHIFT 8
+#define GC__BLOCK_KINDS 5
 
-/* A cell is the offset of a block, plus 7 bits. Of a leaf: the log2 of a 16th of its span, times 4, plus the log2 of 16 by the
-   number of its slices. Of a node: GC__CELL_NODE, plus 10 minus the log2 of its cells. The offset is 0 in an empty cell:
-   there is a leaf that stays empty. */
-#define GC__CELL_OFFSET (~(uint32_t)127)
-#define GC__CELL_NODE 0x78u
+/* A cell is an offset among the blocks, plus 8 bits.
+   Of a node: the offset of its block, plus GC__CELL_NODE, plus 32 minus the log2 of its cells: so 32 bits that begin with the
+   index of a cell yield it if they are shifted by the low 5 bits.
+   Of a leaf: the log2 of the span of a slice, plus 32 times the log2 of 16 by the number of slices. 4 bits of the address say
+   which slice it is. If there are fewer than 16, the upper bits of these 4 are the same in the whole leaf, and so are its
+   first slice's; the offset is that of the block less so many slices.
+   It is 0 in an empty cell: where it refers to there are 16 empty slices. */
+#define GC__CELL_OFFSET (~(uint32_t)255)
+#define GC__CELL_NODE 128u
 #define GC__NODE_BITS_MIN 3
 #define GC__NODE_BITS_MAX 10
 #define GC__LEAF_SLICES 16 /* at most */
 
-/* A slice lists where pieces of code start, ascending, by the low 32 bits of their addresses, and for each of them a word:
-   the address of the gc_code * 2^16, plus the piece's bytes - 1. A longer piece than such a word can have extends to the
-   next key, or the end of the slice. A word whose address is 0 says that there is no code. Entries that are not used come
-   first. What precedes the first entry is words[0], whose low bits have, in a leaf's first slice, the number of words with
-   code in the leaf. Key i, from 1 on, is halves[GC__SLICE_KEYS + i]. */
+/* A slice lists where pieces of code start, in ascending order: 2^31 less than the low 32 bits of their addresses, as signed
+   numbers. For each of these keys it has a word: the address of the gc_code * 2^16, plus the piece's bytes; if these are
+   2^16 or more 0, and the piece extends to the next key, or the end of the slice. A word whose address is 0 says that there
+   is no code. Entries that are not used come first. What precedes the first entry is words[0], whose low bits have, in a
+   leaf's first slice, the number of words with code in the leaf. Key i, from 1 on, is keys[i + 1]; keys[0] and keys[1] are
+   words[10]. */
 #define GC__SLICE_ENTRIES 10
-#define GC__SLICE_KEYS (2 * GC__SLICE_ENTRIES + 1)
-#define GC__SLICE_LONG ((uint64_t)0xFFFF)
+#define GC__SLICE_BYTES ((uint64_t)0xFFFF) /* of a word */
 typedef union gc__slice {
-    uint64_t words[GC__SLICE_ENTRIES + 6];
-    uint32_t halves[2 * GC__SLICE_ENTRIES + 12];
+    uint64_t words[16];
+    struct {
+        uint64_t space[10];
+        int32_t keys[GC__SEARCH_NUMBERS];
+    } part;
 } gc__slice;
 GC__STATIC_ASSERT(sizeof(gc__slice) == 128, "a slice is two cache lines");
 
 typedef struct gc__tree {
-    char *blocks;   /* atomic; NULL: no code was ever registered */
-    uint64_t epoch; /* atomic; raised before blocks that were replaced are used again */
-    uint32_t mask;  /* of the offset in a cell */
-    char separate[44]; /* readers have the line above, writers those below */
+    uintptr_t limit; /* atomic; addresses below it are looked up; 0: there are no blocks yet, nor a mask */
+    uint64_t epoch;  /* atomic; raised before blocks that were replaced are used again */
+    char *blocks;
+    uint32_t mask;     /* of the offset in a cell */
+    char separate[36]; /* readers have the line above, writers those below */
     size_t count;      /* atomic; of registered code */
     /* The rest is guarded by gc__code_lock. */
     size_t bytes, committed, used;      /* of the blocks: how many are reserved, can be used, and have been used */
@@ -74,54 +83,56 @@ GC__FN void gc__cell_set(uint32_t *cell, uint32_t value) { __atomic_store_n(cell
 GC__FN uint64_t gc__word_get(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 GC__FN void gc__word_set(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 
-GC__FN bool gc__cell_is_node(uint32_t cell) { return (cell & GC__CELL_NODE) == GC__CELL_NODE; }
-/* The index of the slice that has the address, whose low bits are x, in a leaf. */
-GC__FN unsigned gc__cell_slice(uint32_t cell, uint32_t x) { return ((x >> (cell >> 2 & 31)) & 15) >> (cell & 3); }
+GC__FN bool gc__cell_is_node(uint32_t cell) { return (cell & GC__CELL_NODE) != 0; }
+/* What the 4 bits are, for the low bits of an address. */
+GC__FN unsigned gc__cell_slice(uint32_t cell, uint32_t x) { return x >> (cell & 31) & (GC__LEAF_SLICES - 1); }
 GC__FN const gc_code *gc__word_code(uint64_t word) { return (const gc_code *)(uintptr_t)(word >> 16); }
 
-/* Looking up. */
+GC__FN int32_t gc__key_of(uintptr_t address) { return (int32_t)((uint32_t)address ^ 0x80000000u); }
 
-/* i, or if the key of entry i + step is not above x, i + step. Without a jump, which could not be predicted, and so would
-   make further lookups wait for the key. */
-GC__INLINED unsigned gc__slice_step(const gc__slice *slice, unsigned i, uint32_t x, unsigned step) {
-    uint32_t key = gc__cell_get(&slice->halves[GC__SLICE_KEYS + i + step]);
-    return i + step - (step & (0 - (unsigned)(x < key)));
-}
+/* Looking up. There is no jump after the first read of a slice. Its outcome could not be predicted, and so all that comes
+   afterwards, such as further lookups, would wait for the read. */
 
-GC__INLINED const gc_code *gc__slice_find(const gc__slice *slice, uint32_t x) {
+GC__INLINED const gc_code *gc__slice_find(const gc__slice *slice, int32_t x) {
     __builtin_prefetch(slice);
-    unsigned i = gc__slice_step(slice, 0, x, 5);
-    i = gc__slice_step(slice, i, x, 3);
-    i = gc__slice_step(slice, i, x, 1);
-    i = gc__slice_step(slice, i, x, 1);
-    uint64_t word = gc__word_get(&slice->words[i]);
-    uint64_t into = x - gc__cell_get(&slice->halves[GC__SLICE_KEYS + i]);
-    if (into > GC__SLICE_LONG) into = GC__SLICE_LONG;
-    return into <= (word & GC__SLICE_LONG) ? gc__word_code(word) : NULL;
+    size_t above = gc__cpu_search(slice->part.keys, x);
+    uint64_t word = gc__word_get(&slice->words[above - 2]);
+    uint32_t into = (uint32_t)x - (uint32_t)__atomic_load_n(&slice->part.keys[above - 1], __ATOMIC_ACQUIRE);
+    return into <= (uint32_t)(word & GC__SLICE_BYTES) - 1 ? gc__word_code(word) : NULL;
 }
 
-/* The cell of a node for the next 10 bits of the address, which are the low bits of `next`. */
+/* The cell of a node; the node's index is in the upper bits of `next`. */
 GC__INLINED uint32_t gc__node_cell(const char *blocks, uint32_t mask, uint32_t cell, uint32_t next) {
-    const uint32_t *cells = (const uint32_t *)(const void *)(blocks + (cell & mask));
-    return gc__cell_get(&cells[(next & 1023) >> (cell & 7)]);
+    return gc__cell_get((const uint32_t *)(const void *)(blocks + (cell & mask)) + (next >> (cell & 31)));
 }
 
-/* The cell may be of a block that became another one meanwhile: `mask` keeps all that is read within the blocks. */
-GC__INLINED const gc_code *gc__tree_find(uintptr_t address) {
-    const char *blocks = __atomic_load_n(&gc__the_tree.blocks, __ATOMIC_ACQUIRE);
-    if (GC__UNLIKELY(!blocks || address >> GC__TREE_ADDRESS_BITS)) return NULL;
-    uint32_t mask = gc__the_tree.mask, x = (uint32_t)address;
+/* Looks up an address below the limit. False: the epoch has changed. The cell may be of a block that became another one
+   meanwhile: `mask` keeps all that is read within the blocks. */
+GC__INLINED bool gc__tree_try(const gc__tree *tree, uintptr_t address, const gc_code **code) {
+    const char *blocks = tree->blocks;
     const uint32_t *root = (const uint32_t *)(const void *)(blocks + GC__TREE_ROOT);
-    for (;;) {
-        uint64_t epoch = gc__word_get(&gc__the_tree.epoch);
-        uint32_t cell = gc__cell_get(&root[address >> GC__TREE_ROOT_SHIFT]);
-        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 22);
-        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 12);
-        if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x >> 2);
-        const gc__slice *leaf = (const gc__slice *)(const void *)(blocks + (cell & mask));
-        const gc_code *code = gc__slice_find(leaf + gc__cell_slice(cell, x), x);
-        if (GC__LIKELY(gc__word_get(&gc__the_tree.epoch) == epoch)) return code;
+    uint32_t mask = tree->mask, x = (uint32_t)address;
+    uint64_t epoch = gc__word_get(&tree->epoch);
+    uint32_t cell = gc__cell_get(&root[address >> GC__TREE_ROOT_SHIFT]);
+    if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x);
+    if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x << GC__NODE_BITS_MAX);
+    if (gc__cell_is_node(cell)) cell = gc__node_cell(blocks, mask, cell, x << 2 * GC__NODE_BITS_MAX);
+    const gc__slice *first = (const gc__slice *)(const void *)(blocks + (cell & mask));
+    *code = gc__slice_find(first + gc__cell_slice(cell, x), gc__key_of(address));
+    return GC__LIKELY(gc__word_get(&tree->epoch) == epoch);
+}
+
+GC__OUT_OF_LINE const gc_code *gc__tree_find_again(uintptr_t address) {
+    const gc_code *code;
+    while (!gc__tree_try(&gc__the_tree, address, &code)) {
     }
+    return code;
+}
+
+GC__INLINED const gc_code *gc__tree_find(uintptr_t address) {
+    const gc_code *code;
+    if (GC__UNLIKELY(address >= __atomic_load_n(&gc__the_tree.limit, __ATOMIC_ACQUIRE))) return NULL;
+    return gc__tree_try(&gc__the_tree, address, &code) ? code : gc__tree_find_again(address);
 }
 
 /* Blocks. The lock is held from here on. */
@@ -129,20 +140,27 @@ GC__INLINED const gc_code *gc__tree_find(uintptr_t address) {
 GC__FN uint32_t *gc__tree_root(uintptr_t address) {
     return (uint32_t *)(void *)(gc__the_tree.blocks + GC__TREE_ROOT) + (address >> GC__TREE_ROOT_SHIFT);
 }
-GC__FN uint32_t *gc__cell_node(uint32_t cell) {
-    return (uint32_t *)(void *)(gc__the_tree.blocks + (cell & GC__CELL_OFFSET));
-}
-GC__FN gc__slice *gc__cell_leaf(uint32_t cell) {
-    return (gc__slice *)(void *)(gc__the_tree.blocks + (cell & GC__CELL_OFFSET));
-}
-GC__FN unsigned gc__node_bits(uint32_t cell) { return GC__NODE_BITS_MAX - (cell & 7); }
-GC__FN unsigned gc__leaf_slices(uint32_t cell) { return GC__LEAF_SLICES >> (cell & 3); }
-/* log2 of the span of a slice */
-GC__FN unsigned gc__leaf_shift(uint32_t cell) { return (cell >> 2 & 31) + (cell & 3); }
+GC__FN uint32_t *gc__block_at(uint32_t offset) { return (uint32_t *)(void *)(gc__the_tree.blocks + offset); }
+GC__FN uint32_t *gc__cell_node(uint32_t cell) { return gc__block_at(cell & GC__CELL_OFFSET); }
+GC__FN unsigned gc__node_bits(uint32_t cell) { return 32 - (cell & 31); }
 
-/* The kind of the block to which a cell with these low bits refers. */
+/* Of a leaf: the log2 of 16 by the number of its slices, this number, and the log2 of the span of a slice and of the leaf. */
+GC__FN unsigned gc__leaf_few(uint32_t cell) { return cell >> 5 & 3; }
+GC__FN unsigned gc__leaf_slices(uint32_t cell) { return GC__LEAF_SLICES >> gc__leaf_few(cell); }
+GC__FN unsigned gc__slice_shift(uint32_t cell) { return cell & 31; }
+GC__FN unsigned gc__leaf_shift(uint32_t cell) { return gc__slice_shift(cell) + 4 - gc__leaf_few(cell); }
+
+/* The slice of the leaf that has the address, and the first slice, whose leaf has it. */
+GC__FN gc__slice *gc__leaf_slice(uint32_t cell, uintptr_t address) {
+    return (gc__slice *)(void *)gc__block_at(cell & GC__CELL_OFFSET) + gc__cell_slice(cell, (uint32_t)address);
+}
+GC__FN gc__slice *gc__leaf_first(uint32_t cell, uintptr_t address) {
+    return gc__leaf_slice(cell, address >> gc__leaf_shift(cell) << gc__leaf_shift(cell));
+}
+
+/* The kind of block of which a cell with these low bits is. */
 GC__FN unsigned gc__block_kind(uint32_t cell) {
-    if (!gc__cell_is_node(cell)) return 4 - (cell & 3);
+    if (!gc__cell_is_node(cell)) return 3 - gc__leaf_few(cell);
     unsigned bits = gc__node_bits(cell);
     return bits + 2 > GC__BLOCK_SHIFT ? bits + 2 - GC__BLOCK_SHIFT : 0;
 }
@@ -160,7 +178,8 @@ GC__FN bool gc__tree_reserve(gc__tree *tree) {
         tree->used = GC__TREE_START;
         tree->mask = (uint32_t)(bytes - 1) & GC__CELL_OFFSET;
         if (gc__os_commit(blocks, tree->committed)) {
-            __atomic_store_n(&tree->blocks, blocks, __ATOMIC_RELEASE);
+            tree->blocks = blocks;
+            __atomic_store_n(&tree->limit, (uintptr_t)1 << GC__TREE_ADDRESS_BITS, __ATOMIC_RELEASE);
             return true;
         }
         gc__os_unmap(blocks, bytes + GC__TREE_BEHIND);
@@ -181,7 +200,7 @@ GC__FN bool gc__tree_commit(gc__tree *tree) {
 }
 
 GC__FN void gc__block_free(uint32_t offset, unsigned kind) {
-    gc__cell_set(gc__cell_node(offset), gc__the_tree.free[kind]);
+    gc__cell_set(gc__block_at(offset), gc__the_tree.free[kind]);
     gc__the_tree.free[kind] = offset;
 }
 
@@ -193,11 +212,13 @@ GC__FN void gc__tree_reuse(gc__tree *tree) {
     tree->retired_count = 0;
 }
 
-/* Gives up the block to which a cell referred. */
-GC__FN void gc__block_retire(uint32_t cell) {
+/* Gives up the block to which a cell referred, as a node, or as the leaf of the address. */
+GC__FN void gc__block_retire(uint32_t cell, uintptr_t address) {
     gc__tree *tree = &gc__the_tree;
+    char *block = (char *)gc__cell_node(cell);
+    if (!gc__cell_is_node(cell)) block = (char *)gc__leaf_first(cell, address);
     if (tree->retired_count == GC__TREE_RETIRED) gc__tree_reuse(tree);
-    tree->retired[tree->retired_count++] = (cell & GC__CELL_OFFSET) + gc__block_kind(cell);
+    tree->retired[tree->retired_count++] = (uint32_t)(block - tree->blocks) + gc__block_kind(cell);
 }
 
 /* A free block of the kind, if need be cut from a larger one. 0: there is none. */
@@ -206,26 +227,35 @@ GC__FN uint32_t gc__block_reuse(gc__tree *tree, unsigned kind) {
     while (from < GC__BLOCK_KINDS && !tree->free[from]) from++;
     if (from == GC__BLOCK_KINDS) return 0;
     uint32_t offset = tree->free[from];
-    tree->free[from] = gc__cell_get(gc__cell_node(offset));
+    tree->free[from] = gc__cell_get(gc__block_at(offset));
     while (from > kind) from--, gc__block_free(offset + ((uint32_t)1 << (from + GC__BLOCK_SHIFT)), from);
     return offset;
 }
 
-/* Takes a block for a cell with these low bits. Returns the cell; 0: there is no memory. */
-GC__FN uint32_t gc__block_take(uint32_t low) {
+/* Takes a block. Returns its offset; 0: there is no memory. */
+GC__FN uint32_t gc__block_take(unsigned kind) {
     gc__tree *tree = &gc__the_tree;
-    unsigned kind = gc__block_kind(low);
     size_t bytes = (size_t)1 << (kind + GC__BLOCK_SHIFT);
     for (;;) {
         uint32_t offset = gc__block_reuse(tree, kind);
-        if (offset) return offset + low;
+        if (offset) return offset;
         if (tree->used + bytes <= tree->committed || gc__tree_commit(tree)) {
             tree->used += bytes;
-            return (uint32_t)(tree->used - bytes) + low;
+            return (uint32_t)(tree->used - bytes);
         }
         if (!tree->retired_count) return 0;
         gc__tree_reuse(tree);
     }
+}
+
+/* Takes a block for a node, or for the leaf that starts at the address. Returns the cell; 0: there is no memory. */
+GC__FN uint32_t gc__node_take(unsigned bits) {
+    uint32_t low = GC__CELL_NODE + 32 - bits, offset = gc__block_take(gc__block_kind(low));
+    return offset ? offset + low : 0;
+}
+GC__FN uint32_t gc__leaf_take(uintptr_t start, unsigned shift, unsigned few) {
+    uint32_t low = shift | few << 5, offset = gc__block_take(gc__block_kind(low));
+    return offset ? offset + low - gc__cell_slice(low, (uint32_t)start) * (uint32_t)sizeof(gc__slice) : 0;
 }
 
 /* When there is no code any more all blocks are free. Gives most of their memory back. */
@@ -272,19 +302,19 @@ GC__FN void gc__pieces_insert(gc__pieces *list, const gc_code *code, uintptr_t s
 /* Appends the pieces of the slice, which ends at `end`. */
 GC__FN void gc__slice_read(const gc__slice *slice, uintptr_t end, gc__pieces *list) {
     uintptr_t base = (end - 1) >> GC__TREE_ROOT_SHIFT << GC__TREE_ROOT_SHIFT;
-    const uint32_t *keys = &slice->halves[GC__SLICE_KEYS];
     for (unsigned i = 1; i <= GC__SLICE_ENTRIES; i++) {
-        uint64_t word = slice->words[i], length = word & GC__SLICE_LONG;
-        uintptr_t next = i < GC__SLICE_ENTRIES ? base + keys[i + 1] : end;
-        uintptr_t start = base + keys[i], to = length == GC__SLICE_LONG ? next : start + length + 1;
-        if (word) gc__pieces_push(list, gc__word_code(word), start, to);
+        uint64_t word = slice->words[i], bytes = word & GC__SLICE_BYTES;
+        if (!word) continue;
+        uintptr_t start = base + ((uint32_t)slice->part.keys[i + 1] ^ 0x80000000u);
+        uintptr_t next = i < GC__SLICE_ENTRIES ? base + ((uint32_t)slice->part.keys[i + 2] ^ 0x80000000u) : end;
+        gc__pieces_push(list, gc__word_code(word), start, bytes ? start + bytes : next);
     }
 }
 
 /* Writes what the pieces are in [start, end) to a slice that no reader can come to. Returns how many words have code; more
    than GC__SLICE_ENTRIES: the slice has no room, and is as it was. */
 GC__FN unsigned gc__slice_fill(gc__slice *slice, const gc__pieces *list, uintptr_t start, uintptr_t end) {
-    uint32_t keys[GC__SLICE_ENTRIES + 2];
+    int32_t keys[GC__SLICE_ENTRIES + 2];
     uint64_t words[GC__SLICE_ENTRIES + 2];
     uintptr_t until = 0; /* the end of a long piece */
     unsigned count = 0, live = 0;
@@ -292,19 +322,19 @@ GC__FN unsigned gc__slice_fill(gc__slice *slice, const gc__pieces *list, uintptr
         uintptr_t from = list->piece[i].start > start ? list->piece[i].start : start;
         uintptr_t to = list->piece[i].end < end ? list->piece[i].end : end;
         if (from >= to) continue;
-        if (until && until < from) keys[count] = (uint32_t)until, words[count++] = 0;
-        bool is_long = to - from > GC__SLICE_LONG;
-        keys[count] = (uint32_t)from;
-        words[count++] = (uint64_t)(uintptr_t)list->piece[i].code << 16 | (is_long ? GC__SLICE_LONG : to - from - 1);
+        if (until && until < from) keys[count] = gc__key_of(until), words[count++] = 0;
+        bool is_long = to - from > GC__SLICE_BYTES;
+        keys[count] = gc__key_of(from);
+        words[count++] = (uint64_t)(uintptr_t)list->piece[i].code << 16 | (is_long ? 0 : to - from);
         until = is_long ? to : 0;
         live++;
     }
-    if (until && until < end && count <= GC__SLICE_ENTRIES) keys[count] = (uint32_t)until, words[count++] = 0;
+    if (until && until < end && count <= GC__SLICE_ENTRIES) keys[count] = gc__key_of(until), words[count++] = 0;
     if (count > GC__SLICE_ENTRIES) return count;
     gc__word_set(&slice->words[0], 0);
     for (unsigned i = 1, unused = GC__SLICE_ENTRIES - count; i <= GC__SLICE_ENTRIES; i++) {
         gc__word_set(&slice->words[i], i > unused ? words[i - unused - 1] : 0);
-        gc__cell_set(&slice->halves[GC__SLICE_KEYS + i], i > unused ? keys[i - unused - 1] : 0);
+        __atomic_store_n(&slice->part.keys[i + 1], i > unused ? keys[i - unused - 1] : INT32_MIN, __ATOMIC_RELEASE);
     }
     return live;
 }

@@ -28,7 +28,9 @@
 #define LAST ((uintptr_t)1 << 47) /* the end of the user address space of x86-64 */
 
 /* Tables that nobody reads. */
-static const char *no_visit(const gc_code_cursor *frame, gc_visitor *visitor) { return (void)frame, (void)visitor, NULL; }
+static const char *no_visit(const gc_code_cursor *frame, gc_visitor *visitor) {
+    return (void)frame, (void)visitor, NULL;
+}
 static const char *no_layout(gc_code_cursor *frame) { return (void)frame, NULL; }
 static const gc_code_format format = {.name = "none", .visit = no_visit, .layout = no_layout};
 
@@ -47,37 +49,41 @@ static const gc_code *find(uintptr_t pc) { return gc_code_find((const void *)pc)
 
 /* Whether each block is in the tree, free, or retired, once, and cells are well-formed. Prints what is wrong. */
 
-static size_t block_bytes(uint32_t cell) { return (size_t)128 << gc__block_kind(cell); }
+static size_t kind_bytes(unsigned kind) { return (size_t)1 << (kind + GC__BLOCK_SHIFT); }
 
-static size_t count_cell(uint32_t cell, unsigned shift, size_t *live) {
-    if (!(cell & GC__CELL_OFFSET)) return 0;
-    size_t bytes = block_bytes(cell);
+/* The bytes of the blocks under a cell, which spans 2^shift bytes from the address on; SIZE_MAX / 2 if something is wrong. */
+static size_t count_cell(uint32_t cell, uintptr_t address, unsigned shift) {
+    if (!cell) return 0;
+    size_t bytes = kind_bytes(gc__block_kind(cell));
     if (!gc__cell_is_node(cell)) {
-        const gc__slice *slices = gc__cell_leaf(cell);
-        unsigned words = 0;
+        const gc__slice *slices = gc__leaf_first(cell, address);
+        unsigned words = 0, live = gc__leaf_live(cell, address);
         for (unsigned i = 0; i < gc__leaf_slices(cell); i++)
             for (unsigned j = 1; j <= GC__SLICE_ENTRIES; j++) words += slices[i].words[j] != 0;
-        if (words != gc__leaf_live(cell) || !words) diag("a leaf counts %u words of %u", gc__leaf_live(cell), words), *live = SIZE_MAX / 2;
-        *live += words;
-        return bytes;
+        if (words == live && words) return bytes;
+        diag("the leaf at %#zx counts %u words of %u", (size_t)address, live, words);
+        return SIZE_MAX / 2;
     }
     const uint32_t *cells = gc__cell_node(cell);
-    unsigned bits = gc__node_bits(cell);
-    for (size_t i = 0; i < (size_t)1 << bits; i++) {
-        if (!i || cells[i] != cells[i - 1]) bytes += count_cell(cells[i], shift - bits, live);
+    shift -= gc__node_bits(cell);
+    for (size_t i = 0, alike; i < (size_t)1 << gc__node_bits(cell); i += alike) {
+        uint32_t each = cells[i];
+        alike = each && !gc__cell_is_node(each) ? (size_t)1 << (gc__leaf_shift(each) - shift) : 1;
+        if (i % alike || !gc__cells_are(&cells[i], alike, each)) return SIZE_MAX / 2;
+        bytes += count_cell(each, address + (i << shift), shift);
     }
     return bytes;
 }
 
 static bool is_whole(void) {
     const gc__tree *tree = &gc__the_tree;
-    size_t bytes = 0, live = 0;
+    size_t bytes = 0;
     if (!tree->blocks) return true;
-    for (size_t i = 0; i < GC__TREE_ROOT_CELLS; i++) bytes += count_cell(*gc__tree_root((uintptr_t)i << 32), 32, &live);
+    for (uintptr_t i = 0; i < GC__TREE_ROOT_CELLS; i++) bytes += count_cell(*gc__tree_root(i << 32), i << 32, 32);
     for (unsigned kind = 0; kind < GC__BLOCK_KINDS; kind++)
-        for (uint32_t at = tree->free[kind]; at; at = *gc__cell_node(at)) bytes += (size_t)128 << kind;
-    for (size_t i = 0; i < tree->retired_count; i++) bytes += (size_t)128 << (tree->retired[i] & 127);
-    if (bytes + GC__TREE_START == tree->used && live < SIZE_MAX / 2) return true;
+        for (uint32_t at = tree->free[kind]; at; at = *gc__block_at(at)) bytes += kind_bytes(kind);
+    for (size_t i = 0; i < tree->retired_count; i++) bytes += kind_bytes(tree->retired[i] & ~GC__CELL_OFFSET);
+    if (bytes + GC__TREE_START == tree->used) return true;
     diag("%zu bytes of blocks are accounted for, %zu are in use", bytes, tree->used - GC__TREE_START);
     return false;
 }
@@ -98,7 +104,8 @@ static const gc_code *model_find(uintptr_t pc) {
 static const gc_code *model_overlap(const gc_code *code) {
     uintptr_t start = (uintptr_t)code->start, end = start + code->bytes;
     for (size_t i = 0; i < RECORDS; i++)
-        if (registered[i] && (uintptr_t)records[i].start < end && (uintptr_t)records[i].start + records[i].bytes > start)
+        if (registered[i] && (uintptr_t)records[i].start < end &&
+            (uintptr_t)records[i].start + records[i].bytes > start)
             return &records[i];
     return NULL;
 }
@@ -107,7 +114,8 @@ static long wrong;
 static void compare(uintptr_t pc) {
     const gc_code *expected = model_find(pc), *got = find(pc);
     if (got == expected) return;
-    if (wrong++ < 5) diag("%#zx: %s, expected %s", (size_t)pc, got ? got->name : "none", expected ? expected->name : "none");
+    if (wrong++ < 5)
+        diag("%#zx: %s, expected %s", (size_t)pc, got ? got->name : "none", expected ? expected->name : "none");
 }
 
 static void compare_edges(const gc_code *code) {
@@ -172,7 +180,8 @@ static void model_add(size_t i, const field *f) {
 
 static void model_remove(size_t i) {
     gc_result result = gc_code_remove(&records[i]);
-    if (result != GC_OK && wrong++ < 5) diag("removing [%p, %zu bytes): %s", records[i].start, records[i].bytes, gc_last_message());
+    if (result != GC_OK && wrong++ < 5)
+        diag("removing [%p, %zu bytes): %s", records[i].start, records[i].bytes, gc_last_message());
     registered[i] = false, registered_count--;
 }
 
@@ -197,7 +206,8 @@ static void against_model(const field *f) {
     for (size_t i = 0; i < RECORDS; i++)
         if (registered[i]) model_remove(i), compare_edges(&records[i]);
     bool whole = is_whole();
-    ok(!wrong && whole && !gc_code_count(), "%s: as a list, up to %zu ranges (--seed=%llu)", f->name, most, (unsigned long long)first);
+    ok(!wrong && whole && !gc_code_count(), "%s: as a list, up to %zu ranges (--seed=%llu)", f->name, most,
+       (unsigned long long)first);
 }
 
 /* Refusals. */
@@ -215,7 +225,8 @@ static void refuse_child(void *argument) { gc_code_add((const gc_code *)argument
 static void refuse(const refusal *r, const gc_code *code) {
     static char output[4096];
     if (r->asserted && GC_DEBUG >= 1) {
-        is(tap_child(refuse_child, (void *)(uintptr_t)code, output, sizeof output), 256 + SIGABRT, "%s: asserted", r->what);
+        is(tap_child(refuse_child, (void *)(uintptr_t)code, output, sizeof output), 256 + SIGABRT, "%s: asserted",
+           r->what);
         has(output, r->message, "%s: the message", r->what);
         return;
     }
@@ -226,7 +237,8 @@ static void refuse(const refusal *r, const gc_code *code) {
 }
 
 static const char *check_fails(const gc_code *code) { return code->host ? NULL : "row 7 is upside down"; }
-static const gc_code_format strict_format = {.name = "strict", .visit = no_visit, .layout = no_layout, .check = check_fails};
+static const gc_code_format strict_format = {
+    .name = "strict", .visit = no_visit, .layout = no_layout, .check = check_fails};
 static const gc_code_format no_visit_format = {.name = "no visit", .layout = no_layout};
 static const gc_code_format no_layout_format = {.name = "no layout", .visit = no_visit};
 
@@ -234,30 +246,60 @@ static const gc_code_format no_layout_format = {.name = "no layout", .visit = no
 static const refusal refusals[] = {
     {"no start", {NULL, 256, NULL, 0, &format, "method", NULL}, GC_ERROR_ARGUMENT, "code->start is NULL", true},
     {"no bytes", {AT, 0, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT, "method at 0x10000 has 0 bytes", false},
-    {"bytes that wrap", {AT, SIZE_MAX, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT, "reaches beyond the 48 bits", false},
-    {"bytes that wrap to 0", {AT, (size_t)0 - 0x10000, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT,
-     "reaches beyond the 48 bits", false},
-    {"a byte too many", {AT, ((uintptr_t)1 << 48) - 0x10000 + 1, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT,
-     "reaches beyond the 48 bits", false},
-    {"a start beyond 48 bits", {(const void *)((uintptr_t)1 << 48), 1, NULL, 0, &format, "method", NULL}, GC_ERROR_FORMAT,
-     "reaches beyond the 48 bits", false},
+    {"bytes that wrap",
+     {AT, SIZE_MAX, NULL, 0, &format, "method", NULL},
+     GC_ERROR_FORMAT,
+     "reaches beyond the 48 bits",
+     false},
+    {"bytes that wrap to 0",
+     {AT, (size_t)0 - 0x10000, NULL, 0, &format, "method", NULL},
+     GC_ERROR_FORMAT,
+     "reaches beyond the 48 bits",
+     false},
+    {"a byte too many",
+     {AT, ((uintptr_t)1 << 48) - 0x10000 + 1, NULL, 0, &format, "method", NULL},
+     GC_ERROR_FORMAT,
+     "reaches beyond the 48 bits",
+     false},
+    {"a start beyond 48 bits",
+     {(const void *)((uintptr_t)1 << 48), 1, NULL, 0, &format, "method", NULL},
+     GC_ERROR_FORMAT,
+     "reaches beyond the 48 bits",
+     false},
     {"no map", {AT, 256, NULL, 0, NULL, "method", NULL}, GC_ERROR_ARGUMENT, "code->map is NULL", true},
-    {"a format that does not visit", {AT, 256, NULL, 0, &no_visit_format, "method", NULL}, GC_ERROR_ARGUMENT,
-     "code->format->visit is NULL", true},
-    {"a format without layouts", {AT, 256, NULL, 0, &no_layout_format, "method", NULL}, GC_ERROR_ARGUMENT,
-     "code->format->layout is NULL", true},
-    {"a map that its format refuses", {AT, 256, NULL, 0, &strict_format, "method", NULL}, GC_ERROR_FORMAT,
-     "the map of method at 0x10000 is refused: row 7 is upside down", false},
-    {"the same without a name", {AT, 256, NULL, 0, &strict_format, NULL, NULL}, GC_ERROR_FORMAT,
-     "the map of code without a name at 0x10000", false},
-    {"no stack map", {AT, 256, "what?", 5, NULL, "method", NULL}, GC_ERROR_FORMAT, "the map of method at 0x10000 is refused: ", false},
+    {"a format that does not visit",
+     {AT, 256, NULL, 0, &no_visit_format, "method", NULL},
+     GC_ERROR_ARGUMENT,
+     "code->format->visit is NULL",
+     true},
+    {"a format without layouts",
+     {AT, 256, NULL, 0, &no_layout_format, "method", NULL},
+     GC_ERROR_ARGUMENT,
+     "code->format->layout is NULL",
+     true},
+    {"a map that its format refuses",
+     {AT, 256, NULL, 0, &strict_format, "method", NULL},
+     GC_ERROR_FORMAT,
+     "the map of method at 0x10000 is refused: row 7 is upside down",
+     false},
+    {"the same without a name",
+     {AT, 256, NULL, 0, &strict_format, NULL, NULL},
+     GC_ERROR_FORMAT,
+     "the map of code without a name at 0x10000",
+     false},
+    {"no stack map",
+     {AT, 256, "what?", 5, NULL, "method", NULL},
+     GC_ERROR_FORMAT,
+     "the map of method at 0x10000 is refused: ",
+     false},
 };
 
 static void misuse_child(void *argument) { gc_code_remove((const gc_code *)argument); }
 static void refuse_removal(const gc_code *code, const char *message, const char *what) {
     static char output[4096];
     if (GC_DEBUG >= 1) {
-        is(tap_child(misuse_child, (void *)(uintptr_t)code, output, sizeof output), 256 + SIGABRT, "removing %s is asserted", what);
+        is(tap_child(misuse_child, (void *)(uintptr_t)code, output, sizeof output), 256 + SIGABRT,
+           "removing %s is asserted", what);
         has(output, message, "%s: the message", what);
         return;
     }
@@ -270,10 +312,15 @@ static void overlaps(void) {
         uintptr_t start;
         size_t bytes;
         const char *what;
-    } cases[] = {{0x10000, 256, "the same range"}, {0x100ff, 1, "the last byte"}, {0x10000, 1, "the first byte"},
-                 {0xff00, 257, "a byte more before"}, {0xff00, 0x1000, "all around"}, {0x10080, 4, "within"},
+    } cases[] = {{0x10000, 256, "the same range"},
+                 {0x100ff, 1, "the last byte"},
+                 {0x10000, 1, "the first byte"},
+                 {0xff00, 257, "a byte more before"},
+                 {0xff00, 0x1000, "all around"},
+                 {0x10080, 4, "within"},
                  {0x10040, (size_t)8 << 30, "8 GiB from within"}};
-    gc_code code = code_at(0x10000, 256, "first"), before = code_at(0xff00, 256, "before"), after = code_at(0x10100, 1, "after");
+    gc_code code = code_at(0x10000, 256, "first"), before = code_at(0xff00, 256, "before"),
+            after = code_at(0x10100, 1, "after");
     char text[200];
     is(gc_code_add(&code), GC_OK, "a first range");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -289,7 +336,8 @@ static void overlaps(void) {
     ok(gc_code_add(&before) == GC_OK && gc_code_add(&after) == GC_OK, "neighbours that only touch it");
     gc_code changed = code;
     code.bytes--;
-    refuse_removal(&code, "first at 0x10000 with 255 bytes is not registered, or start or bytes have changed", "a record with fewer bytes");
+    refuse_removal(&code, "first at 0x10000 with 255 bytes is not registered, or start or bytes have changed",
+                   "a record with fewer bytes");
     code.bytes += 2;
     refuse_removal(&code, "257 bytes is not registered, or", "a record with more bytes");
     code = changed, code.start = (const void *)0x10001, code.bytes--;
@@ -297,8 +345,10 @@ static void overlaps(void) {
     code = changed;
     refuse_removal(&changed, "first at 0x10000", "a copy of the record");
     refuse_removal(NULL, "code is NULL", "NULL");
-    ok(find(0x10000) == &code && find(0xffff) == &before && find(0x10100) == &after && !find(0x10101), "all are still found");
-    ok(gc_code_remove(&code) == GC_OK && gc_code_remove(&before) == GC_OK && gc_code_remove(&after) == GC_OK, "and removed");
+    ok(find(0x10000) == &code && find(0xffff) == &before && find(0x10100) == &after && !find(0x10101),
+       "all are still found");
+    ok(gc_code_remove(&code) == GC_OK && gc_code_remove(&before) == GC_OK && gc_code_remove(&after) == GC_OK,
+       "and removed");
     refuse_removal(&code, "first at 0x10000", "a record twice");
 }
 
@@ -309,7 +359,8 @@ static void refused(void) {
     overlaps();
     gc_code most = code_at(1, ((uintptr_t)1 << 48) - 1, "all addresses");
     is(gc_code_add(&most), GC_OK, "the largest range");
-    ok(find(1) == &most && find(LAST) == &most && find(((uintptr_t)1 << 48) - 1) == &most && !find((uintptr_t)1 << 48), "is found");
+    ok(find(1) == &most && find(LAST) == &most && find(((uintptr_t)1 << 48) - 1) == &most && !find((uintptr_t)1 << 48),
+       "is found");
     ok(!find(0) && !find(UINTPTR_MAX), "but not at NULL, nor beyond");
     is(gc_code_remove(&most), GC_OK, "and removed");
 }
@@ -320,14 +371,16 @@ static void own_maps(void) {
     size_t bytes = gc_stackmap_encode(&method, NULL, 0);
     unsigned char *map = (unsigned char *)malloc(bytes);
     gc_code code = {.start = (const void *)0x40000, .bytes = 64, .map = map, .map_bytes = bytes, .name = "own"};
-    ok(map && gc_stackmap_encode(&method, map, bytes) == bytes && gc_code_add(&code) == GC_OK, "a map of gc_stackmap_encode is taken");
+    ok(map && gc_stackmap_encode(&method, map, bytes) == bytes && gc_code_add(&code) == GC_OK,
+       "a map of gc_stackmap_encode is taken");
     is(gc_code_remove(&code), GC_OK, "and removed");
     code.bytes = 65;
     refusal larger = {"code that is larger than its map says", code, GC_ERROR_FORMAT,
                       "own at 0x40000 has 65 bytes, but its map is that of 64 bytes of code", false};
     refuse(&larger, &code);
     code.bytes = 64, code.map_bytes--;
-    refusal truncated = {"a map without its last byte", code, GC_ERROR_FORMAT, "the map of own at 0x40000 is refused: ", false};
+    refusal truncated = {"a map without its last byte", code, GC_ERROR_FORMAT,
+                         "the map of own at 0x40000 is refused: ", false};
     refuse(&truncated, &code);
     free(map);
 }
@@ -338,10 +391,13 @@ static gc_code methods[METHODS];
 static int nth = 3;
 #define STAYS(i) ((i) % nth == 0)
 #define EACH_STAYING(i) for (int i = 0; i < METHODS; i += nth)
-#define EACH_OTHER(i) for (int i = 0; i < METHODS; i++) if (!STAYS(i))
+#define EACH_OTHER(i)                 \
+    for (int i = 0; i < METHODS; i++) \
+        if (!STAYS(i))
 
 static void set_up(void) {
-    for (int i = 0; i < METHODS; i++) methods[i] = code_at(0x7f5500000000 - 70000 + (uintptr_t)i * STRIDE, 32, STAYS(i) ? "stays" : "comes and goes");
+    for (int i = 0; i < METHODS; i++)
+        methods[i] = code_at(0x7f5500000000 - 70000 + (uintptr_t)i * STRIDE, 32, STAYS(i) ? "stays" : "comes and goes");
     EACH_STAYING(i) gc_code_add(&methods[i]);
 }
 
@@ -371,7 +427,8 @@ static void look_when_stepped(void) {
     const gc_code *code = find((uintptr_t)stepped->start + 5);
     if (code && code != stepped) odd++;
     for (int k = 1; k < 8; k++) {
-        int i = k < 6 ? (at + (int)(turn++ % 5 + 1) * (k - 3) * k + METHODS) % METHODS : (at / nth + k - 6) * nth % METHODS;
+        int i =
+            k < 6 ? (at + (int)(turn++ % 5 + 1) * (k - 3) * k + METHODS) % METHODS : (at / nth + k - 6) * nth % METHODS;
         if (i != at && find((uintptr_t)methods[i].start + 5) != (present[i] ? &methods[i] : NULL)) odd++;
     }
 }
@@ -431,9 +488,11 @@ static void stepping(void) {
         if (!STAYS(i)) all &= step_some(gc_code_remove, &methods[i], removing, &removed);
     }
     single_step_each = NULL;
-    diag("looked up at %ld instructions of adding, %ld of removing; nodes changed %ld and %ld times, several leaves %ld and %ld", added,
-         removed, adding[NODES], removing[NODES], adding[LEAVES], removing[LEAVES]);
-    ok(added > 10000 && removed > 10000 && adding[NODES] && removing[NODES] && adding[LEAVES] && removing[LEAVES], "all kinds of changes are stepped");
+    diag("looked up at %ld instructions of adding, %ld of removing; nodes changed %ld and %ld times, several leaves "
+         "%ld and %ld",
+         added, removed, adding[NODES], removing[NODES], adding[LEAVES], removing[LEAVES]);
+    ok(added > 10000 && removed > 10000 && adding[NODES] && removing[NODES] && adding[LEAVES] && removing[LEAVES],
+       "all kinds of changes are stepped");
     ok(!odd && all, "at each instruction of adding and removing what there is is found");
     tear_down("stepping");
     nth = 3;
@@ -572,17 +631,18 @@ static void leave(size_t blocks) {
     had = *tree;
     memset(tree->free, 0, sizeof tree->free);
     tree->retired_count = 0;
-    tree->bytes = tree->committed = tree->used + blocks * 128;
+    tree->bytes = tree->committed = tree->used + blocks * kind_bytes(0);
 }
 static void give_back(void) {
     gc__tree *tree = &gc__the_tree;
     tree->bytes = had.bytes, tree->committed = had.committed;
     for (unsigned kind = 0; kind < GC__BLOCK_KINDS; kind++) {
         uint32_t *end = &tree->free[kind];
-        while (*end) end = gc__cell_node(*end);
+        while (*end) end = gc__block_at(*end);
         *end = had.free[kind];
     }
-    for (size_t i = 0; i < had.retired_count; i++) gc__block_free(had.retired[i] & ~127u, had.retired[i] & 127);
+    for (size_t i = 0; i < had.retired_count; i++)
+        gc__block_free(had.retired[i] & GC__CELL_OFFSET, had.retired[i] & ~GC__CELL_OFFSET);
 }
 
 /* Adds code, having first failed with ever more memory. Returns the number of failures, 1000000 if something else happens. */
@@ -614,8 +674,10 @@ static void exhaustion(void) {
         if (times > most) most = times;
     }
     int times = add_without_memory(&large, METHODS - 1);
-    diag("%d times there was no memory, up to %d for one method, and %d for %zu GiB", failures, most, times, large.bytes >> 30);
-    ok(failures > METHODS && failures < 1000000 && times > 10 && times < 1000000, "without memory adding fails, and nothing else changes");
+    diag("%d times there was no memory, up to %d for one method, and %d for %zu GiB", failures, most, times,
+         large.bytes >> 30);
+    ok(failures > METHODS && failures < 1000000 && times > 10 && times < 1000000,
+       "without memory adding fails, and nothing else changes");
     EACH_OTHER(i) {
         leave(0);
         faults += gc_code_remove(&methods[i]) != GC_OK || find((uintptr_t)methods[i].start) == &methods[i];
@@ -683,16 +745,19 @@ static void no_piling_up(void) {
         all &= gc_code_add(code) == GC_OK;
         if (i == 3 * LIVE) early = gc__the_tree.used;
     }
-    ok(all && gc__the_tree.used < early * 3 / 2, "what is removed is used again: %zu KiB of blocks after 6000 ranges, %zu after 300000",
-       early >> 10, gc__the_tree.used >> 10);
+    ok(all && gc__the_tree.used < early * 3 / 2,
+       "what is removed is used again: %zu KiB of blocks after 6000 ranges, %zu after 300000", early >> 10,
+       gc__the_tree.used >> 10);
     for (size_t i = 0; i < LIVE; i++) all &= gc_code_remove(&ring[i]) == GC_OK;
     ok(all && !gc_code_count(), "all are removed");
     gc_code *many = (gc_code *)malloc(200000 * sizeof *many);
-    for (size_t i = 0; i < 200000; i++) many[i] = code_at(0x7000000000 + (uintptr_t)i * 64, 64, "many"), all &= gc_code_add(&many[i]) == GC_OK;
+    for (size_t i = 0; i < 200000; i++)
+        many[i] = code_at(0x7000000000 + (uintptr_t)i * 64, 64, "many"), all &= gc_code_add(&many[i]) == GC_OK;
     size_t peak = resident();
     for (size_t i = 0; i < 200000; i++) all &= gc_code_remove(&many[i]) == GC_OK;
     free(many);
-    ok(all && (SANITIZED || resident() + ((size_t)12 << 20) < peak), "when all of 200000 ranges are removed their memory goes back");
+    ok(all && (SANITIZED || resident() + ((size_t)12 << 20) < peak),
+       "when all of 200000 ranges are removed their memory goes back");
 }
 
 static bool is_mapped_at(const void *address) {
@@ -701,7 +766,8 @@ static bool is_mapped_at(const void *address) {
     bool found = false;
     FILE *maps = fopen("/proc/self/maps", "r");
     while (maps && fgets(line, sizeof line, maps))
-        if (sscanf(line, "%lx-%lx", &from, &to) == 2 && (uintptr_t)address >= from && (uintptr_t)address < to) found = true;
+        if (sscanf(line, "%lx-%lx", &from, &to) == 2 && (uintptr_t)address >= from && (uintptr_t)address < to)
+            found = true;
     if (maps) fclose(maps);
     return found;
 }
