@@ -11,16 +11,28 @@
 #define DECLARE(name) int name(int rounds) __attribute__((weak));
 USERS(DECLARE)
 
-/* Loads and unloads the libraries so many times, on a thread that ends afterwards. */
+static int mappings(void) {
+    int lines = 0, c;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && (c = getc(maps)) != EOF) lines += c == '\n';
+    if (maps) fclose(maps);
+    return lines;
+}
+
+/* Loads and unloads the libraries so many times, on a thread that ends afterwards. The first time the C library may map memory
+   of its own. */
 static char **cycle;
 static void *cycling(void *unused) {
+    int before = 0;
     for (int i = 0; i < atoi(cycle[2]); i++) {
         void *library = dlopen(cycle[3], RTLD_NOW | RTLD_LOCAL);
         int (*run)(int) = NULL;
         if (library) *(void **)&run = dlsym(library, cycle[4]);
         if (!run || run(1) != 0) return printf("cycle %d: %s\n", i, library ? "fails" : dlerror()), unused;
         dlclose(library);
+        if (i == 0) before = mappings();
     }
+    if (mappings() > before + 3) printf("%d mappings more\n", mappings() - before);
     puts("unloaded");
     fflush(stdout);
     return unused;
@@ -58,7 +70,24 @@ int main(int count, char **arguments) {
     return result;
 }
 #else
+#ifdef WITH_CODE
+#include "gc_stackmap.h"
+
+static const char *visit(const gc_code_cursor *frame, gc_visitor *visitor) { return (void)frame, (void)visitor, (const char *)0; }
+static const char *layout(gc_code_cursor *frame) { return (void)frame, (const char *)0; }
+static const gc_code_format format = {"none", visit, layout, 0, 0, 0};
+
+/* The registry of code. */
+static long registered(void) {
+    static gc_code code = {(const void *)0x10000, 100, 0, 0, &format, "code", 0};
+    if (gc_code_add(&code) != GC_OK) return -1;
+    long lost = gc_code_find((const void *)0x10063) != &code;
+    return gc_code_remove(&code) == GC_OK ? lost : -1;
+}
+#else
 #include "gc.h"
+static long registered(void) { return 0; }
+#endif
 
 typedef struct cell {
     gc_object header;
@@ -96,6 +125,7 @@ int NAME(int rounds) {
     gc_thread *gc = gc_thread_attach(heap);
     long lost = gc ? 0 : -1;
     while (!lost && rounds-- > 0) lost = fill(gc, 20000);
+    if (!lost) lost = registered();
     if (lost) fprintf(stderr, "lost %ld: %s\n", lost, gc_last_message());
     if (gc) {
         GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);

@@ -75,6 +75,8 @@ library "gcc -std=c11" run_a
 is "$(run "$dir/loader" cycle 1 "$dir/run_a.so" run_a)" $'unloaded\nended' "a thread that a plugin was used on ends after the plugin was unloaded"
 is "$(GC_STRESS=1000 run "$dir/loader" cycle 3 "$dir/run_a.so" run_a)" $'unloaded\nended' "the same under stress"
 is "$(run "$dir/loader" cycle 1000 "$dir/run_a.so" run_a)" $'unloaded\nended' "a thousand times"
+library "gcc -std=c11" run_a -DWITH_CODE
+is "$(run "$dir/loader" cycle 100 "$dir/run_a.so" run_a)" $'unloaded\nended' "with a registry of code"
 library "gcc -std=c11" run_a -DGC_BARRIER=at_run_time -DGC_SHADOW_HEAP=1 -DGC_API=static
 is "$(run "$dir/loader" cycle 100 "$dir/run_a.so" run_a)" $'unloaded\nended' "with a shadow heap"
 finish

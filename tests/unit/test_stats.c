@@ -64,12 +64,16 @@ static void printed(void) {
     ok(!strstr(text, "conservative"), "and nothing of conservative words where there are none");
 }
 
+#define ONE(name, text) +1
+enum { RESULTS = 0 GC_RESULTS(ONE) };
+
 static void host(void) {
     int mine;
     gc_heap *other = gc_heap_create(&(gc_options){.host = &mine});
     ok(gc_heap_host(other) == &mine, "gc_heap_host");
     gc_heap_destroy(other);
-    for (int i = 0; i <= GC_ERROR_MISUSE; i++) ok(gc_result_text((gc_result)i)[0], "result %d: %s", i, gc_result_text((gc_result)i));
+    for (int i = 0; i < RESULTS; i++) ok(strcmp(gc_result_text((gc_result)i), "unknown result"), "result %d: %s", i, gc_result_text((gc_result)i));
+    ok(!strcmp(gc_result_text((gc_result)RESULTS), "unknown result"), "there is none beyond");
 }
 
 int main(void) {
