@@ -33,9 +33,9 @@ function inline(file, conditional,    line, number, open, within, comment, name,
 
         implementation = conditional
         for (i = 1; i <= open[0]; i++) {
-            if (directory(file) != directory(root) || open[i] !~ /^#(ifndef [A-Z0-9_]+_H$|if.*GC_IMPLEMENTATION)/)
+            if (directory(file) != directory(root) || open[i] !~ /^#(ifndef [A-Z0-9_]+_H$|if.*GC_(DAC_)?IMPLEMENTATION)/)
                 fail(file, number, "a quoted include inside a conditional")
-            if (open[i] ~ /GC_IMPLEMENTATION/) implementation = 1
+            if (open[i] ~ /GC_(DAC_)?IMPLEMENTATION/) implementation = 1
         }
         split(line, name, "\"")
         path = directory(file) "/" name[2]

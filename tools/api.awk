@@ -95,7 +95,7 @@ function read_part(path,    line, declaration) {
             declaration = substr(declaration, 1, RLENGTH)
             if (declaration ~ /\(/ && declaration !~ /\(X\)$/ && comment != "") entry(declaration, "macro")
             while (line ~ /\\$/ && (getline line < file) > 0) line_number++
-        } else if (line ~ /^(GC_API|GC__EXTERN GC__VISIBLE|static inline)/) {
+        } else if (line ~ /^(GC_API|GC_DAC_API|GC__EXTERN GC__VISIBLE|static inline)/) {
             declaration = line
             while (declaration !~ /[;{]/ && (getline line < file) > 0) {
                 line_number++
@@ -120,7 +120,7 @@ function read_part(path,    line, declaration) {
 function read_header(path,    line, name, part_path) {
     while ((getline line < path) > 0) {
         if (line !~ /^#include "(api|barrier)\//) {
-            if (line ~ /GC_IMPLEMENTATION$/ && line ~ /^#/) break
+            if (line ~ /GC_(DAC_)?IMPLEMENTATION$/ && line ~ /^#/) break
             continue
         }
         split(line, name, "\"")

@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 
-my @rooms = qw(barrier api platform base heap threads collect handles diag run stackmap);
+my @rooms = qw(barrier api platform base heap threads collect handles diag run stackmap dac);
 my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
 my $broken = 0;
 sub report { print "@_\n"; $broken = 1 }
@@ -31,7 +31,7 @@ sub read_part {
     push @parts, $path;
     $place{$path} = $#parts;
 }
-read_part($_) for 'src/gc.h', 'src/gc_stackmap.h';
+read_part($_) for 'src/gc.h', 'src/gc_stackmap.h', 'src/gc_dac.h';
 
 # The words of a part, without comments and strings; those of its macros, too.
 my %looks_into = (
@@ -54,7 +54,7 @@ for my $path (@parts) {
 }
 
 my (%definers, %declarers, %kind);
-open my $tags, '-|', 'ctags', '--languages=C', '--langmap=C:.h', '--kinds-C=dfpstugev', '-I', 'GC__FN,GC__INLINED,GC__OUT_OF_LINE,GC_API,GC__EXTERN,GC__CODE_RETURN_STUB+',
+open my $tags, '-|', 'ctags', '--languages=C', '--langmap=C:.h', '--kinds-C=dfpstugev', '-I', 'GC__FN,GC__INLINED,GC__OUT_OF_LINE,GC_API,GC_DAC_API,GC__EXTERN,GC__CODE_RETURN_STUB+',
     '--sort=no', '-x', '--_xformat=%N %K %F', @parts or die "ctags does not start: tools/setup test installs it\n";
 while (<$tags>) {
     my ($name, $kind, $path) = split;
