@@ -1,0 +1,54 @@
+#include "memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void die(const char *format, ...) {
+    va_list arguments;
+    fflush(stdout);
+    fputs("gc-inspect: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(2);
+}
+
+static void *had(void *memory, size_t count, size_t size, const char *what) {
+    if (!memory)
+        die("there is no memory for %zu bytes of %s: raise `ulimit -v`, or inspect a core file on a machine with more",
+            count * size, what);
+    return memory;
+}
+
+void *memory_take(size_t count, size_t size, const char *what) {
+    if (size && count > SIZE_MAX / 2 / size) return had(NULL, SIZE_MAX / size, size, what);
+    return had(malloc(count && size ? count * size : 1), count, size, what);
+}
+
+void *memory_zeroed(size_t count, size_t size, const char *what) {
+    return had(calloc(count + !count, size), count, size, what);
+}
+
+/* By a quarter beyond a megabyte: the system moves such arrays without a copy, and what was not written costs nothing. */
+void *memory_grow(void *array, size_t count, size_t *capacity, size_t size, const char *what) {
+    if (count < *capacity) return array;
+    size_t more = count * size < (1 << 20) ? count : count / 4;
+    *capacity = count + more + 16;
+    if (*capacity > SIZE_MAX / 2 / size) return had(NULL, SIZE_MAX / size, size, what);
+    return had(realloc(array, *capacity * size), *capacity, size, what);
+}
+
+void *memory_cut(void *array, size_t count, size_t size) {
+    void *less = realloc(array, count ? count * size : 1);
+    return less ? less : array;
+}
+
+char *memory_text(const char *text, size_t length) {
+    char *copy = memory_take(length + 1, 1, "text");
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    return copy;
+}
