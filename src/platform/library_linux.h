@@ -4,6 +4,7 @@
 #include "platform.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/stat.h>
 
 #define GC__OS_LINKS_MAX 8 /* symbolic links that a name may lead through */
