@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 
-my @rooms = qw(barrier api platform base heap threads collect handles diag run stackmap dac);
+my @rooms = qw(barrier api platform base heap threads collect handles diag run stackmap standalone dac);
 my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
 my $broken = 0;
 sub report { print "@_\n"; $broken = 1 }
@@ -31,7 +31,7 @@ sub read_part {
     push @parts, $path;
     $place{$path} = $#parts;
 }
-read_part($_) for 'src/gc.h', 'src/gc_stackmap.h', 'src/gc_dac.h';
+read_part($_) for 'src/gc.h', 'src/gc_stackmap.h', 'src/gc_standalone.h', 'src/gc_dac.h';
 
 # The words of a part, without comments and strings; those of its macros, too.
 my %looks_into = (
@@ -40,7 +40,8 @@ my %looks_into = (
     '\bheap->handles->' => 'handles/table.h', '\bheap->finalizers->' => 'handles/finalizers.h', '\bheap->stress->' => 'diag/stress.h',
     '\bgc_finalizer \*\)' => 'api/finalizer.h');
 my (%words, %looks);
-for my $path (@parts) {
+my $interface = 'src/api/interface.h';
+for my $path ($interface, grep { $_ ne $interface } @parts) {
     open my $in, '<', $path or die;
     local $/;
     my $text = <$in>;
@@ -49,6 +50,8 @@ for my $path (@parts) {
     # Ignores fields of structures, whose names other parts may use as well, and structures that are only passed on by address.
     $text =~ s{\bstruct\s+\w+}{}g;
     $words{$path}{$1} = 1 while $text =~ /(?<![.\w])(?<!->)([A-Za-z_]\w*)/g;
+    # A part that expands the list of all functions uses all of them.
+    if ($path ne $interface && $words{$path}{GC__INTERFACE}) { $words{$path}{$_} = 1 for keys %{$words{$interface}} }
     # A part that looks into a structure depends on where that is.
     for my $field (keys %looks_into) { $looks{$path}{$looks_into{$field}} = 1 if $text =~ /$field/ }
 }

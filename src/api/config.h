@@ -35,7 +35,20 @@
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
    GC_VALUE_IS_REF(word): whether the word refers to an object. Any word must be accepted; either answer is right for 0.
    GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
-   referred to the object before it moved. A word is a uintptr_t. */
+   referred to the object before it moved. A word is a uintptr_t.
+   Or two numbers instead, by which collectors in libraries (gc_standalone.h) know values, too. GC_VALUE_MASK and
+   GC_VALUE_TAG: a word refers to an object if (word & mask) == tag, and then to the object at word - tag. */
+#ifdef GC_VALUE_TAG
+#define GC_HAS_VALUE_TAG 1
+#if defined(GC_VALUE_IS_REF) || !defined(GC_VALUE_MASK)
+#error "GC_VALUE_TAG is defined: define GC_VALUE_MASK too, but not GC_VALUE_IS_REF"
+#endif
+#define GC_VALUE_IS_REF(word) (((word) & (uintptr_t)(GC_VALUE_MASK)) == (uintptr_t)(GC_VALUE_TAG))
+#define GC_VALUE_TO_REF(word) ((word) - (uintptr_t)(GC_VALUE_TAG))
+#define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) + (uintptr_t)(GC_VALUE_TAG))
+#else
+#define GC_HAS_VALUE_TAG 0
+#endif
 #ifdef GC_VALUE_IS_REF
 #define GC_HAS_VALUES 1
 #if !defined(GC_VALUE_TO_REF) || !defined(GC_VALUE_FROM_REF)

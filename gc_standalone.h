@@ -1,0 +1,300 @@
+/* Generated from src/gc_standalone.h by tools/amalgamate.awk: edit src/, then run `make headers`. */
+/* gc_standalone.h - collectors as libraries; a companion of gc.h, which it includes, with gc_stackmap.h.
+
+   With it a finished program runs on another collector than the one that it was compiled with: a checked one, a profiling
+   one, a newer one; the project's docs/standalone.md shows how. It stands instead of gc.h in the .c file that defines
+   GC_IMPLEMENTATION:
+
+       #define GC_IMPLEMENTATION
+       #include "gc_standalone.h"
+
+   GC_STANDALONE: functions of gc.h call the collector in force. That file must contain nothing else that calls gc.h.
+   GC_STANDALONE_LIBRARY: that file alone becomes a library, with `cc -shared -fPIC`.
+   Neither: the collector is part of the program as ever, and libraries may be used beside it, by their tables. */
+#pragma once
+
+#if defined(GC_STANDALONE_LIBRARY) && !defined(GC_IMPLEMENTATION)
+#define GC_IMPLEMENTATION
+#endif
+
+/* All that a program calls of a collector: the list from which a library's table of functions is made, and everything that
+   goes with it. The order is part of the protocol between programs and libraries, so the list grows at its end only, with
+   each change of GC_INTERFACE_MINOR.
+
+   X(kind, name): CALL is a function that is called by its name. INLINE is one that programs have inline; the table has the
+   library's own, for callers that go by the table. TYPED and TYPED_INLINE are such functions that are missing where objects
+   have a host's own headers (GC_MODEL_BYTES). */
+
+/* clang-format off */
+#define GC__INTERFACE(X) \
+    X(CALL, gc_version) \
+    X(CALL, gc_result_text) \
+    X(CALL, gc_last_result) \
+    X(CALL, gc_last_message) \
+    X(CALL, gc__misuse) \
+    X(CALL, gc_type_check) \
+    X(CALL, gc_reason_text) \
+    X(CALL, gc_heap_create) \
+    X(CALL, gc_heap_destroy) \
+    X(CALL, gc_heap_host) \
+    X(CALL, gc_heap_stats) \
+    X(CALL, gc_stats_pause_percentile) \
+    X(CALL, gc_heap_print_stats) \
+    X(CALL, gc_roots_add) \
+    X(CALL, gc_roots_remove) \
+    X(CALL, gc_thread_attach) \
+    X(CALL, gc_thread_detach) \
+    X(CALL, gc_thread_current) \
+    X(CALL, gc_thread_heap) \
+    X(CALL, gc_thread_set_name) \
+    X(CALL, gc_thread_set_conservative) \
+    X(CALL, gc__thread_set_mode) \
+    X(CALL, gc_stack_create) \
+    X(CALL, gc_stack_destroy) \
+    X(CALL, gc__stack_switch) \
+    X(INLINE, gc_safepoint) \
+    X(CALL, gc__safepoint_slow) \
+    X(CALL, gc__shadow_store) \
+    X(CALL, gc__check_outside) \
+    X(INLINE, gc_store) \
+    X(INLINE, gc_store_value) \
+    X(CALL, gc_stores_begin) \
+    X(CALL, gc_stores_end) \
+    X(CALL, gc_copy_refs) \
+    X(CALL, gc_copy_values) \
+    X(CALL, gc_barrier_current) \
+    X(CALL, gc_barrier_switch) \
+    X(CALL, gc_heap_take_written_pages) \
+    X(INLINE, gc_allocate) \
+    X(CALL, gc__allocate_slow) \
+    X(TYPED_INLINE, gc_new) \
+    X(TYPED_INLINE, gc_new_raw) \
+    X(TYPED_INLINE, gc_new_array) \
+    X(TYPED_INLINE, gc_new_array_raw) \
+    X(CALL, gc__new_slow) \
+    X(CALL, gc_external_add) \
+    X(CALL, gc_collect) \
+    X(CALL, gc_heap_contains) \
+    X(CALL, gc_heap_object_at) \
+    X(CALL, gc_object_generation) \
+    X(CALL, gc_object_bytes) \
+    X(CALL, gc_object_type_name) \
+    X(TYPED, gc_object_type) \
+    X(CALL, gc_object_visit) \
+    X(CALL, gc_heap_moves) \
+    X(CALL, gc_heap_walk) \
+    X(CALL, gc_heap_verify) \
+    X(CALL, gc_finalizer_register) \
+    X(CALL, gc_finalizer_suppress) \
+    X(CALL, gc_finalizers_run) \
+    X(CALL, gc_finalizers_pending) \
+    X(CALL, gc_finalizers_wait) \
+    X(CALL, gc_finalizer_thread_start) \
+    X(CALL, gc_handle_create) \
+    X(CALL, gc_handle_create_dependent) \
+    X(CALL, gc_handle_duplicate) \
+    X(CALL, gc_handle_destroy) \
+    X(CALL, gc_handle_is_valid) \
+    X(CALL, gc_handle_get) \
+    X(CALL, gc_handle_try_get) \
+    X(CALL, gc_handle_set) \
+    X(CALL, gc_handle_compare_exchange) \
+    X(CALL, gc_handle_dependent) \
+    X(CALL, gc_handle_set_dependent) \
+    X(CALL, gc_handle_host_word) \
+    X(CALL, gc_handle_set_host_word) \
+    X(CALL, gc_handle_walk) \
+    X(CALL, gc_handle_count) \
+    X(TYPED, gc_safe_handle_new) \
+    X(TYPED, gc_safe_handle_add_ref) \
+    X(TYPED, gc_safe_handle_release) \
+    X(TYPED, gc_safe_handle_dispose) \
+    X(TYPED, gc_safe_handle_set_invalid) \
+    X(TYPED, gc_safe_handle_set_value) \
+    X(TYPED, gc__native_leave) \
+    X(CALL, gc_stackmap_encode) \
+    X(CALL, gc_stackmap_check) \
+    X(CALL, gc_stackmap_live) \
+    X(CALL, gc_stackmap_slot_at) \
+    X(CALL, gc_stackmap_is_interruptible) \
+    X(CALL, gc_stackmap_read) \
+    X(CALL, gc_stackmap_dump) \
+    X(CALL, gc_stackmap_explain) \
+    X(CALL, gc_code_add) \
+    X(CALL, gc_code_remove) \
+    X(CALL, gc_code_find) \
+    X(CALL, gc_code_count) \
+    X(CALL, gc_code_add_llvm) \
+    X(CALL, gc_code_remove_llvm) \
+    X(CALL, gc_code_call_native) \
+    X(CALL, gc_code_call_native_ref) \
+    X(CALL, gc_code_call) \
+    X(CALL, gc_code_restore) \
+    X(CALL, gc_code_release) \
+    X(CALL, gc_code_first) \
+    X(CALL, gc_code_next) \
+    X(CALL, gc_code_visit) \
+    X(CALL, gc_thread_set_interruptible) \
+    X(CALL, gc_code_dump) \
+    X(CALL, gc_code_explain) \
+    X(CALL, gc_dump_fact) \
+    X(CALL, gc_dump_row) \
+    X(CALL, gc_dump_text)
+/* clang-format on */
+
+/* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */
+#define GC__INTERFACE_DATA(X) X(gc__tables) X(gc__barrier_calls)
+
+/* Where GC_STANDALONE is defined, the names above are those of jumps through the table in force, and the collector that the
+   program brings along has other symbols; so the unit that contains it must not call anything else by these names. */
+#if defined(GC_STANDALONE) && defined(GC_IMPLEMENTATION)
+#ifdef GC__EXTERN
+#error "gc_standalone.h must come before gc.h where GC_STANDALONE and GC_IMPLEMENTATION are defined"
+#endif
+#define GC__PRAGMA(text) _Pragma(#text)
+#define GC__RENAME(name) GC__PRAGMA(redefine_extname name gc__embedded_##name)
+#define GC__RENAME_CALL(name) GC__RENAME(name)
+#define GC__RENAME_TYPED(name) GC__RENAME(name)
+#define GC__RENAME_INLINE(name)
+#define GC__RENAME_TYPED_INLINE(name)
+#define GC__RENAME_KIND(kind, name) GC__RENAME_##kind(name)
+GC__INTERFACE(GC__RENAME_KIND)
+GC__INTERFACE_DATA(GC__RENAME)
+#endif
+#include "gc_stackmap.h"
+
+/* Collectors as libraries: what a program and a library exchange, and using several collectors.
+
+   A library is gc.h in a shared object, which exports GC_VersionInfo and GC_Initialize and nothing else. It gives the
+   program a table of functions (gc_functions), and the program gives it one of its own (gc_host). Tables begin with their
+   size and grow at their ends only. A program and a library get on if their interfaces have the same major version and
+   their geometry, which inline code depends on, is the same. If the library's minor version is lower, its table lacks the
+   functions that are newer; GC_LIBRARY_HAS asks for one.
+
+   Where the program is compiled with GC_STANDALONE, gc_NAME calls go to the collector in force, by a jump through a table:
+   the embedded collector, or the library that was chosen before the first of these calls. The collectors of other libraries
+   are used by their tables, as in library->functions->gc_collect(heap, 2, 0); inline functions and macros that store or
+   allocate are for the collector in force only. */
+
+
+#define GC_INTERFACE_MAJOR 1
+#define GC_INTERFACE_MINOR 0
+
+struct GcDacVars; /* gc_dac.h */
+
+/* What GC_VersionInfo exchanges. */
+typedef struct gc_version_info {
+    uint32_t major, minor; /* GC_INTERFACE_*: the program's on entry, the library's on return */
+    uint32_t build;        /* for display only */
+    const char *name;      /* for display only; static storage */
+} gc_version_info;
+
+/* All that inline code depends on: name, value. */
+#define GC_GEOMETRY(X)                                              \
+    X(region_shift, GC_REGION_SHIFT)                                \
+    X(card_shift, GC_CARD_SHIFT)                                    \
+    X(card_bits, GC_CARD_BITS)                                      \
+    X(bundle_shift, GC_BUNDLE_SHIFT)                                \
+    X(address_bits, GC_ADDRESS_BITS)                                \
+    X(barrier, (uint32_t)GC__BARRIER_CHOSEN)                        \
+    X(own_values, GC_HAS_VALUES - GC_HAS_VALUE_TAG)                 \
+    X(own_model, GC_HAS_MODEL)                                      \
+    X(generations, GC_GENERATIONS)                                  \
+    X(saved_registers, GC__SAVED_REGISTERS)                         \
+    X(object_bytes, (uint32_t)sizeof(gc_object))                    \
+    X(array_bytes, (uint32_t)sizeof(gc_array))                      \
+    X(type_bytes, (uint32_t)sizeof(gc_type))                        \
+    X(finalizer_bytes, (uint32_t)sizeof(gc_finalizer))              \
+    X(window_bytes, (uint32_t)sizeof(gc_window))                    \
+    X(frame_bytes, (uint32_t)sizeof(gc_frame))                      \
+    X(frame_site_bytes, (uint32_t)sizeof(gc_frame_site))            \
+    X(stack_bytes, (uint32_t)sizeof(gc_stack))                      \
+    X(thread_bytes, (uint32_t)sizeof(gc_thread))                    \
+    X(thread_raw, (uint32_t)offsetof(gc_thread, raw))               \
+    X(thread_frames, (uint32_t)offsetof(gc_thread, frames))         \
+    X(thread_poll, (uint32_t)offsetof(gc_thread, poll))             \
+    X(thread_mode, (uint32_t)offsetof(gc_thread, mode))             \
+    X(thread_code, (uint32_t)offsetof(gc_thread, code))             \
+    X(thread_registers, (uint32_t)offsetof(gc_thread, registers))   \
+    X(barrier_tables_bytes, (uint32_t)sizeof(gc_barrier_tables))    \
+    X(barrier_change_bytes, (uint32_t)sizeof(gc_barrier_change))    \
+    X(options_bytes, (uint32_t)sizeof(gc_options))                  \
+    X(collection_bytes, (uint32_t)sizeof(gc_collection))            \
+    X(stats_bytes, (uint32_t)sizeof(gc_stats))                      \
+    X(handle_kinds, (uint32_t)GC_HANDLE_KINDS)                      \
+    X(code_bytes, (uint32_t)sizeof(gc_code))                        \
+    X(code_frame_bytes, (uint32_t)sizeof(gc_code_frame))            \
+    X(code_cursor_bytes, (uint32_t)sizeof(gc_code_cursor))          \
+    X(code_format_bytes, (uint32_t)sizeof(gc_code_format))
+
+typedef struct gc_geometry {
+    uint32_t bytes; /* of this record */
+#define GC__GEOMETRY_FIELD(name, value) uint32_t name;
+    GC_GEOMETRY(GC__GEOMETRY_FIELD)
+#undef GC__GEOMETRY_FIELD
+} gc_geometry;
+
+#ifdef __cplusplus
+#define GC__TYPE_OF(name) __typeof__(::name)
+#else
+#define GC__TYPE_OF(name) __typeof__(name)
+#endif
+#define GC__FIELD_CALL(name) GC__TYPE_OF(name) * name;
+#define GC__FIELD_INLINE(name) GC__FIELD_CALL(name)
+#if GC_HAS_MODEL
+#define GC__FIELD_TYPED(name) void (*name)(void);
+#else
+#define GC__FIELD_TYPED(name) GC__FIELD_CALL(name)
+#endif
+#define GC__FIELD_TYPED_INLINE(name) GC__FIELD_TYPED(name)
+#define GC__FIELD(kind, name) GC__FIELD_##kind(name)
+
+/* The functions of a collector. */
+typedef struct gc_functions {
+    uint32_t bytes; /* of this table; what lies beyond it is missing */
+    uint32_t unused;
+    const gc_geometry *geometry;
+    GC__INTERFACE(GC__FIELD)
+} gc_functions;
+
+/* What a program gives to a library; 0 is allowed for each function, and means what its comment says. The other things that
+   a collector needs of a host (suspend, restart, scan_roots, finalizers_ready...) are those of each heap: gc_options. */
+typedef struct gc_host {
+    uint32_t bytes;        /* of this table; what lies beyond it is missing */
+    uint32_t major, minor; /* GC_INTERFACE_* of the program */
+    uint32_t unused;
+    const gc_geometry *geometry;
+    uintptr_t value_mask, value_tag; /* GC_VALUE_MASK and GC_VALUE_TAG; 0: the program has none */
+    void *context;                   /* handed to all of these */
+    /* Is told by GC_Initialize, which then fails, why it does: a sentence. 0: is not told. */
+    void (*refused)(void *context, const char *why);
+    /* A setting, by the name of its environment variable; NULL: it is not set. 0: the library reads the environment. */
+    const char *(*setting)(void *context, const char *name);
+    /* What barriers read has changed: called before any heap's gc_options.barrier_changed, under the same rules, and first
+       when the first heap is created. 0: the program does not store inline. */
+    void (*stomp)(void *context, const gc_barrier_change *change);
+    /* Take warnings and fatal faults of heaps whose options have no function for them. 0: to stderr. */
+    void (*warning)(void *context, const char *message);
+    void (*fatal)(void *context, const char *message);
+} gc_host;
+
+/* What a library exports. GC_VersionInfo comes first. GC_Initialize is called once for each process: it stores the address
+   of the table, keeps that of `host`, and returns 0, or a gc_result. */
+typedef void gc_version_info_function(gc_version_info *info);
+typedef int32_t gc_initialize_function(const gc_host *host, const gc_functions **functions, struct GcDacVars *vars);
+
+/* A collector that a program uses. Never unloaded once it was initialized. */
+typedef struct gc_library {
+    const gc_functions *functions;
+    gc_version_info version;         /* the library's */
+    const char *path;                /* NULL: the embedded collector */
+    void *handle;                    /* of dlopen; NULL: the embedded collector */
+    gc_host host;                    /* what the library was given */
+    const gc_barrier_tables *tables; /* what barriers read; NULL before the first heap */
+    gc_barrier barrier;              /* the one in force */
+    struct gc_library *next;         /* in the list of those loaded */
+} gc_library;
+
+/* Whether the collector has the function, which is newer than version 1.0 of the interface. */
+#define GC_LIBRARY_HAS(library, name) \
+    ((library)->functions->bytes >= offsetof(gc_functions, name) + sizeof(void *) && (library)->functions->name)
