@@ -27,7 +27,7 @@ library good.so 'void GC_VersionInfo(void) {} int GC_Initialize(void) { return 0
 # run SETTING=VALUE...: the program's words, and in $status how it ended
 messages=$top/messages
 run() {
-    page=$(env "$@" 2>&1)
+    page=$(timeout 60 env "$@" 2>&1)
     status=$?
     [ $status -eq 0 ] || printf '%s\n' "$page" >> "$messages"
 }
