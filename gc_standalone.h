@@ -177,6 +177,18 @@ GC__INTERFACE_DATA(GC__RENAME)
    allocate are for the collector in force only. */
 
 
+/* The environment variables that name a collector: one for the name of a file, which is looked for in the folder of the
+   program's file alone, and one for an absolute path. A program that has rights its user lacks (setuid) ignores them. */
+#ifndef GC_STANDALONE_NAME_VARIABLE
+#define GC_STANDALONE_NAME_VARIABLE "GC_NAME"
+#endif
+#ifndef GC_STANDALONE_PATH_VARIABLE
+#define GC_STANDALONE_PATH_VARIABLE "GC_PATH"
+#endif
+#ifndef GC_STANDALONE_CLR_VARIABLES
+#define GC_STANDALONE_CLR_VARIABLES 0 /* 1: DOTNET_GCName, DOTNET_GCPath and COMPlus_GCName (either) are read, too */
+#endif
+
 #define GC_INTERFACE_MAJOR 1
 #define GC_INTERFACE_MINOR 0
 
@@ -298,3 +310,16 @@ typedef struct gc_library {
 /* Whether the collector has the function, which is newer than version 1.0 of the interface. */
 #define GC_LIBRARY_HAS(library, name) \
     ((library)->functions->bytes >= offsetof(gc_functions, name) + sizeof(void *) && (library)->functions->name)
+
+/* Is asked where the collector that the environment names cannot be used, for which `why` is a paragraph: whether the program
+   goes on with the embedded one. */
+typedef bool gc_library_refused(void *context, const char *why);
+
+/* Loads the collector at the absolute path and starts it, for use by its table beside those in use. [any thread; waits; NULL:
+   GC_ERROR_LIBRARY] */
+GC_API gc_library *gc_library_load(const char *path);
+/* Returns the collector in force. The first call chooses it: the one that the environment names (GC_STANDALONE_NAME_VARIABLE
+   and GC_STANDALONE_PATH_VARIABLE), or else the embedded one. If it cannot be used, `refused` decides; 0: the program ends
+   with the message. With GC_STANDALONE any other call of gc.h chooses as well, as if `refused` were 0. [any thread; waits;
+   cannot fail] */
+GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context);

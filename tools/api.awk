@@ -120,7 +120,7 @@ function read_part(path,    line, declaration) {
 function read_header(path,    line, name, part_path) {
     while ((getline line < path) > 0) {
         if (line !~ /^#include "(api|barrier)\//) {
-            if (line ~ /GC_(DAC_)?IMPLEMENTATION$/ && line ~ /^#/) break
+            if (line ~ /^#ifdef GC_(DAC_)?IMPLEMENTATION$/) break
             continue
         }
         split(line, name, "\"")

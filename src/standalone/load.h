@@ -1,18 +1,9 @@
 /* Finding, checking and loading the library that the environment names. */
 #pragma once
 
+#include "../api/standalone.h"
 #include "../base/report.h"
 #include "../platform/elf_linux.h"
-
-#ifndef GC_STANDALONE_NAME_VARIABLE
-#define GC_STANDALONE_NAME_VARIABLE "GC_NAME"
-#endif
-#ifndef GC_STANDALONE_PATH_VARIABLE
-#define GC_STANDALONE_PATH_VARIABLE "GC_PATH"
-#endif
-#ifndef GC_STANDALONE_CLR_VARIABLES
-#define GC_STANDALONE_CLR_VARIABLES 0
-#endif
 
 /* A library on its way into the program. Its path and what is wrong with it are in `library`. */
 typedef struct gc__load {

@@ -1,7 +1,7 @@
 /* A program that loads the collectors that the environment names: load_host [SETTING VALUE]... names more of them, one after
    another, and unsets the setting again. Prints what became of each, and exits with 1 if one was refused. */
 #define GC_IMPLEMENTATION
-#include "gc.h"
+#include "gc_standalone.h"
 #include "standalone/load.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The check of a library's header, which damaged files must not disturb: this program's own file, cut and changed at random. A
    seed is the argument, and is printed if something fails. */
 #define GC_IMPLEMENTATION
-#include "gc.h"
+#include "gc_standalone.h"
 #include "standalone/load.h"
 
 #include "../tap.h"
