@@ -217,7 +217,7 @@ GC_API size_t gc_code_count(void);
 
 /* Registers the functions of modules that LLVM compiled for x86-64: `section` is the contents of .llvm_stackmaps, relocated;
    several sections may follow one another. It is not read afterwards. Refuses what is malformed, and names it. flags: 0 or
-   GC_LLVM_FRAMES_BY_SIZE. [any thread; never collects; NULL: GC_ERROR_FORMAT, GC_ERROR_MEMORY] */
+   GC_LLVM_FRAMES_BY_SIZE. [any thread; never collects; NULL: GC_ERROR_FORMAT, GC_ERROR_MEMORY, GC_ERROR_OPTION] */
 typedef struct gc_llvm_module gc_llvm_module;
 GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes, unsigned flags);
 enum {
@@ -3204,8 +3204,8 @@ static const char gc__code_entered[1] = {0};
 
 /* Where interrupts are sent: to a thread. */
 typedef struct gc__os_target {
-    pid_t id;  /* 0: it is to receive none */
-    bool sent; /* atomic; set before one is sent, cleared when one arrives */
+    pid_t id;      /* 0: it is to receive none */
+    uint32_t sent; /* atomic; 0: none is on its way; else how often one has been asked for since the last one arrived */
     bool has_timer;
     timer_t timer;
 } gc__os_target;
@@ -3215,20 +3215,21 @@ static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_
 static struct sigaction gc__os_interrupt_former;
 
 /* A signal is gc.h's own if it carries the address of the variable that belongs to this thread; or says nothing of its sender,
-   as it does when too many signals are queued (RLIMIT_SIGPENDING), and one was sent. */
+   as it does when too many signals are queued (RLIMIT_SIGPENDING), and one is on its way. */
 GC__FN bool gc__os_interrupt_is_mine(const siginfo_t *info) {
-    bool sent = __atomic_exchange_n(&gc__os_me.sent, false, __ATOMIC_ACQ_REL);
+    bool sent = __atomic_exchange_n(&gc__os_me.sent, 0, __ATOMIC_ACQ_REL) != 0;
     if (info->si_code == SI_USER) return sent && info->si_pid == 0;
     return (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me;
 }
 
 /* Signals of others are handed on. They may stop the thread as well, if a collection waits for it. */
 GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) {
+    bool is_mine = gc__os_interrupt_is_mine(info); /* first: while the thread waits, the next one may be sent */
     int error = errno;
     gc__os_interrupted(context);
     errno = error;
     const struct sigaction *former = &gc__os_interrupt_former;
-    if (gc__os_interrupt_is_mine(info) || former->sa_handler == SIG_DFL || former->sa_handler == SIG_IGN) return;
+    if (is_mine || former->sa_handler == SIG_DFL || former->sa_handler == SIG_IGN) return;
     if (former->sa_flags & SA_SIGINFO)
         former->sa_sigaction(number, info, context);
     else
@@ -3237,7 +3238,8 @@ GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) 
 
 GC__FN void gc__os_interrupt_in_child(void) {
     if (gc__os_me.id) gc__os_me.id = (pid_t)syscall(SYS_gettid);
-    gc__os_me.has_timer = false; /* timers are not inherited */
+    gc__os_me.has_timer = false; /* timers are not inherited, nor are signals that are on their way */
+    gc__os_me.sent = 0;
 }
 
 /* gc__os_end_lock is held. */
@@ -3256,8 +3258,12 @@ GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
     return false;
 }
 
+/* Asking again for what is on its way yields no second signal, unless it takes long: then the host may have lost it. */
+#define GC__OS_SENT_LOST 64
+
 /* Has a thread interrupted if it is in cooperative mode. It must exist. */
 GC__FN void gc__os_interrupt(gc__os_target *target) {
+    if (__atomic_fetch_add(&target->sent, 1, __ATOMIC_ACQ_REL) % GC__OS_SENT_LOST) return;
     siginfo_t info;
     memset(&info, 0, sizeof info);
     info.si_signo = GC_CODE_SIGNAL;
@@ -3266,7 +3272,6 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     info.si_uid = getuid();
     info.si_value.sival_ptr = target;
     int error = errno;
-    __atomic_store_n(&target->sent, true, __ATOMIC_RELEASE);
     syscall(SYS_rt_tgsigqueueinfo, info.si_pid, target->id, GC_CODE_SIGNAL, &info);
     errno = error;
 }

@@ -63,7 +63,7 @@ GC_API size_t gc_code_count(void);
 
 /* Registers the functions of modules that LLVM compiled for x86-64: `section` is the contents of .llvm_stackmaps, relocated;
    several sections may follow one another. It is not read afterwards. Refuses what is malformed, and names it. flags: 0 or
-   GC_LLVM_FRAMES_BY_SIZE. [any thread; never collects; NULL: GC_ERROR_FORMAT, GC_ERROR_MEMORY] */
+   GC_LLVM_FRAMES_BY_SIZE. [any thread; never collects; NULL: GC_ERROR_FORMAT, GC_ERROR_MEMORY, GC_ERROR_OPTION] */
 typedef struct gc_llvm_module gc_llvm_module;
 GC_API gc_llvm_module *gc_code_add_llvm(const void *section, size_t bytes, unsigned flags);
 enum {

@@ -97,6 +97,9 @@ done
 # In either order.
 compiles 'gc_stackmap.h after gc.h' '#include "gc.h"
 #include "gc_stackmap.h"' -I. -DGC_IMPLEMENTATION
+refused 'gc_stackmap.h with GC_IMPLEMENTATION after gc.h without it' 'GC_IMPLEMENTATION was defined: define it before the first' '#include "gc.h"
+#define GC_IMPLEMENTATION
+#include "gc_stackmap.h"'
 compiles 'a user of gc.h with gc_stackmap.h' '#include "gc_stackmap.h"
 #include "tests/compile/user.h"' -I. -DGC_IMPLEMENTATION
 compiles "the model seam" '#include "tests/compile/model.h"' -I. -DGC_IMPLEMENTATION

@@ -332,6 +332,42 @@ static void forgotten_slot(void *unused) {
     call1(outer, (uintptr_t)new_node(1));
 }
 
+/* The same, where compiled code uses the object. `after` and `use` are the offsets of its last safe point and of the use. */
+static method *uses_itself(uint32_t *after, uint32_t *use) {
+    method *m = method_begin("uses_itself");
+    unsigned kept = slot(m, GC_PLACE_REGISTER, R12, 0);
+    save(m, RBX), save(m, R12), save(m, R13), prolog_end(m), move(m, RBX, RDI), clear(m, R12);
+    call_native(m, collect_all, BIT(kept)), *after = m->at;
+    nop(m), *use = m->at, load(m, RAX, RBX, (int32_t)offsetof(node, value));
+    call_native(m, collect_all, 0);
+    restore(m, R13), restore(m, R12), restore(m, RBX), ret(m);
+    return method_end(m);
+}
+
+static void forgotten_use(void *stress) {
+    gc_options options = {.stress = *(gc_stress *)stress, .stress_interval = 1, .verify = GC_VERIFY_AFTER};
+    uint32_t after, use;
+    begin(&options);
+    call1(uses_itself(&after, &use), (uintptr_t)new_node(1));
+}
+
+static void uses(void) {
+    static gc_stress stresses[] = {GC_STRESS_SAFEPOINT, GC_STRESS_NTH};
+    char part[160];
+    uint32_t after, use;
+    method_free(uses_itself(&after, &use));
+    for (int i = 0; i < 2; i++) {
+        is(tap_child(forgotten_use, &stresses[i], report, sizeof report), 256 + SIGABRT,
+           "compiled code that uses what its map forgot ends the program");
+        says("missed root or barrier: the program used a `node` at 0x", "the use");
+        snprintf(part, sizeof part, "gc.h:   the use is in compiled code: `uses_itself` at +0x%x", use);
+        says(part, "the use");
+        says("gc.h:   its map must name the slot that held the reference. Of the last safe point it says:", "the use");
+        snprintf(part, sizeof part, "Live at +0x%02x: r12.", after);
+        says(part, "the last safe point");
+    }
+}
+
 static void reports(void) {
     fails(bad_slot, "a slot that holds no reference");
     says("in the compiled frame of `holds` at +0x", "verify");
@@ -349,5 +385,6 @@ int main(void) {
     left();
     stacks();
     reports();
+    uses();
     return done();
 }

@@ -1,5 +1,6 @@
 /* Stopping threads in compiled code: at every instruction and at random ones, by the signal and by replaced return addresses,
-   with every object moved each time. With --count=N, a thread is stopped N times in each loop. */
+   with every object moved each time; and what the signal meets in a process. With --count=N, a thread is stopped N times in
+   each loop. */
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
@@ -10,6 +11,7 @@
 #include "step_code.h"
 
 #include <pthread.h>
+#include <time.h>
 
 /* At every instruction. */
 
@@ -409,12 +411,136 @@ static void signals(void) {
     leaves_free();
 }
 
+/* Former dispositions of the signal, each in a child, whose first interruptible thread it is. */
+
+static void handle_plainly(int number) { foreign += number == GC_CODE_SIGNAL; }
+
+/* How many of the signals that a child sends itself arrive at the disposition that `argument` is, and whether it is back at
+   the end. */
+static void keep_disposition(void *argument) {
+    const struct sigaction *former = (const struct sigaction *)argument;
+    struct sigaction now;
+    begin(NULL);
+    sigaction(GC_CODE_SIGNAL, former, NULL);
+    foreign = 0;
+    if (gc_thread_set_interruptible(gc, true) != GC_OK) abort();
+    for (int i = 0; i < 3; i++) raise(GC_CODE_SIGNAL);
+    gc_thread_set_interruptible(gc, false);
+    raise(GC_CODE_SIGNAL);
+    end();
+    gc__os_interrupts_end();
+    sigaction(GC_CODE_SIGNAL, NULL, &now);
+    bool same =
+        now.sa_sigaction == former->sa_sigaction && (now.sa_flags & SA_SIGINFO) == (former->sa_flags & SA_SIGINFO);
+    printf("%d arrived, %s", (int)foreign, same ? "restored" : "not restored");
+}
+
+static void dispositions(void) {
+    static void (*const handlers[])(int) = {SIG_DFL, SIG_IGN, handle_plainly};
+    static const char *const names[] = {"SIG_DFL", "SIG_IGN", "a handler"};
+    for (int i = 0; i < 6; i++) {
+        struct sigaction action;
+        char output[256];
+        memset(&action, 0, sizeof action);
+        action.sa_handler = handlers[i / 2];
+        if (i == 5)
+            action.sa_flags = SA_SIGINFO, action.sa_sigaction = count_foreign;
+        else if (i % 2)
+            action.sa_flags = SA_SIGINFO;
+        is(tap_child(keep_disposition, &action, output, sizeof output), 0,
+           "%s with%s SA_SIGINFO: signals of others do no harm", names[i / 2], i % 2 ? "" : "out");
+        has(output, i < 4 ? "0 arrived, restored" : "4 arrived, restored", "they are handled as before");
+    }
+}
+
+/* No signal is queued any more: they arrive without the data that tells whose they are. */
+static void limit_signals(void *unused) {
+    struct rlimit none = {0, 0};
+    (void)unused;
+    setrlimit(RLIMIT_SIGPENDING, &none);
+    handle(GC_CODE_SIGNAL, count_foreign);
+    foreign = 0;
+    begin(&(gc_options){.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .collection_end = note_stops});
+    random_instructions();
+    printf("# %d of gc.h's were handed on\n", (int)foreign);
+    foreign = 0;
+    gc_thread_set_interruptible(gc, true);
+    raise(GC_CODE_SIGNAL), kill(getpid(), GC_CODE_SIGNAL);
+    printf("# %d of the host's\n", (int)foreign);
+    end();
+    if (tap_failures) _exit(1);
+}
+
+static void limited_signals(void) {
+    static char output[8192];
+    uint64_t wanted = count_wanted;
+    count_wanted = 12;
+    is(tap_child(limit_signals, NULL, output, sizeof output), 0, "RLIMIT_SIGPENDING is 0: threads are stopped as ever");
+    has(output, "# 0 of gc.h's were handed on", "no signal of gc.h's is taken for the host's");
+    has(output, "# 2 of the host's", "and none of the host's for gc.h's");
+    count_wanted = wanted;
+}
+
+/* Timers of stress. */
+
+/* Of this process; -1: the system does not say. */
+static int timer_count(void) {
+    char line[200];
+    int count = 0;
+    FILE *file = fopen("/proc/self/timers", "r");
+    if (!file) return -1;
+    while (fgets(line, sizeof line, file)) count += strncmp(line, "ID:", 3) == 0;
+    fclose(file);
+    return count;
+}
+
+typedef struct sleeper {
+    int timers;         /* while it was interruptible */
+    int woken;          /* sleeps that were ended early after that */
+    void (*stop)(void); /* being interruptible */
+} sleeper;
+
+static __thread gc_thread *sleeping;
+static void stop_being(void) { gc_thread_set_interruptible(sleeping, false), gc_thread_detach(sleeping); }
+static void detach(void) { gc_thread_detach(sleeping); }
+
+static void *sleep_afterwards(void *context) {
+    sleeper *self = (sleeper *)context;
+    sleeping = gc_thread_attach(heap);
+    gc_thread_set_interruptible(sleeping, true);
+    self->timers = timer_count();
+    self->stop();
+    for (int i = 0; i < 20; i++) {
+        struct timespec time = {0, 1000000};
+        self->woken += nanosleep(&time, NULL) != 0;
+    }
+    return NULL;
+}
+
+static void timers(void) {
+    static void (*const stops[])(void) = {stop_being, detach};
+    for (int i = 0; i < 6; i++) {
+        sleeper it = {0, 0, stops[i % 2]};
+        pthread_t thread;
+        int before = timer_count();
+        gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+        pthread_create(&thread, NULL, sleep_afterwards, &it);
+        pthread_join(thread, NULL);
+        gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
+        ok(before < 0 || it.timers == before + 1, "under stress an interruptible thread has a timer");
+        is(timer_count(), before, "which is gone after %s", i % 2 ? "gc_thread_detach" : "gc_thread_set_interruptible");
+        is(it.woken, 0, "and wakes nobody");
+    }
+}
+
 int main(int count, char **arguments) {
     if (count > 1 && strncmp(arguments[1], "--count=", 8) == 0) count_wanted = strtoull(arguments[1] + 8, NULL, 10);
     gc_options stress = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = count_moves},
                quarantine = {.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .collection_end = note_stops},
                nested = {.collection_end = await_second}, none = {0}, patient = {.stop_patience_ms = 60000},
                timed = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = stop_stress};
+    dispositions();
+    limited_signals();
     handle(GC_CODE_SIGNAL, count_foreign);
     for (int i = 0; i < 2; i++) {
         plain = i != 0;
@@ -427,5 +553,6 @@ int main(int count, char **arguments) {
     is(foreign, 0, "no signal of gc.h's own was handed on");
     run(stress_interrupts, timed);
     run(signals, none);
+    run(timers, timed);
     return done();
 }

@@ -235,6 +235,8 @@ static const fault faults[] = {
     {FUNCTION, 8, 0xFFFF00000001, 0, NULL},
     {FUNCTION + 8, 8, 12, FUNCTION, "a stack size of 12 bytes"},
     {FUNCTION + 8, 8, UINT64_MAX - 7, FUNCTION, "a stack size of"},
+    {FUNCTION + 8, 8, (1 << 30) + 8, FUNCTION, "a stack size of 1073741832 bytes"},
+    {FUNCTION + 8, 8, 1 << 30, 0, NULL},
     {FUNCTION + 16, 8, 0, 0, "the functions have less than the 1 records"},
     {FUNCTION + 16, 8, 2, 0, "the functions have more than the 1 records"},
     {FUNCTION + 16, 8, UINT64_MAX, 0, "the functions have more than the 1 records"},
@@ -312,8 +314,29 @@ static void test_refused_records(void) {
     refused("references of one record overlap", "an overlap by a register that holds a reference as well");
     used = 0, header(2, 0, 1), function(code, 8, 5), function(code + 64, 8, UINT64_MAX), statepoint(4, 0);
     refused("the functions have more than the 1 records", "counts whose sum is right but for its overflow");
-    ok(!gc_code_add_llvm(section, (size_t)-8, 0), "a negative size is refused");
-    has(gc_last_message(), "is the size of no section", "for no section has it");
+}
+
+/* What is no call of gc_code_add_llvm. */
+static void test_refused_calls(void) {
+    one(0), record_ends(0);
+    for (unsigned flags = GC_LLVM_FRAMES_BY_SIZE << 1; flags; flags <<= 1) {
+        char part[64];
+        snprintf(part, sizeof part, "the flags %#x are not known: GC_LLVM_FRAMES_BY_SIZE or 0", flags | 1);
+        ok(!add(flags | 1) && gc_last_result() == GC_ERROR_OPTION && !gc_code_find(code),
+           "a flag that is not known is refused");
+        has(gc_last_message(), part, "with those that are");
+    }
+    if (GC_DEBUG < 1) {
+        ok(!gc_code_add_llvm(NULL, used, 0) && gc_last_result() == GC_ERROR_ARGUMENT, "a section at NULL is refused");
+        has(gc_last_message(), "gc_code_add_llvm: section is NULL", "and named");
+    }
+    ok(!gc_code_add_llvm(NULL, 0, 99) && gc_last_result() == GC_ERROR_OPTION,
+       "flags are checked without a section, too");
+    static const size_t sizes[] = {(size_t)-8, (size_t)1 << GC__TREE_ADDRESS_BITS};
+    for (int i = 0; i < 2; i++) {
+        ok(!gc_code_add_llvm(section, sizes[i], 0) && gc_last_result() == GC_ERROR_FORMAT, "a wrong size is refused");
+        has(gc_last_message(), "is the size of no section: it is its end - its start", "of bytes");
+    }
 }
 
 /* A section in which all kinds of things can be wrong. */
@@ -401,8 +424,6 @@ static void test_modules(void) {
     ok(!add(0), "bytes after the last section are refused");
     has(gc_last_message(), "the header takes 16 bytes, but only 8 are left", "for they are no section");
     used = 0;
-    ok(!gc_code_add_llvm(NULL, 0, 99), "flags that are not known are refused");
-    has(gc_last_message(), "GC_LLVM_FRAMES_BY_SIZE", "with those that are");
     ok((module = gc_code_add_llvm(NULL, 0, 0)) != NULL, "a module without statepoints has no section");
     gc_code_remove_llvm(module);
 }
@@ -653,9 +674,12 @@ static void test_dump(void) {
     FILE *out = fmemopen(text, sizeof text, "w");
     ok(module && gc_code_dump((const char *)code + 0x20, out, &options), "the code of a module is dumped");
     fclose(out);
-    has(text, "    tables             = LLVM\n    stack frame size   = 40 bytes\n    statepoints        = 1\n", "header");
-    has(text, "    GCInfo:      0020        call [ rbx, [rsp+8], [rbp-32], [rbp-24], [rsp+24] derived from [rsp+8], "
-              "r15 derived from rbx ]\n", "a row for each statepoint");
+    has(text, "    tables             = LLVM\n    stack frame size   = 40 bytes\n    statepoints        = 1\n",
+        "header");
+    has(text,
+        "    GCInfo:      0020        call [ rbx, [rsp+8], [rbp-32], [rbp-24], [rsp+24] derived from [rsp+8], "
+        "r15 derived from rbx ]\n",
+        "a row for each statepoint");
     out = fmemopen(text, sizeof text, "w");
     gc_code_explain((const char *)code + 0x20, NULL, out, NULL);
     fclose(out);
@@ -680,5 +704,6 @@ int main(void) {
     test_unknown_registers();
     test_faults();
     test_refused_records();
+    test_refused_calls();
     return done();
 }
