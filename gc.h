@@ -602,8 +602,8 @@ typedef struct gc_stats {
     size_t condemned_bytes;                  /* by the last collection */
     size_t live_bytes;                       /* objects in use as far as known: exact just after a full collection */
     size_t generation_bytes[GC_GENERATIONS]; /* the same, for each generation */
-    size_t used_bytes;                       /* of the regions that hold objects, holes included */
-    size_t committed_bytes;                  /* regions that the heap holds, free ones included */
+    size_t used_bytes;                       /* of the memory for objects, holes included */
+    size_t committed_bytes;                  /* memory that the heap holds, free regions included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
     size_t external_bytes;      /* gc_external_add */
@@ -2070,12 +2070,13 @@ enum {
 typedef struct gc__region {
     gc_heap *heap; /* written under the arena's lock; atomic for threads that neither hold it nor use this heap */
     uintptr_t base;
-    uintptr_t top;           /* objects of a linear region lie in [base, top) */
+    uintptr_t top;           /* objects of a linear region lie in [base, top); a large object ends there */
     uintptr_t dirty_end;     /* memory from here to the region's end is zero; atomic where windows are extended */
     uintptr_t hole;          /* the search for holes goes on here */
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */
     size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
+    size_t spare;            /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint64_t condemned;      /* number of the last collection that condemned it */
     uint32_t span;           /* a large object's number of regions */
     uint32_t rest_index;     /* GC__LARGE_REST: the number of regions back to the object's first */
@@ -2119,8 +2120,10 @@ GC__FN gc__region *gc__region_of(uintptr_t address) {
 /* The end of a region, or of all the regions of a large object. */
 GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + region->span * GC_REGION_BYTES; }
 
-/* Objects start below this address; a large one starts at the base. Mark bits of its other regions mean nothing. */
-GC__FN uintptr_t gc__region_starts_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+/* Objects start below this address. A large one starts at the base, and no other mark bit of its regions means anything. */
+GC__FN uintptr_t gc__region_starts_end(const gc__region *region) {
+    return region->base + (region->kind == GC__LARGE ? 8 : GC_REGION_BYTES);
+}
 
 /* Whether the region belongs to the heap. Others may come and go at any time, so nothing else of them may be read. */
 GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
@@ -2526,8 +2529,14 @@ GC__FN bool gc__mark_set(uintptr_t address) {
     return clear;
 }
 
+/* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
+   hardly any memory. */
+GC__FN size_t gc__mark_words(const gc__region *region) {
+    return (gc__region_starts_end(region) - region->base + 511) / 512;
+}
+
 GC__FN void gc__marks_clear(const gc__region *region) {
-    memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, GC_REGION_BYTES / 64);
+    memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
 /* The first marked address in [from, end), or end. */
@@ -2989,9 +2998,12 @@ struct gc_heap {
     gc__region *recycled;     /* in the list regions[0]: where mutators go on searching for holes */
     size_t hole_missed_bytes; /* a search for a hole of this size or more has failed */
     size_t held_regions;      /* in the lists, the free list included; not the quarantine */
-    size_t held_peak;
+    size_t held_peak_bytes;
     size_t limit_regions;
     size_t large_bytes, external_bytes;
+    size_t large_regions;                    /* that large objects own */
+    size_t spare_bytes, free_spare_bytes;    /* the sum of `spare` of regions in use; of free ones */
+    size_t slack_bytes;                      /* what could be spare if it were given back to the system */
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
@@ -3013,8 +3025,9 @@ struct gc_heap {
 
 /* Regions of the heap. */
 
-GC__FN void gc__heap_note_held(gc_heap *heap) {
-    if (heap->held_regions > heap->held_peak) heap->held_peak = heap->held_regions;
+/* What the heap takes of the system's memory. */
+GC__FN size_t gc__held_bytes(const gc_heap *heap) {
+    return (heap->held_regions << GC_REGION_SHIFT) - heap->spare_bytes - heap->free_spare_bytes;
 }
 
 /* Ends the quarantine of the region that has been there longest. */
@@ -3030,9 +3043,15 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
 GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
-    region->live_bytes = 0;
+    region->live_bytes = region->spare = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = false;
+}
+
+/* A free region is used, or given back. */
+GC__FN void gc__free_spare_drop(gc_heap *heap, gc__region *region) {
+    heap->free_spare_bytes -= region->spare;
+    region->spare = 0;
 }
 
 /* Takes the regions that the arena has chosen for a run out of the heap's free list. */
@@ -3053,50 +3072,93 @@ GC__FN void gc__heap_release_free(gc_heap *heap) {
     heap->free = region->next;
     heap->free_count--;
     heap->held_regions--;
+    gc__free_spare_drop(heap, region);
     gc__arena_release(region);
 }
 
-GC__FN size_t gc__regions_in_use(const gc_heap *heap) {
-    return heap->held_regions - heap->free_count + ((heap->external_bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT);
+GC__FN size_t gc__limit_bytes(const gc_heap *heap) { return heap->limit_regions << GC_REGION_SHIFT; }
+
+/* The bytes that count towards the limit: of all regions that are not free, without what is spare, and off the heap. */
+GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
+    return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + heap->external_bytes;
 }
 
-GC__FN size_t gc__regions_left(const gc_heap *heap) {
-    size_t used = gc__regions_in_use(heap);
-    return used < heap->limit_regions ? heap->limit_regions - used : 0;
+GC__FN size_t gc__bytes_left(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap), limit = gc__limit_bytes(heap);
+    return used < limit ? limit - used : 0;
 }
+
+GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
 
 /* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
    without them a heap that is full of small holes could not be compacted. At most half of what is not live: where little is
-   free, mutators have the better use for it. */
+   free, mutators have the better use for it. And no more than there are regions whose objects can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
-    size_t live = live_bytes >> GC_REGION_SHIFT;
+    size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
     if (heap->options.non_moving || live >= heap->limit_regions) return 0;
-    size_t rest = (heap->limit_regions - live) / 2;
-    return rest < heap->limit_regions / 8 ? rest : heap->limit_regions / 8;
+    size_t rest = (heap->limit_regions - live) / 2, most = heap->limit_regions / 8;
+    if (most > movable) most = movable;
+    return rest < most ? rest : most;
 }
 
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->collecting ? 0 : gc__evacuation_reserve_of(heap, heap->full_bytes);
 }
 
-GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t span) {
+GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(
         GC_ERROR_HEAP_FULL,
         "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
         "more: raise heap_bytes_max, or drop references",
-        gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10), heap->options.heap_bytes_max >> 10,
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10));
+        gc__bytes_in_use(heap) >> 10, heap->options.heap_bytes_max >> 10,
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10);
 }
 
-GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
-    if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
-    gc__heap_fail_full(heap, span);
+/* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
+   takes no memory; then it is *spare*, and does not count. An end that earlier objects have written to is *slack*: it
+   counts until its memory is given back to the system. That takes time, so it is done for objects that survive a
+   collection, if room is short, and if there is much slack. */
+
+GC__FN uintptr_t gc__page_end(uintptr_t address) {
+    uintptr_t page = gc__os_page_bytes();
+    return (address + page - 1) & ~(page - 1);
+}
+
+GC__FN size_t gc__large_slack(const gc__region *region) {
+    return gc__region_end(region) - gc__page_end(region->top) - region->spare;
+}
+
+/* Makes the end spare, unless the system refuses. */
+GC__FN void gc__large_trim(gc_heap *heap, gc__region *region) {
+    gc__region *last = region + region->span - 1;
+    uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
+    size_t slack = gc__large_slack(region);
+    if (!slack || !gc__os_discard((void *)from, to - from)) return;
+    if (last->dirty_end > from) last->dirty_end = from;
+    region->spare += slack;
+    heap->spare_bytes += slack;
+    heap->slack_bytes -= slack;
+}
+
+GC__FN void gc__large_trim_all(gc_heap *heap) {
+    for (int g = 0; heap->slack_bytes && g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__LARGE) gc__large_trim(heap, region);
+}
+
+/* Whether `bytes` more may be used. False with gc__fail. */
+GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+    if (!heap->options.heap_bytes_max) return true;
+    size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
+    if (needed > gc__bytes_left(heap)) gc__large_trim_all(heap);
+    if (needed <= gc__bytes_left(heap)) return true;
+    gc__heap_fail_full(heap, bytes);
     return false;
 }
 
-/* A run of `span` regions for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
-GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
-    if (!gc__heap_has_room(heap, span)) return NULL;
+/* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
+   memory. NULL with gc__fail at a limit. */
+GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
     gc__region *region = heap->free;
     if (span == 1 && region) {
         heap->free = region->next;
@@ -3111,9 +3173,10 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
         }
         if (cached) gc__heap_unlist_free(heap);
         heap->held_regions += span - cached;
-        while (heap->held_regions > heap->limit_regions && heap->free) gc__heap_release_free(heap);
-        gc__heap_note_held(heap);
     }
+    const gc__region *last = region + span - 1;
+    *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
+    for (size_t i = 0; i < span; i++) gc__free_spare_drop(heap, region + i);
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
@@ -3122,14 +3185,56 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
     return region;
 }
 
+/* Something was taken: keeps what is free under the limit, too. */
+GC__FN void gc__heap_note_held(gc_heap *heap) {
+    while (gc__held_bytes(heap) > gc__limit_bytes(heap) && heap->free) gc__heap_release_free(heap);
+    if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
+}
+
+/* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
+GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
+    size_t clean;
+    gc__region *region = gc__heap_has_room(heap, GC_REGION_BYTES) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
+    if (region) gc__heap_note_held(heap);
+    return region;
+}
+
+/* The same for one large object of `bytes`: as many regions as it needs. */
+GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
+    size_t clean, span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+    gc__region *region = gc__heap_has_room(heap, gc__page_end(bytes)) ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
+    if (!region) return NULL;
+    region->kind = GC__LARGE;
+    region->top = region->base + bytes;
+    size_t end = gc__large_slack(region);
+    region->spare = end < clean ? end : clean;
+    heap->large_regions += span;
+    heap->spare_bytes += region->spare;
+    heap->slack_bytes += end - region->spare;
+    bool much = heap->slack_bytes > __atomic_load_n(&heap->budget_bytes, __ATOMIC_RELAXED) / 4;
+    if (much || gc__bytes_in_use(heap) > gc__limit_bytes(heap)) gc__large_trim(heap, region);
+    gc__heap_note_held(heap);
+    return region;
+}
+
+GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
+    heap->slack_bytes -= gc__large_slack(region);
+    heap->spare_bytes -= region->spare;
+    heap->large_regions -= region->span;
+}
+
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
 GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
+    size_t spare = region->spare;
     gc__region_set_rank(region, 0, false);
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
-    for (uint32_t i = region->span; i-- > 0;) {
+    if (region->kind == GC__LARGE) gc__large_end(heap, region);
+    for (uint32_t i = region->span; i-- > 0; spare = 0) {
         gc__region *part = region + i;
         part->kind = GC__FREE;
+        part->spare = spare;
+        heap->free_spare_bytes += spare;
         part->next = heap->free;
         heap->free = part;
         heap->free_count++;
@@ -3338,7 +3443,7 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc_window *window, bool zeroed, s
     gc__allocation_close(window, zeroed);
     gc__region *region = gc__hole_recycled(heap, bytes, &from, &end);
     if (!region) {
-        region = gc__heap_take(heap, 0, 1);
+        region = gc__heap_take(heap, 0);
         if (!region) return false;
         region->linear = true;
         gc__heap_push(heap, region);
@@ -4411,7 +4516,7 @@ GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, 
     gc__worker_close_window(worker, generation);
     if (gc__worker_open_hole(worker, generation, bytes)) return true;
     if (worker->cycle->no_room[generation]) return false;
-    gc__region *region = gc__heap_take(worker->heap, (int)generation, 1);
+    gc__region *region = gc__heap_take(worker->heap, (int)generation);
     worker->cycle->no_room[generation] = !region;
     if (!region) return false;
     gc__marks_clear(region);
@@ -5013,7 +5118,7 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 GC__FN bool gc__is_spread(const gc_heap *heap) {
     size_t bytes = gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
                    heap->generation_bytes[2];
-    return (gc__regions_in_use(heap) << GC_REGION_SHIFT) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
+    return gc__bytes_in_use(heap) - heap->external_bytes > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
@@ -5153,12 +5258,7 @@ GC__FN void gc__external_settle(gc_heap *heap) {
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
-    if (bytes <= gc__the_arena.bytes) {
-        size_t slack =
-            (0 - heap->external_bytes) & (GC_REGION_BYTES - 1); /* free in the last region that external bytes fill */
-        size_t regions = bytes <= slack ? 0 : (bytes - slack + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-        return !regions || gc__heap_has_room(heap, regions);
-    }
+    if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
     gc__fail(GC_ERROR_TOO_LARGE, "gc_external_add: %zu bytes are more than the heap can ever hold", bytes);
     return false;
 }
@@ -5198,6 +5298,7 @@ GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
         region->generation = region->target;
         gc__region_set_verdict(region, GC__IGNORE, 0);
         gc__heap_push(heap, region);
+        if (!heap->options.keep_memory) gc__large_trim(heap, region);
     } else {
         heap->large_bytes -= gc__object_bytes(region->base);
         gc__heap_give(heap, region);
@@ -5385,7 +5486,7 @@ typedef struct gc__checker {
     const char *when;
     size_t regions;                    /* number of regions in the heap's lists */
     size_t live_bytes[GC_GENERATIONS]; /* the sum over the regions of each generation */
-    size_t large_bytes;
+    size_t large_bytes, large_regions, spare_bytes, slack_bytes;
     const gc__handle_segment *segment; /* the segment that was last found to be the heap's */
     size_t free_places[GC_HANDLE_KINDS], free_blocks;
 } gc__checker;
@@ -5438,7 +5539,7 @@ GC__FN void gc__region_check(const gc__checker *checker, const gc__region *regio
     gc__check_true(checker, !region->formatted || region->linear, region, "a formatted region is not linear");
     gc__check_true(checker, !region->pinned && !region->overflowed, region, "a flag of a collection is left over");
     gc__check_true(checker,
-                   region->top - region->base <= GC_REGION_BYTES && region->hole - region->base <= GC_REGION_BYTES,
+                   region->top - region->base <= end - region->base && region->hole - region->base <= GC_REGION_BYTES,
                    region, "a region's top or hole lies outside it");
     gc__check_true(checker, region->indexed_end >= region->base && region->indexed_end <= end, region,
                    "a region's index lies outside it");
@@ -5449,6 +5550,16 @@ GC__FN void gc__region_check(const gc__checker *checker, const gc__region *regio
     gc__region_check_tables(checker, region);
 }
 
+GC__FN void gc__large_check(gc__checker *checker, const gc__region *region) {
+    size_t bytes = gc__object_bytes(region->base), end = gc__region_end(region) - gc__page_end(region->top);
+    gc__check_equal(checker, region->top - region->base, bytes, "bytes of a large object");
+    gc__check_true(checker, end < GC_REGION_BYTES && region->spare <= end, region, "the end of a large object is amiss");
+    checker->large_bytes += bytes;
+    checker->large_regions += region->span;
+    checker->spare_bytes += region->spare;
+    checker->slack_bytes += end - region->spare;
+}
+
 GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
     size_t most = gc__regions_used(), count = 0;
     for (const gc__region *region = checker->heap->regions[generation]; region; region = region->next) {
@@ -5456,7 +5567,7 @@ GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
         gc__region_check(checker, region, generation);
         checker->regions += region->span;
         checker->live_bytes[generation] += region->live_bytes;
-        if (region->kind == GC__LARGE) checker->large_bytes += gc__object_bytes(region->base);
+        if (region->kind == GC__LARGE) gc__large_check(checker, region);
     }
 }
 
@@ -5488,6 +5599,9 @@ GC__FN void gc__regions_check(gc__checker *checker) {
     gc__region_chain_check(checker, heap->quarantine, heap->quarantine_count, GC__QUARANTINED,
                            "regions in the quarantine");
     gc__check_equal(checker, checker->regions + heap->free_count, heap->held_regions, "regions in the heap's lists");
+    gc__check_equal(checker, checker->large_regions, heap->large_regions, "regions of large objects");
+    gc__check_equal(checker, checker->spare_bytes, heap->spare_bytes, "spare bytes of large objects");
+    gc__check_equal(checker, checker->slack_bytes, heap->slack_bytes, "slack of large objects");
     for (size_t i = 0, used = gc__regions_used(); i < used; i++)
         owned += gc__region_is_of(&gc__the_arena.regions[i], heap);
     gc__check_equal(checker, owned, heap->held_regions + heap->quarantine_count, "regions that are the heap's");
@@ -5712,7 +5826,8 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     if (!gc__region_is_of(region, heap))
         return "that object belongs to another heap: references must stay within one heap";
     if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
-    if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
+    if (region->kind == GC__LARGE_REST || ref >= gc__region_starts_end(region))
+        return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
         return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), "
@@ -5841,7 +5956,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
-            for (size_t i = 0; i < GC_REGION_BYTES / 512; i++) count += (size_t)__builtin_popcountll(marks[i]);
+            for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(marks[i]);
         }
     return count;
 }
@@ -5986,7 +6101,8 @@ GC__FN bool gc__stack_is_new(gc_heap *heap) {
 GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
     while ((GC__WORD(object) & 3) == GC__FORWARD_TAG && gc__in_arena(GC__WORD(object))) {
         uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
-        if (!gc__region_of(next)->accessible || gc__region_of(next)->kind == GC__FREE) return 0;
+        const gc__region *region = gc__region_of(next);
+        if (!region->accessible || region->kind == GC__FREE || next >= gc__region_starts_end(region)) return 0;
         if (!gc__mark_get(next)) return 0; /* that memory was used again */
         object = next;
     }
@@ -6171,14 +6287,14 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             stats->regions += region->span;
             if (region->kind == GC__LARGE)
-                stats->used_bytes += (gc__object_bytes(region->base) + 4095) & ~(size_t)4095;
+                stats->used_bytes += gc__region_end(region) - region->base - region->spare;
             else
                 stats->used_bytes += region->linear ? region->top - region->base : GC_REGION_BYTES;
         }
     }
     stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
-    stats->committed_bytes = heap->held_regions << GC_REGION_SHIFT;
-    stats->committed_bytes_peak = heap->held_peak << GC_REGION_SHIFT;
+    stats->committed_bytes = gc__held_bytes(heap);
+    stats->committed_bytes_peak = heap->held_peak_bytes;
     size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
     if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
     if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
@@ -6729,16 +6845,14 @@ GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
 }
 
 GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
-    size_t span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-    gc__region *region = gc__heap_take(heap, 0, span);
+    gc__region *region = gc__heap_take_large(heap, bytes);
     if (!region) return NULL;
-    region->kind = GC__LARGE;
     gc__marks_clear(region);
     gc__mark_set(region->base);
-    for (size_t i = 0, rest = bytes; i < span; i++) {
+    for (size_t i = 0, rest = bytes; i < region->span; i++) {
         size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
         if (zeroed) gc__region_zero(region + i, part);
-        uintptr_t end = region[i].base + ((part + 4095) & ~(size_t)4095);
+        uintptr_t end = gc__page_end(region[i].base + part);
         if (region[i].dirty_end < end) region[i].dirty_end = end;
         rest -= part;
     }

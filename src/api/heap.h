@@ -140,8 +140,8 @@ typedef struct gc_stats {
     size_t condemned_bytes;                  /* by the last collection */
     size_t live_bytes;                       /* objects in use as far as known: exact just after a full collection */
     size_t generation_bytes[GC_GENERATIONS]; /* the same, for each generation */
-    size_t used_bytes;                       /* of the regions that hold objects, holes included */
-    size_t committed_bytes;                  /* regions that the heap holds, free ones included */
+    size_t used_bytes;                       /* of the memory for objects, holes included */
+    size_t committed_bytes;                  /* memory that the heap holds, free regions included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
     size_t external_bytes;      /* gc_external_add */

@@ -45,7 +45,7 @@ GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, 
     gc__worker_close_window(worker, generation);
     if (gc__worker_open_hole(worker, generation, bytes)) return true;
     if (worker->cycle->no_room[generation]) return false;
-    gc__region *region = gc__heap_take(worker->heap, (int)generation, 1);
+    gc__region *region = gc__heap_take(worker->heap, (int)generation);
     worker->cycle->no_room[generation] = !region;
     if (!region) return false;
     gc__marks_clear(region);

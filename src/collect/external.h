@@ -49,12 +49,7 @@ GC__FN void gc__external_settle(gc_heap *heap) {
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
-    if (bytes <= gc__the_arena.bytes) {
-        size_t slack =
-            (0 - heap->external_bytes) & (GC_REGION_BYTES - 1); /* free in the last region that external bytes fill */
-        size_t regions = bytes <= slack ? 0 : (bytes - slack + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-        return !regions || gc__heap_has_room(heap, regions);
-    }
+    if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
     gc__fail(GC_ERROR_TOO_LARGE, "gc_external_add: %zu bytes are more than the heap can ever hold", bytes);
     return false;
 }

@@ -30,6 +30,7 @@ GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
         region->generation = region->target;
         gc__region_set_verdict(region, GC__IGNORE, 0);
         gc__heap_push(heap, region);
+        if (!heap->options.keep_memory) gc__large_trim(heap, region);
     } else {
         heap->large_bytes -= gc__object_bytes(region->base);
         gc__heap_give(heap, region);

@@ -11,7 +11,7 @@ typedef struct gc__checker {
     const char *when;
     size_t regions;                    /* number of regions in the heap's lists */
     size_t live_bytes[GC_GENERATIONS]; /* the sum over the regions of each generation */
-    size_t large_bytes;
+    size_t large_bytes, large_regions, spare_bytes, slack_bytes;
     const gc__handle_segment *segment; /* the segment that was last found to be the heap's */
     size_t free_places[GC_HANDLE_KINDS], free_blocks;
 } gc__checker;
@@ -64,7 +64,7 @@ GC__FN void gc__region_check(const gc__checker *checker, const gc__region *regio
     gc__check_true(checker, !region->formatted || region->linear, region, "a formatted region is not linear");
     gc__check_true(checker, !region->pinned && !region->overflowed, region, "a flag of a collection is left over");
     gc__check_true(checker,
-                   region->top - region->base <= GC_REGION_BYTES && region->hole - region->base <= GC_REGION_BYTES,
+                   region->top - region->base <= end - region->base && region->hole - region->base <= GC_REGION_BYTES,
                    region, "a region's top or hole lies outside it");
     gc__check_true(checker, region->indexed_end >= region->base && region->indexed_end <= end, region,
                    "a region's index lies outside it");
@@ -75,6 +75,16 @@ GC__FN void gc__region_check(const gc__checker *checker, const gc__region *regio
     gc__region_check_tables(checker, region);
 }
 
+GC__FN void gc__large_check(gc__checker *checker, const gc__region *region) {
+    size_t bytes = gc__object_bytes(region->base), end = gc__region_end(region) - gc__page_end(region->top);
+    gc__check_equal(checker, region->top - region->base, bytes, "bytes of a large object");
+    gc__check_true(checker, end < GC_REGION_BYTES && region->spare <= end, region, "the end of a large object is amiss");
+    checker->large_bytes += bytes;
+    checker->large_regions += region->span;
+    checker->spare_bytes += region->spare;
+    checker->slack_bytes += end - region->spare;
+}
+
 GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
     size_t most = gc__regions_used(), count = 0;
     for (const gc__region *region = checker->heap->regions[generation]; region; region = region->next) {
@@ -82,7 +92,7 @@ GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
         gc__region_check(checker, region, generation);
         checker->regions += region->span;
         checker->live_bytes[generation] += region->live_bytes;
-        if (region->kind == GC__LARGE) checker->large_bytes += gc__object_bytes(region->base);
+        if (region->kind == GC__LARGE) gc__large_check(checker, region);
     }
 }
 
@@ -114,6 +124,9 @@ GC__FN void gc__regions_check(gc__checker *checker) {
     gc__region_chain_check(checker, heap->quarantine, heap->quarantine_count, GC__QUARANTINED,
                            "regions in the quarantine");
     gc__check_equal(checker, checker->regions + heap->free_count, heap->held_regions, "regions in the heap's lists");
+    gc__check_equal(checker, checker->large_regions, heap->large_regions, "regions of large objects");
+    gc__check_equal(checker, checker->spare_bytes, heap->spare_bytes, "spare bytes of large objects");
+    gc__check_equal(checker, checker->slack_bytes, heap->slack_bytes, "slack of large objects");
     for (size_t i = 0, used = gc__regions_used(); i < used; i++)
         owned += gc__region_is_of(&gc__the_arena.regions[i], heap);
     gc__check_equal(checker, owned, heap->held_regions + heap->quarantine_count, "regions that are the heap's");

@@ -25,14 +25,14 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             stats->regions += region->span;
             if (region->kind == GC__LARGE)
-                stats->used_bytes += (gc__object_bytes(region->base) + 4095) & ~(size_t)4095;
+                stats->used_bytes += gc__region_end(region) - region->base - region->spare;
             else
                 stats->used_bytes += region->linear ? region->top - region->base : GC_REGION_BYTES;
         }
     }
     stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
-    stats->committed_bytes = heap->held_regions << GC_REGION_SHIFT;
-    stats->committed_bytes_peak = heap->held_peak << GC_REGION_SHIFT;
+    stats->committed_bytes = gc__held_bytes(heap);
+    stats->committed_bytes_peak = heap->held_peak_bytes;
     size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
     if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
     if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;

@@ -25,7 +25,8 @@ GC__FN bool gc__stack_is_new(gc_heap *heap) {
 GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
     while ((GC__WORD(object) & 3) == GC__FORWARD_TAG && gc__in_arena(GC__WORD(object))) {
         uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
-        if (!gc__region_of(next)->accessible || gc__region_of(next)->kind == GC__FREE) return 0;
+        const gc__region *region = gc__region_of(next);
+        if (!region->accessible || region->kind == GC__FREE || next >= gc__region_starts_end(region)) return 0;
         if (!gc__mark_get(next)) return 0; /* that memory was used again */
         object = next;
     }

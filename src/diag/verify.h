@@ -84,7 +84,8 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     if (!gc__region_is_of(region, heap))
         return "that object belongs to another heap: references must stay within one heap";
     if (ref & 7) return "that address is not 8-byte aligned: the slot does not hold a plain reference";
-    if (region->kind == GC__LARGE_REST) return "that address lies within a large object, not at its start";
+    if (region->kind == GC__LARGE_REST || ref >= gc__region_starts_end(region))
+        return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
         return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), "

@@ -19,8 +19,14 @@ GC__FN bool gc__mark_set(uintptr_t address) {
     return clear;
 }
 
+/* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
+   hardly any memory. */
+GC__FN size_t gc__mark_words(const gc__region *region) {
+    return (gc__region_starts_end(region) - region->base + 511) / 512;
+}
+
 GC__FN void gc__marks_clear(const gc__region *region) {
-    memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, GC_REGION_BYTES / 64);
+    memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
 /* The first marked address in [from, end), or end. */

@@ -17,9 +17,12 @@ struct gc_heap {
     gc__region *recycled;     /* in the list regions[0]: where mutators go on searching for holes */
     size_t hole_missed_bytes; /* a search for a hole of this size or more has failed */
     size_t held_regions;      /* in the lists, the free list included; not the quarantine */
-    size_t held_peak;
+    size_t held_peak_bytes;
     size_t limit_regions;
     size_t large_bytes, external_bytes;
+    size_t large_regions;                    /* that large objects own */
+    size_t spare_bytes, free_spare_bytes;    /* the sum of `spare` of regions in use; of free ones */
+    size_t slack_bytes;                      /* what could be spare if it were given back to the system */
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
@@ -41,8 +44,9 @@ struct gc_heap {
 
 /* Regions of the heap. */
 
-GC__FN void gc__heap_note_held(gc_heap *heap) {
-    if (heap->held_regions > heap->held_peak) heap->held_peak = heap->held_regions;
+/* What the heap takes of the system's memory. */
+GC__FN size_t gc__held_bytes(const gc_heap *heap) {
+    return (heap->held_regions << GC_REGION_SHIFT) - heap->spare_bytes - heap->free_spare_bytes;
 }
 
 /* Ends the quarantine of the region that has been there longest. */
@@ -58,9 +62,15 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
 GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
-    region->live_bytes = 0;
+    region->live_bytes = region->spare = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = false;
+}
+
+/* A free region is used, or given back. */
+GC__FN void gc__free_spare_drop(gc_heap *heap, gc__region *region) {
+    heap->free_spare_bytes -= region->spare;
+    region->spare = 0;
 }
 
 /* Takes the regions that the arena has chosen for a run out of the heap's free list. */
@@ -81,50 +91,93 @@ GC__FN void gc__heap_release_free(gc_heap *heap) {
     heap->free = region->next;
     heap->free_count--;
     heap->held_regions--;
+    gc__free_spare_drop(heap, region);
     gc__arena_release(region);
 }
 
-GC__FN size_t gc__regions_in_use(const gc_heap *heap) {
-    return heap->held_regions - heap->free_count + ((heap->external_bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT);
+GC__FN size_t gc__limit_bytes(const gc_heap *heap) { return heap->limit_regions << GC_REGION_SHIFT; }
+
+/* The bytes that count towards the limit: of all regions that are not free, without what is spare, and off the heap. */
+GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
+    return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + heap->external_bytes;
 }
 
-GC__FN size_t gc__regions_left(const gc_heap *heap) {
-    size_t used = gc__regions_in_use(heap);
-    return used < heap->limit_regions ? heap->limit_regions - used : 0;
+GC__FN size_t gc__bytes_left(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap), limit = gc__limit_bytes(heap);
+    return used < limit ? limit - used : 0;
 }
+
+GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
 
 /* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
    without them a heap that is full of small holes could not be compacted. At most half of what is not live: where little is
-   free, mutators have the better use for it. */
+   free, mutators have the better use for it. And no more than there are regions whose objects can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
-    size_t live = live_bytes >> GC_REGION_SHIFT;
+    size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
     if (heap->options.non_moving || live >= heap->limit_regions) return 0;
-    size_t rest = (heap->limit_regions - live) / 2;
-    return rest < heap->limit_regions / 8 ? rest : heap->limit_regions / 8;
+    size_t rest = (heap->limit_regions - live) / 2, most = heap->limit_regions / 8;
+    if (most > movable) most = movable;
+    return rest < most ? rest : most;
 }
 
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->collecting ? 0 : gc__evacuation_reserve_of(heap, heap->full_bytes);
 }
 
-GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t span) {
+GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(
         GC_ERROR_HEAP_FULL,
         "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
         "more: raise heap_bytes_max, or drop references",
-        gc__regions_in_use(heap) * (GC_REGION_BYTES >> 10), heap->options.heap_bytes_max >> 10,
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), span * (GC_REGION_BYTES >> 10));
+        gc__bytes_in_use(heap) >> 10, heap->options.heap_bytes_max >> 10,
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10);
 }
 
-GC__FN bool gc__heap_has_room(gc_heap *heap, size_t span) {
-    if (!heap->options.heap_bytes_max || span + gc__evacuation_reserve(heap) <= gc__regions_left(heap)) return true;
-    gc__heap_fail_full(heap, span);
+/* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
+   takes no memory; then it is *spare*, and does not count. An end that earlier objects have written to is *slack*: it
+   counts until its memory is given back to the system. That takes time, so it is done for objects that survive a
+   collection, if room is short, and if there is much slack. */
+
+GC__FN uintptr_t gc__page_end(uintptr_t address) {
+    uintptr_t page = gc__os_page_bytes();
+    return (address + page - 1) & ~(page - 1);
+}
+
+GC__FN size_t gc__large_slack(const gc__region *region) {
+    return gc__region_end(region) - gc__page_end(region->top) - region->spare;
+}
+
+/* Makes the end spare, unless the system refuses. */
+GC__FN void gc__large_trim(gc_heap *heap, gc__region *region) {
+    gc__region *last = region + region->span - 1;
+    uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
+    size_t slack = gc__large_slack(region);
+    if (!slack || !gc__os_discard((void *)from, to - from)) return;
+    if (last->dirty_end > from) last->dirty_end = from;
+    region->spare += slack;
+    heap->spare_bytes += slack;
+    heap->slack_bytes -= slack;
+}
+
+GC__FN void gc__large_trim_all(gc_heap *heap) {
+    for (int g = 0; heap->slack_bytes && g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__LARGE) gc__large_trim(heap, region);
+}
+
+/* Whether `bytes` more may be used. False with gc__fail. */
+GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+    if (!heap->options.heap_bytes_max) return true;
+    size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
+    if (needed > gc__bytes_left(heap)) gc__large_trim_all(heap);
+    if (needed <= gc__bytes_left(heap)) return true;
+    gc__heap_fail_full(heap, bytes);
     return false;
 }
 
-/* A run of `span` regions for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
-GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
-    if (!gc__heap_has_room(heap, span)) return NULL;
+/* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
+   memory. NULL with gc__fail at a limit. */
+GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
     gc__region *region = heap->free;
     if (span == 1 && region) {
         heap->free = region->next;
@@ -139,9 +192,10 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
         }
         if (cached) gc__heap_unlist_free(heap);
         heap->held_regions += span - cached;
-        while (heap->held_regions > heap->limit_regions && heap->free) gc__heap_release_free(heap);
-        gc__heap_note_held(heap);
     }
+    const gc__region *last = region + span - 1;
+    *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
+    for (size_t i = 0; i < span; i++) gc__free_spare_drop(heap, region + i);
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
@@ -150,14 +204,56 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation, size_t span) {
     return region;
 }
 
+/* Something was taken: keeps what is free under the limit, too. */
+GC__FN void gc__heap_note_held(gc_heap *heap) {
+    while (gc__held_bytes(heap) > gc__limit_bytes(heap) && heap->free) gc__heap_release_free(heap);
+    if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
+}
+
+/* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
+GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
+    size_t clean;
+    gc__region *region = gc__heap_has_room(heap, GC_REGION_BYTES) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
+    if (region) gc__heap_note_held(heap);
+    return region;
+}
+
+/* The same for one large object of `bytes`: as many regions as it needs. */
+GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
+    size_t clean, span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+    gc__region *region = gc__heap_has_room(heap, gc__page_end(bytes)) ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
+    if (!region) return NULL;
+    region->kind = GC__LARGE;
+    region->top = region->base + bytes;
+    size_t end = gc__large_slack(region);
+    region->spare = end < clean ? end : clean;
+    heap->large_regions += span;
+    heap->spare_bytes += region->spare;
+    heap->slack_bytes += end - region->spare;
+    bool much = heap->slack_bytes > __atomic_load_n(&heap->budget_bytes, __ATOMIC_RELAXED) / 4;
+    if (much || gc__bytes_in_use(heap) > gc__limit_bytes(heap)) gc__large_trim(heap, region);
+    gc__heap_note_held(heap);
+    return region;
+}
+
+GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
+    heap->slack_bytes -= gc__large_slack(region);
+    heap->spare_bytes -= region->spare;
+    heap->large_regions -= region->span;
+}
+
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
 GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
+    size_t spare = region->spare;
     gc__region_set_rank(region, 0, false);
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
-    for (uint32_t i = region->span; i-- > 0;) {
+    if (region->kind == GC__LARGE) gc__large_end(heap, region);
+    for (uint32_t i = region->span; i-- > 0; spare = 0) {
         gc__region *part = region + i;
         part->kind = GC__FREE;
+        part->spare = spare;
+        heap->free_spare_bytes += spare;
         part->next = heap->free;
         heap->free = part;
         heap->free_count++;

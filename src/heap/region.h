@@ -29,12 +29,13 @@ enum {
 typedef struct gc__region {
     gc_heap *heap; /* written under the arena's lock; atomic for threads that neither hold it nor use this heap */
     uintptr_t base;
-    uintptr_t top;           /* objects of a linear region lie in [base, top) */
+    uintptr_t top;           /* objects of a linear region lie in [base, top); a large object ends there */
     uintptr_t dirty_end;     /* memory from here to the region's end is zero; atomic where windows are extended */
     uintptr_t hole;          /* the search for holes goes on here */
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */
     size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
+    size_t spare;            /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint64_t condemned;      /* number of the last collection that condemned it */
     uint32_t span;           /* a large object's number of regions */
     uint32_t rest_index;     /* GC__LARGE_REST: the number of regions back to the object's first */
@@ -78,8 +79,10 @@ GC__FN gc__region *gc__region_of(uintptr_t address) {
 /* The end of a region, or of all the regions of a large object. */
 GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + region->span * GC_REGION_BYTES; }
 
-/* Objects start below this address; a large one starts at the base. Mark bits of its other regions mean nothing. */
-GC__FN uintptr_t gc__region_starts_end(const gc__region *region) { return region->base + GC_REGION_BYTES; }
+/* Objects start below this address. A large one starts at the base, and no other mark bit of its regions means anything. */
+GC__FN uintptr_t gc__region_starts_end(const gc__region *region) {
+    return region->base + (region->kind == GC__LARGE ? 8 : GC_REGION_BYTES);
+}
 
 /* Whether the region belongs to the heap. Others may come and go at any time, so nothing else of them may be read. */
 GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {

@@ -73,7 +73,7 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc_window *window, bool zeroed, s
     gc__allocation_close(window, zeroed);
     gc__region *region = gc__hole_recycled(heap, bytes, &from, &end);
     if (!region) {
-        region = gc__heap_take(heap, 0, 1);
+        region = gc__heap_take(heap, 0);
         if (!region) return false;
         region->linear = true;
         gc__heap_push(heap, region);

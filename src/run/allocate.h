@@ -10,16 +10,14 @@ GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
 }
 
 GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
-    size_t span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-    gc__region *region = gc__heap_take(heap, 0, span);
+    gc__region *region = gc__heap_take_large(heap, bytes);
     if (!region) return NULL;
-    region->kind = GC__LARGE;
     gc__marks_clear(region);
     gc__mark_set(region->base);
-    for (size_t i = 0, rest = bytes; i < span; i++) {
+    for (size_t i = 0, rest = bytes; i < region->span; i++) {
         size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
         if (zeroed) gc__region_zero(region + i, part);
-        uintptr_t end = region[i].base + ((part + 4095) & ~(size_t)4095);
+        uintptr_t end = gc__page_end(region[i].base + part);
         if (region[i].dirty_end < end) region[i].dirty_end = end;
         rest -= part;
     }
