@@ -1267,6 +1267,8 @@ GC__FN void gc__lock_fork_adopt(gc__lock *lock);
 GC__FN void gc__lock_fork_release(gc__lock *lock);
 /* Stands for the calling thread. */
 GC__FN const void *gc__os_self(void);
+/* The system's number of the calling thread, by which others name it. */
+GC__FN uint32_t gc__os_thread_number(void);
 
 /* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,
    called after a change of the word, wakes the threads that wait. */
@@ -1488,6 +1490,7 @@ GC__FN char *gc__os_stack_base(bool *elsewhere) {
 
 static __thread char gc__os_identity; /* by its address */
 GC__FN const void *gc__os_self(void) { return &gc__os_identity; }
+GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
 struct gc__lock {
     pthread_mutex_t mutex;
@@ -1919,13 +1922,14 @@ GC_API const char *gc_result_text(gc_result result) {
     return (size_t)result < sizeof texts / sizeof *texts ? texts[result] : "unknown result";
 }
 
-GC_API const char *gc_reason_text(gc_reason reason) {
-    static const char *const texts[] = {
+static const char *const gc__reason_texts[] = {
 #define GC__REASON_TEXT(name, text) text,
-        GC_REASONS(GC__REASON_TEXT)
+    GC_REASONS(GC__REASON_TEXT)
 #undef GC__REASON_TEXT
-    };
-    return (size_t)reason < sizeof texts / sizeof *texts ? texts[reason] : "unknown reason";
+};
+GC_API const char *gc_reason_text(gc_reason reason) {
+    bool known = (size_t)reason < sizeof gc__reason_texts / sizeof *gc__reason_texts;
+    return known ? gc__reason_texts[reason] : "unknown reason";
 }
 
 GC_API gc_result gc_last_result(void) { return gc__last_result; }
@@ -2984,6 +2988,273 @@ GC__FN void gc__arena_release(gc__region *region) {
 }
 /* The heap: one instance of everything that heaps of a process do not share. */
 
+/* GcDacVars: how a collector describes itself to readers in other processes, which need no headers of it.
+
+   The note ".note.gc.h" of a program or library (owner "gc.h", type 1) contains one signed number of 8 bytes, which added to its
+   own address gives that of the record. So it is found without symbols, in a stripped file as well as in a core file. The record
+   is in written memory, which core files have.
+
+   Version rules: a reader rejects another major version. It accepts any minor version: entries are only ever appended to the
+   lists below, and a reader uses none that a record does not have. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC_DAC_MAJOR
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GC_DAC_MAJOR 1
+#define GC_DAC_MINOR 0
+#define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
+#define GC__DAC_NOTE_OWNER "gc.h"
+#define GC__DAC_NOTE_TYPE 1
+
+/* What a collection is doing, in this order. */
+typedef enum gc_dac_phase {
+    GC_DAC_IDLE,    /* no collection runs */
+    GC_DAC_OPENING, /* hooks, verification: nothing has changed yet */
+    GC_DAC_GATHER,  /* gathers roots: nothing has changed yet */
+    GC_DAC_CONDEMN, /* chooses regions; from here to the end objects in condemned regions cannot be listed */
+    GC_DAC_TRACE,   /* marks and copies: roots and fields may be old or new */
+    GC_DAC_HANDLES, /* handles and finalizers; the rest as before */
+    GC_DAC_SWEEP,   /* frees regions; the rest as before */
+    GC_DAC_CLOSING, /* all is in place again: hooks, verification */
+    GC_DAC_PHASES
+} gc_dac_phase;
+
+/* X(NAME, address): variables of the collector. */
+#define GC__DAC_VARIABLES(X) \
+    X(ARENA, &gc__the_arena) \
+    X(HEAPS, &gc__heaps)     \
+    X(REASONS, gc__reason_texts)
+
+/* X(NAME, number): geometry, sizes, tags. */
+#define GC__DAC_FACTS(X)                            \
+    X(REGION_SHIFT, GC_REGION_SHIFT)                \
+    X(GENERATIONS, GC_GENERATIONS)                  \
+    X(DEBUG, GC_DEBUG)                              \
+    X(HAS_VALUES, GC_HAS_VALUES)                    \
+    X(HAS_MODEL, GC_HAS_MODEL)                      \
+    X(REGION_BYTES, sizeof(gc__region))             \
+    X(MARK_SHIFT, 3)                                \
+    X(OBJECT_BYTES_MIN, GC_OBJECT_BYTES_MIN)        \
+    X(FORWARD_TAG, GC__FORWARD_TAG)                 \
+    X(FILLER_TAG, GC__FILLER_TAG)                   \
+    X(FILLER_SHIFT, 2)                              \
+    X(KIND_FREE, GC__FREE)                          \
+    X(KIND_SMALL, GC__SMALL)                        \
+    X(KIND_LARGE, GC__LARGE)                        \
+    X(KIND_LARGE_REST, GC__LARGE_REST)              \
+    X(KIND_QUARANTINED, GC__QUARANTINED)            \
+    X(MODE_PREEMPTIVE, GC_MODE_PREEMPTIVE)          \
+    X(SLOT_INTERIOR, GC_SLOT_INTERIOR)              \
+    X(SLOT_PINNED, GC_SLOT_PINNED)                  \
+    X(SLOT_VALUE, GC_SLOT_VALUE)                    \
+    X(SLOT_CONTIGUOUS, GC__SLOT_CONTIGUOUS)         \
+    X(REGISTERS, GC__SAVED_REGISTERS)               \
+    X(SAVED_STACK_POINTER, GC__SAVED_STACK_POINTER) \
+    X(TYPE_BYTES, sizeof(gc_type))                  \
+    X(TYPE_OFFSETS, 17)                             \
+    X(HANDLE_KINDS, GC_HANDLE_KINDS)                \
+    X(HANDLE_WEAK, GC_HANDLE_WEAK)                  \
+    X(HANDLE_WEAK_LONG, GC_HANDLE_WEAK_LONG)        \
+    X(HANDLE_STRONG, GC_HANDLE_STRONG)              \
+    X(HANDLE_PINNED, GC_HANDLE_PINNED)              \
+    X(HANDLE_DEPENDENT, GC_HANDLE_DEPENDENT)        \
+    X(HANDLE_REF_COUNTED, GC_HANDLE_REF_COUNTED)    \
+    X(SEGMENT_BYTES, sizeof(gc__handle_segment))    \
+    X(SEGMENT_PLACES, GC__HANDLE_PLACES)            \
+    X(SEGMENT_BLOCK, GC__HANDLE_BLOCK)              \
+    X(HANDLE_FREE, GC__HANDLE_FREE)                 \
+    X(HANDLE_TAG_SHIFT, GC__HANDLE_TAG_SHIFT)       \
+    X(DUE_BYTES, sizeof(gc__due))                   \
+    X(CODE_REGISTERS, GC__DAC_CODE_REGISTERS)       \
+    X(CODE_STACK_POINTER, 4)                        \
+    X(REASONS, sizeof gc__reason_texts / sizeof *gc__reason_texts)
+
+/* X(structure, member, type, path): offsets of members. */
+#define GC__DAC_MEMBERS(X)                                           \
+    X(arena, base, gc__arena, base)                                  \
+    X(arena, bytes, gc__arena, bytes)                                \
+    X(arena, count, gc__arena, count)                                \
+    X(arena, regions, gc__arena, regions)                            \
+    X(arena, marks, gc__arena, marks)                                \
+    X(arena, used, gc__arena, used)                                  \
+    X(region, heap, gc__region, heap)                                \
+    X(region, base, gc__region, base)                                \
+    X(region, top, gc__region, top)                                  \
+    X(region, dirty_end, gc__region, dirty_end)                      \
+    X(region, next, gc__region, next)                                \
+    X(region, live_bytes, gc__region, live_bytes)                    \
+    X(region, span, gc__region, span)                                \
+    X(region, rest_index, gc__region, rest_index)                    \
+    X(region, kind, gc__region, kind)                                \
+    X(region, generation, gc__region, generation)                    \
+    X(region, target, gc__region, target)                            \
+    X(region, verdict, gc__region, verdict)                          \
+    X(region, linear, gc__region, linear)                            \
+    X(region, formatted, gc__region, formatted)                      \
+    X(region, accessible, gc__region, accessible)                    \
+    X(heap, heap_bytes_max, gc_heap, options.heap_bytes_max)         \
+    X(heap, non_moving, gc_heap, options.non_moving)                 \
+    X(heap, non_generational, gc_heap, options.non_generational)     \
+    X(heap, conservative_stack, gc_heap, options.conservative_stack) \
+    X(heap, scan_roots, gc_heap, options.scan_roots)                 \
+    X(heap, stress, gc_heap, options.stress)                         \
+    X(heap, regions, gc_heap, regions)                               \
+    X(heap, free, gc_heap, free)                                     \
+    X(heap, held_regions, gc_heap, held_regions)                     \
+    X(heap, held_peak, gc_heap, held_peak)                           \
+    X(heap, large_bytes, gc_heap, large_bytes)                       \
+    X(heap, external_bytes, gc_heap, external_bytes)                 \
+    X(heap, generation_bytes, gc_heap, generation_bytes)             \
+    X(heap, nursery_survivor_bytes, gc_heap, nursery_survivor_bytes) \
+    X(heap, budget_bytes, gc_heap, budget_bytes)                     \
+    X(heap, phase, gc_heap, phase)                                   \
+    X(heap, collection_number, gc_heap, collection.number)           \
+    X(heap, collection_generation, gc_heap, collection.generation)   \
+    X(heap, collection_reason, gc_heap, collection.reason)           \
+    X(heap, stats, gc_heap, stats)                                   \
+    X(heap, threads, gc_heap, threads)                               \
+    X(heap, collector, gc_heap, collector)                           \
+    X(heap, handles, gc_heap, handles)                               \
+    X(heap, finalizers, gc_heap, finalizers)                         \
+    X(threads, owner, gc__threads, lock.owner)                       \
+    X(threads, stopping, gc__threads, stopping)                      \
+    X(threads, first, gc__threads, first)                            \
+    X(threads, next_heap, gc__threads, next_heap)                    \
+    X(threads, stacks, gc__threads, stacks)                          \
+    X(collector, globals, gc__collector, globals)                    \
+    X(thread, window, gc__thread_record, thread.window)              \
+    X(thread, raw, gc__thread_record, thread.raw)                    \
+    X(thread, frames, gc__thread_record, thread.frames)              \
+    X(thread, mode, gc__thread_record, thread.mode)                  \
+    X(thread, stack, gc__thread_record, thread.stack)                \
+    X(thread, code, gc__thread_record, thread.code)                  \
+    X(thread, registers, gc__thread_record, thread.registers)        \
+    X(thread, next, gc__thread_record, next)                         \
+    X(thread, parked, gc__thread_record, parked)                     \
+    X(thread, conservative, gc__thread_record, conservative)         \
+    X(thread, name, gc__thread_record, name)                         \
+    X(thread, stack_pointer, gc__thread_record, stack_pointer)       \
+    X(thread, stack_base, gc__thread_record, stack_base)             \
+    X(thread, own_stack, gc__thread_record, own_stack)               \
+    X(thread, stop_total_ns, gc__thread_record, stop_total_ns)       \
+    X(thread, stops, gc__thread_record, stops)                       \
+    X(thread, tid, gc__thread_record, tid)                           \
+    X(window, next, gc_window, next)                                 \
+    X(window, limit, gc_window, limit)                               \
+    X(window, end, gc_window, end)                                   \
+    X(window, region, gc_window, region)                             \
+    X(stack, next, gc_stack, next)                                   \
+    X(stack, thread, gc_stack, thread)                               \
+    X(stack, frames, gc_stack, frames)                               \
+    X(stack, code, gc_stack, code)                                   \
+    X(stack, conservative, gc_stack, conservative)                   \
+    X(stack, base, gc_stack, base)                                   \
+    X(stack, stack_pointer, gc_stack, stack_pointer)                 \
+    X(stack, registers, gc_stack, registers)                         \
+    X(frame, previous, gc_frame, previous)                           \
+    X(frame, site, gc_frame, site)                                   \
+    X(frame, count, gc_frame, count)                                 \
+    X(frame, slots, gc_frame, slots)                                 \
+    X(site, names, gc_frame_site, names)                             \
+    X(site, function, gc_frame_site, function)                       \
+    X(site, file, gc_frame_site, file)                               \
+    X(site, line, gc_frame_site, line)                               \
+    X(site, flags, gc_frame_site, flags)                             \
+    X(code, previous, gc__dac_code_frame, previous)                  \
+    X(code, pc, gc__dac_code_frame, pc)                              \
+    X(code, registers, gc__dac_code_frame, registers)                \
+    X(code, known, gc__dac_code_frame, known)                        \
+    X(words, words, gc__words, words)                                \
+    X(words, count, gc__words, count)                                \
+    X(type, name, gc_type, name)                                     \
+    X(type, bytes, gc_type, bytes)                                   \
+    X(type, element_bytes, gc_type, element_bytes)                   \
+    X(type, refs, gc_type, refs)                                     \
+    X(type, values, gc_type, values)                                 \
+    X(type, element_refs, gc_type, element_refs)                     \
+    X(type, element_values, gc_type, element_values)                 \
+    X(type, trace, gc_type, trace)                                   \
+    X(type, finalizer, gc_type, finalizer)                           \
+    X(type, fields, gc_type, fields)                                 \
+    X(type, field_offsets, gc_type, field_offsets)                   \
+    X(object, length, gc_array, length)                              \
+    X(handles, segments, gc__handles, segments)                      \
+    X(segment, next, gc__handle_segment, next)                       \
+    X(segment, kinds, gc__handle_segment, kinds)                     \
+    X(segment, extras, gc__handle_segment, extras)                   \
+    X(segment, tags, gc__handle_segment, tags)                       \
+    X(segment, places, gc__handle_segment, places)                   \
+    X(finalizers, registered, gc__finalizers, registered)            \
+    X(finalizers, due, gc__finalizers, due)                          \
+    X(finalizers, running, gc__finalizers, running)                  \
+    X(due, pairs, gc__due, pairs)                                    \
+    X(due, head, gc__due, head)                                      \
+    X(finalizing, next, gc__finalizing, next)                        \
+    X(finalizing, thread, gc__finalizing, thread)                    \
+    X(finalizing, type, gc__finalizing, type)                        \
+    X(finalizing, started_ns, gc__finalizing, started_ns)
+
+/* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
+#define GC__DAC_STATISTICS(X)      \
+    X(collections, GC_GENERATIONS) \
+    X(collections_compacting, 1)   \
+    X(collections_moving, 1)       \
+    X(pause_total_ns, 1)           \
+    X(pause_max_ns, 1)             \
+    X(pause_last_ns, 1)            \
+    X(pauses, GC_PAUSE_BUCKETS)    \
+    X(allocated_bytes, 1)          \
+    X(promoted_bytes, 1)           \
+    X(moved_bytes, 1)              \
+    X(survived_bytes, 1)           \
+    X(condemned_bytes, 1)          \
+    X(stops, 1)                    \
+    X(stop_total_ns, 1)            \
+    X(stop_max_ns, 1)              \
+    X(mark_stack_overflows, 1)     \
+    X(conservative_objects, 1)     \
+    X(conservative_bytes, 1)       \
+    X(conservative_total_bytes, 1) \
+    X(evacuation_failures, 1)
+
+enum {
+#define GC__DAC_NUMBER(name, address) GC__DAC_VARIABLE_##name,
+    GC__DAC_VARIABLES(GC__DAC_NUMBER) GC__DAC_VARIABLE_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(name, number) GC__DAC_FACT_##name,
+    GC__DAC_FACTS(GC__DAC_NUMBER) GC__DAC_FACT_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(structure, member, type, path) GC__DAC_AT_##structure##_##member,
+    GC__DAC_MEMBERS(GC__DAC_NUMBER) GC__DAC_AT_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(name, count) GC__DAC_STATISTIC_##name,
+    GC__DAC_STATISTICS(GC__DAC_NUMBER) GC__DAC_STATISTIC_COUNT
+#undef GC__DAC_NUMBER
+};
+
+/* The record. The lists follow one another without gaps, each as long as its count says, so a reader finds them in a record of
+   any minor version. */
+typedef struct GcDacVars {
+    uint64_t magic;
+    uint16_t major, minor;
+    uint16_t variable_count, fact_count, member_count, statistic_count;
+    uint32_t bytes;   /* of the record */
+    char version[16]; /* of gc.h */
+    const void *variables[GC__DAC_VARIABLE_COUNT];
+    uint32_t facts[GC__DAC_FACT_COUNT];
+    uint16_t members[GC__DAC_AT_COUNT];
+    uint16_t statistics[GC__DAC_STATISTIC_COUNT][2]; /* offset in gc_heap.stats, and count */
+} GcDacVars;
+#endif
 
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
@@ -3011,6 +3282,7 @@ struct gc_heap {
     size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
     size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
     bool collecting;
+    uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
 
@@ -3022,6 +3294,11 @@ struct gc_heap {
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
 };
+
+/* A collection begins this phase. */
+GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
+    __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+}
 
 /* Regions of the heap. */
 
@@ -3243,7 +3520,8 @@ GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
 
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
     region->next = heap->regions[region->generation];
-    heap->regions[region->generation] = region;
+    /* A reader in another process may see this at any time: a region in a list is complete. */
+    __atomic_store_n(&heap->regions[region->generation], region, __ATOMIC_RELEASE);
 }
 /* Finding objects by address: the starts of a region's objects. */
 
@@ -3314,9 +3592,10 @@ GC__FN void gc__region_format(gc__region *region) {
         gc__filler_write(at, object - at);
         at = object < end ? object + gc__object_bytes(object) : end;
     }
-    region->linear = region->formatted = true;
     region->top = region->dirty_end = end;
     region->hole = region->indexed_end = region->base;
+    region->formatted = true;
+    __atomic_store_n(&region->linear, true, __ATOMIC_RELEASE); /* until here its mark bits are its objects */
 }
 
 /* The next hole of at least `bytes` in a formatted region, from region->hole on; 0 if there is none. */
@@ -3515,6 +3794,7 @@ typedef struct gc__thread_record {
     bool conservative;          /* the native stack is a root, too */
     bool asking;                /* it is in out_of_memory */
     const char *name;           /* for statistics and reports */
+    uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;
@@ -6454,6 +6734,54 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
     gc__world_resume(heap);
     return objects;
 }
+/* How this collector describes itself to readers in other processes, and the note by which they find that. */
+
+
+/* The layout of gc_code_frame, which gc.h alone does not know; gc_stackmap.h asserts that it is the same. */
+#define GC__DAC_CODE_REGISTERS 16
+typedef struct gc__dac_code_frame {
+    void *previous;
+    uintptr_t pc;
+    uintptr_t registers[GC__DAC_CODE_REGISTERS];
+    uint32_t known;
+} gc__dac_code_frame;
+
+/* Not const, though nothing writes to it: core files leave constant data out. */
+static GcDacVars gc__dac_vars __attribute__((used)) = {GC__DAC_MAGIC,
+                                                       GC_DAC_MAJOR,
+                                                       GC_DAC_MINOR,
+                                                       GC__DAC_VARIABLE_COUNT,
+                                                       GC__DAC_FACT_COUNT,
+                                                       GC__DAC_AT_COUNT,
+                                                       GC__DAC_STATISTIC_COUNT,
+                                                       sizeof(GcDacVars),
+                                                       GC_VERSION_TEXT,
+#define GC__DAC_VARIABLE(name, address) address,
+                                                       {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
+#undef GC__DAC_VARIABLE
+#define GC__DAC_FACT(name, number) (uint32_t)(number),
+                                                       {GC__DAC_FACTS(GC__DAC_FACT)},
+#undef GC__DAC_FACT
+#define GC__DAC_MEMBER(structure, member, type, path) (uint16_t) offsetof(type, path),
+                                                       {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
+#undef GC__DAC_MEMBER
+#define GC__DAC_STATISTIC(name, count) {(uint16_t)offsetof(gc_stats, name), (uint16_t)(count)},
+                                                       {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
+#undef GC__DAC_STATISTIC
+};
+GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
+GC__STATIC_ASSERT(sizeof(gc__handle_segment) < 65536, "offsets have 16 bits");
+
+/* Never called. It is there for the note, which a function can make whatever the compiler calls the record. */
+__attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
+    __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"
+                     ".balign 4\n\t"
+                     ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
+                     ".asciz \"gc.h\"\n\t"
+                     ".balign 4\n\t"
+                     ".quad %c0 - .\n\t"
+                     ".popsection" ::"i"(&gc__dac_vars));
+}
 /* The range barriers, and what write watch has seen. */
 
 
@@ -6588,6 +6916,7 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
+    gc__phase_begin(heap, GC_DAC_OPENING);
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = generation;
     heap->collection.reason = reason;
@@ -6658,6 +6987,7 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__worker worker;
     gc__cycle_close_windows(heap);
+    gc__phase_begin(heap, GC_DAC_CONDEMN);
     memset(&worker, 0, sizeof worker);
     worker.visitor.visit = gc__trace_visit;
     worker.heap = heap;
@@ -6669,16 +6999,20 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__worker_open_free_end(&worker);
     worker.remember_all = generation > 0 || heap->cycle->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
+    gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_roots(&worker);
     if (generation < 2) gc__trace_cards(&worker, generation);
     gc__trace_suspects(&worker, condemned);
+    gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(&worker, generation);
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
+    gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(&worker);
     gc__roots_update_interior(worker.cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
+    gc__phase_begin(heap, GC_DAC_CLOSING);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
@@ -6736,6 +7070,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
+    gc__phase_begin(heap, GC_DAC_GATHER);
     gc__handles_open(heap);
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
@@ -6749,6 +7084,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     if (gathered) gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
+    gc__phase_begin(heap, GC_DAC_IDLE);
     GC__HOST_SCOPE;
     if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
@@ -7259,6 +7595,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
         free(thread);
         return NULL;
     }
+    gc__record(thread)->tid = gc__os_thread_number();
     thread->safepoint = gc__safepoint_slow;
     thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
     gc__record(thread)->stress_countdown = heap->options.stress_interval;
@@ -7653,6 +7990,7 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
 GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
+    if (self) gc__record(self)->tid = gc__os_thread_number();
     while (*link) {
         gc_thread *thread = *link;
         if (thread != self) {

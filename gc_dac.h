@@ -22,9 +22,279 @@
    Whatever is read may be damaged, or in the midst of a change. Each walk ends, reads within bounds, and reports what it can;
    what it cannot know it says by gc_dac_heap.doubts, by the flags of objects and regions, and by gc_dac_message. */
 
-#include <stdbool.h>
+#if defined(GC_DAC_IMPLEMENTATION) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* process_vm_readv, also under -std=c11 */
+#endif
+
+/* GcDacVars: how a collector describes itself to readers in other processes, which need no headers of it.
+
+   The note ".note.gc.h" of a program or library (owner "gc.h", type 1) contains one signed number of 8 bytes, which added to its
+   own address gives that of the record. So it is found without symbols, in a stripped file as well as in a core file. The record
+   is in written memory, which core files have.
+
+   Version rules: a reader rejects another major version. It accepts any minor version: entries are only ever appended to the
+   lists below, and a reader uses none that a record does not have. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC_DAC_MAJOR
+
 #include <stddef.h>
 #include <stdint.h>
+
+#define GC_DAC_MAJOR 1
+#define GC_DAC_MINOR 0
+#define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
+#define GC__DAC_NOTE_OWNER "gc.h"
+#define GC__DAC_NOTE_TYPE 1
+
+/* What a collection is doing, in this order. */
+typedef enum gc_dac_phase {
+    GC_DAC_IDLE,    /* no collection runs */
+    GC_DAC_OPENING, /* hooks, verification: nothing has changed yet */
+    GC_DAC_GATHER,  /* gathers roots: nothing has changed yet */
+    GC_DAC_CONDEMN, /* chooses regions; from here to the end objects in condemned regions cannot be listed */
+    GC_DAC_TRACE,   /* marks and copies: roots and fields may be old or new */
+    GC_DAC_HANDLES, /* handles and finalizers; the rest as before */
+    GC_DAC_SWEEP,   /* frees regions; the rest as before */
+    GC_DAC_CLOSING, /* all is in place again: hooks, verification */
+    GC_DAC_PHASES
+} gc_dac_phase;
+
+/* X(NAME, address): variables of the collector. */
+#define GC__DAC_VARIABLES(X) \
+    X(ARENA, &gc__the_arena) \
+    X(HEAPS, &gc__heaps)     \
+    X(REASONS, gc__reason_texts)
+
+/* X(NAME, number): geometry, sizes, tags. */
+#define GC__DAC_FACTS(X)                            \
+    X(REGION_SHIFT, GC_REGION_SHIFT)                \
+    X(GENERATIONS, GC_GENERATIONS)                  \
+    X(DEBUG, GC_DEBUG)                              \
+    X(HAS_VALUES, GC_HAS_VALUES)                    \
+    X(HAS_MODEL, GC_HAS_MODEL)                      \
+    X(REGION_BYTES, sizeof(gc__region))             \
+    X(MARK_SHIFT, 3)                                \
+    X(OBJECT_BYTES_MIN, GC_OBJECT_BYTES_MIN)        \
+    X(FORWARD_TAG, GC__FORWARD_TAG)                 \
+    X(FILLER_TAG, GC__FILLER_TAG)                   \
+    X(FILLER_SHIFT, 2)                              \
+    X(KIND_FREE, GC__FREE)                          \
+    X(KIND_SMALL, GC__SMALL)                        \
+    X(KIND_LARGE, GC__LARGE)                        \
+    X(KIND_LARGE_REST, GC__LARGE_REST)              \
+    X(KIND_QUARANTINED, GC__QUARANTINED)            \
+    X(MODE_PREEMPTIVE, GC_MODE_PREEMPTIVE)          \
+    X(SLOT_INTERIOR, GC_SLOT_INTERIOR)              \
+    X(SLOT_PINNED, GC_SLOT_PINNED)                  \
+    X(SLOT_VALUE, GC_SLOT_VALUE)                    \
+    X(SLOT_CONTIGUOUS, GC__SLOT_CONTIGUOUS)         \
+    X(REGISTERS, GC__SAVED_REGISTERS)               \
+    X(SAVED_STACK_POINTER, GC__SAVED_STACK_POINTER) \
+    X(TYPE_BYTES, sizeof(gc_type))                  \
+    X(TYPE_OFFSETS, 17)                             \
+    X(HANDLE_KINDS, GC_HANDLE_KINDS)                \
+    X(HANDLE_WEAK, GC_HANDLE_WEAK)                  \
+    X(HANDLE_WEAK_LONG, GC_HANDLE_WEAK_LONG)        \
+    X(HANDLE_STRONG, GC_HANDLE_STRONG)              \
+    X(HANDLE_PINNED, GC_HANDLE_PINNED)              \
+    X(HANDLE_DEPENDENT, GC_HANDLE_DEPENDENT)        \
+    X(HANDLE_REF_COUNTED, GC_HANDLE_REF_COUNTED)    \
+    X(SEGMENT_BYTES, sizeof(gc__handle_segment))    \
+    X(SEGMENT_PLACES, GC__HANDLE_PLACES)            \
+    X(SEGMENT_BLOCK, GC__HANDLE_BLOCK)              \
+    X(HANDLE_FREE, GC__HANDLE_FREE)                 \
+    X(HANDLE_TAG_SHIFT, GC__HANDLE_TAG_SHIFT)       \
+    X(DUE_BYTES, sizeof(gc__due))                   \
+    X(CODE_REGISTERS, GC__DAC_CODE_REGISTERS)       \
+    X(CODE_STACK_POINTER, 4)                        \
+    X(REASONS, sizeof gc__reason_texts / sizeof *gc__reason_texts)
+
+/* X(structure, member, type, path): offsets of members. */
+#define GC__DAC_MEMBERS(X)                                           \
+    X(arena, base, gc__arena, base)                                  \
+    X(arena, bytes, gc__arena, bytes)                                \
+    X(arena, count, gc__arena, count)                                \
+    X(arena, regions, gc__arena, regions)                            \
+    X(arena, marks, gc__arena, marks)                                \
+    X(arena, used, gc__arena, used)                                  \
+    X(region, heap, gc__region, heap)                                \
+    X(region, base, gc__region, base)                                \
+    X(region, top, gc__region, top)                                  \
+    X(region, dirty_end, gc__region, dirty_end)                      \
+    X(region, next, gc__region, next)                                \
+    X(region, live_bytes, gc__region, live_bytes)                    \
+    X(region, span, gc__region, span)                                \
+    X(region, rest_index, gc__region, rest_index)                    \
+    X(region, kind, gc__region, kind)                                \
+    X(region, generation, gc__region, generation)                    \
+    X(region, target, gc__region, target)                            \
+    X(region, verdict, gc__region, verdict)                          \
+    X(region, linear, gc__region, linear)                            \
+    X(region, formatted, gc__region, formatted)                      \
+    X(region, accessible, gc__region, accessible)                    \
+    X(heap, heap_bytes_max, gc_heap, options.heap_bytes_max)         \
+    X(heap, non_moving, gc_heap, options.non_moving)                 \
+    X(heap, non_generational, gc_heap, options.non_generational)     \
+    X(heap, conservative_stack, gc_heap, options.conservative_stack) \
+    X(heap, scan_roots, gc_heap, options.scan_roots)                 \
+    X(heap, stress, gc_heap, options.stress)                         \
+    X(heap, regions, gc_heap, regions)                               \
+    X(heap, free, gc_heap, free)                                     \
+    X(heap, held_regions, gc_heap, held_regions)                     \
+    X(heap, held_peak, gc_heap, held_peak)                           \
+    X(heap, large_bytes, gc_heap, large_bytes)                       \
+    X(heap, external_bytes, gc_heap, external_bytes)                 \
+    X(heap, generation_bytes, gc_heap, generation_bytes)             \
+    X(heap, nursery_survivor_bytes, gc_heap, nursery_survivor_bytes) \
+    X(heap, budget_bytes, gc_heap, budget_bytes)                     \
+    X(heap, phase, gc_heap, phase)                                   \
+    X(heap, collection_number, gc_heap, collection.number)           \
+    X(heap, collection_generation, gc_heap, collection.generation)   \
+    X(heap, collection_reason, gc_heap, collection.reason)           \
+    X(heap, stats, gc_heap, stats)                                   \
+    X(heap, threads, gc_heap, threads)                               \
+    X(heap, collector, gc_heap, collector)                           \
+    X(heap, handles, gc_heap, handles)                               \
+    X(heap, finalizers, gc_heap, finalizers)                         \
+    X(threads, owner, gc__threads, lock.owner)                       \
+    X(threads, stopping, gc__threads, stopping)                      \
+    X(threads, first, gc__threads, first)                            \
+    X(threads, next_heap, gc__threads, next_heap)                    \
+    X(threads, stacks, gc__threads, stacks)                          \
+    X(collector, globals, gc__collector, globals)                    \
+    X(thread, window, gc__thread_record, thread.window)              \
+    X(thread, raw, gc__thread_record, thread.raw)                    \
+    X(thread, frames, gc__thread_record, thread.frames)              \
+    X(thread, mode, gc__thread_record, thread.mode)                  \
+    X(thread, stack, gc__thread_record, thread.stack)                \
+    X(thread, code, gc__thread_record, thread.code)                  \
+    X(thread, registers, gc__thread_record, thread.registers)        \
+    X(thread, next, gc__thread_record, next)                         \
+    X(thread, parked, gc__thread_record, parked)                     \
+    X(thread, conservative, gc__thread_record, conservative)         \
+    X(thread, name, gc__thread_record, name)                         \
+    X(thread, stack_pointer, gc__thread_record, stack_pointer)       \
+    X(thread, stack_base, gc__thread_record, stack_base)             \
+    X(thread, own_stack, gc__thread_record, own_stack)               \
+    X(thread, stop_total_ns, gc__thread_record, stop_total_ns)       \
+    X(thread, stops, gc__thread_record, stops)                       \
+    X(thread, tid, gc__thread_record, tid)                           \
+    X(window, next, gc_window, next)                                 \
+    X(window, limit, gc_window, limit)                               \
+    X(window, end, gc_window, end)                                   \
+    X(window, region, gc_window, region)                             \
+    X(stack, next, gc_stack, next)                                   \
+    X(stack, thread, gc_stack, thread)                               \
+    X(stack, frames, gc_stack, frames)                               \
+    X(stack, code, gc_stack, code)                                   \
+    X(stack, conservative, gc_stack, conservative)                   \
+    X(stack, base, gc_stack, base)                                   \
+    X(stack, stack_pointer, gc_stack, stack_pointer)                 \
+    X(stack, registers, gc_stack, registers)                         \
+    X(frame, previous, gc_frame, previous)                           \
+    X(frame, site, gc_frame, site)                                   \
+    X(frame, count, gc_frame, count)                                 \
+    X(frame, slots, gc_frame, slots)                                 \
+    X(site, names, gc_frame_site, names)                             \
+    X(site, function, gc_frame_site, function)                       \
+    X(site, file, gc_frame_site, file)                               \
+    X(site, line, gc_frame_site, line)                               \
+    X(site, flags, gc_frame_site, flags)                             \
+    X(code, previous, gc__dac_code_frame, previous)                  \
+    X(code, pc, gc__dac_code_frame, pc)                              \
+    X(code, registers, gc__dac_code_frame, registers)                \
+    X(code, known, gc__dac_code_frame, known)                        \
+    X(words, words, gc__words, words)                                \
+    X(words, count, gc__words, count)                                \
+    X(type, name, gc_type, name)                                     \
+    X(type, bytes, gc_type, bytes)                                   \
+    X(type, element_bytes, gc_type, element_bytes)                   \
+    X(type, refs, gc_type, refs)                                     \
+    X(type, values, gc_type, values)                                 \
+    X(type, element_refs, gc_type, element_refs)                     \
+    X(type, element_values, gc_type, element_values)                 \
+    X(type, trace, gc_type, trace)                                   \
+    X(type, finalizer, gc_type, finalizer)                           \
+    X(type, fields, gc_type, fields)                                 \
+    X(type, field_offsets, gc_type, field_offsets)                   \
+    X(object, length, gc_array, length)                              \
+    X(handles, segments, gc__handles, segments)                      \
+    X(segment, next, gc__handle_segment, next)                       \
+    X(segment, kinds, gc__handle_segment, kinds)                     \
+    X(segment, extras, gc__handle_segment, extras)                   \
+    X(segment, tags, gc__handle_segment, tags)                       \
+    X(segment, places, gc__handle_segment, places)                   \
+    X(finalizers, registered, gc__finalizers, registered)            \
+    X(finalizers, due, gc__finalizers, due)                          \
+    X(finalizers, running, gc__finalizers, running)                  \
+    X(due, pairs, gc__due, pairs)                                    \
+    X(due, head, gc__due, head)                                      \
+    X(finalizing, next, gc__finalizing, next)                        \
+    X(finalizing, thread, gc__finalizing, thread)                    \
+    X(finalizing, type, gc__finalizing, type)                        \
+    X(finalizing, started_ns, gc__finalizing, started_ns)
+
+/* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
+#define GC__DAC_STATISTICS(X)      \
+    X(collections, GC_GENERATIONS) \
+    X(collections_compacting, 1)   \
+    X(collections_moving, 1)       \
+    X(pause_total_ns, 1)           \
+    X(pause_max_ns, 1)             \
+    X(pause_last_ns, 1)            \
+    X(pauses, GC_PAUSE_BUCKETS)    \
+    X(allocated_bytes, 1)          \
+    X(promoted_bytes, 1)           \
+    X(moved_bytes, 1)              \
+    X(survived_bytes, 1)           \
+    X(condemned_bytes, 1)          \
+    X(stops, 1)                    \
+    X(stop_total_ns, 1)            \
+    X(stop_max_ns, 1)              \
+    X(mark_stack_overflows, 1)     \
+    X(conservative_objects, 1)     \
+    X(conservative_bytes, 1)       \
+    X(conservative_total_bytes, 1) \
+    X(evacuation_failures, 1)
+
+enum {
+#define GC__DAC_NUMBER(name, address) GC__DAC_VARIABLE_##name,
+    GC__DAC_VARIABLES(GC__DAC_NUMBER) GC__DAC_VARIABLE_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(name, number) GC__DAC_FACT_##name,
+    GC__DAC_FACTS(GC__DAC_NUMBER) GC__DAC_FACT_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(structure, member, type, path) GC__DAC_AT_##structure##_##member,
+    GC__DAC_MEMBERS(GC__DAC_NUMBER) GC__DAC_AT_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(name, count) GC__DAC_STATISTIC_##name,
+    GC__DAC_STATISTICS(GC__DAC_NUMBER) GC__DAC_STATISTIC_COUNT
+#undef GC__DAC_NUMBER
+};
+
+/* The record. The lists follow one another without gaps, each as long as its count says, so a reader finds them in a record of
+   any minor version. */
+typedef struct GcDacVars {
+    uint64_t magic;
+    uint16_t major, minor;
+    uint16_t variable_count, fact_count, member_count, statistic_count;
+    uint32_t bytes;   /* of the record */
+    char version[16]; /* of gc.h */
+    const void *variables[GC__DAC_VARIABLE_COUNT];
+    uint32_t facts[GC__DAC_FACT_COUNT];
+    uint16_t members[GC__DAC_AT_COUNT];
+    uint16_t statistics[GC__DAC_STATISTIC_COUNT][2]; /* offset in gc_heap.stats, and count */
+} GcDacVars;
+#endif
+
+#include <stdbool.h>
 
 #ifdef __cplusplus
 #define GC__DAC_EXTERN extern "C"
@@ -88,10 +358,6 @@ GC_DAC_API void gc_dac_close(gc_dac *dac);
    thread; never collects; cannot fail] */
 GC_DAC_API const char *gc_dac_message(const gc_dac *dac);
 
-/* The version of the description that this reader knows. */
-#define GC_DAC_MAJOR 1
-#define GC_DAC_MINOR 0
-
 /* A collector in the target: each copy of gc.h is one. */
 typedef struct gc_dac_collector {
     unsigned index;
@@ -102,18 +368,6 @@ typedef struct gc_dac_collector {
     const char *rejected; /* why the reader cannot read it; NULL: it can */
     uint64_t region_bytes;
 } gc_dac_collector;
-
-/* What a collection is doing. Order is meant. */
-typedef enum gc_dac_phase {
-    GC_DAC_IDLE,    /* no collection runs */
-    GC_DAC_OPENING, /* hooks, verification; nothing has changed yet */
-    GC_DAC_GATHER,  /* gathers roots; nothing has changed yet */
-    GC_DAC_CONDEMN, /* chooses regions; from here to the end condemned objects cannot be listed */
-    GC_DAC_TRACE,   /* marks and copies; roots and fields may be old or new */
-    GC_DAC_HANDLES, /* handles, finalizers */
-    GC_DAC_SWEEP,   /* frees regions */
-    GC_DAC_CLOSING  /* all is in place again; hooks, verification */
-} gc_dac_phase;
 
 typedef struct gc_dac_heap {
     uint64_t address;
@@ -168,21 +422,22 @@ typedef struct gc_dac_type {
 
 typedef struct gc_dac_object {
     uint64_t address;
-    uint64_t bytes;          /* 0: not known */
-    gc_dac_type *type;       /* NULL: not known */
-    uint64_t length;         /* number of elements */
-    const uint8_t *contents; /* its first contents_bytes bytes, valid in the callback or until the next call */
-    uint64_t contents_bytes; /* less than `bytes` for a large object: gc_dac_read has the rest */
+    uint64_t bytes;    /* 0: not known */
+    gc_dac_type *type; /* NULL: not known */
+    uint64_t length;   /* number of elements */
+    /* Its first bytes; gc_dac_read has the rest of a large one. Valid in the callback, or until the next call: a copy of this
+       record that is to last longer must have NULL and 0 here. */
+    const uint8_t *contents;
+    uint64_t contents_bytes;
     int generation;
     unsigned flags;
 } gc_dac_object;
 /* Flags of objects. */
 enum {
-    GC_DAC_IN_WINDOW = 1,  /* allocated since the last collection, in a window that is still open */
-    GC_DAC_UNFINISHED = 2, /* a thread is allocating it: its header was not written, so type and bytes are not known */
-    GC_DAC_OBJECT_LARGE = 4,
+    GC_DAC_UNFINISHED = 1, /* a thread is allocating it and has not written its header: type and bytes are not known */
     GC_DAC_LAST_OF_RAW =
-        8 /* the last one in a window of gc_new_raw whose thread runs: perhaps unfinished, and then what it shows is old */
+        2, /* the last of gc_new_raw's window of a thread that runs: perhaps unfinished, and what is seen is old */
+    GC_DAC_OBJECT_LARGE = 4
 };
 
 typedef struct gc_dac_slot {
@@ -351,4 +606,1850 @@ typedef struct gc_dac_host {
 GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 
 #ifdef GC_DAC_IMPLEMENTATION
+/* What a reader of other processes asks of the system: Linux. */
+
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <dirent.h>
+
+#ifndef MAP_ANONYMOUS
+#error "gc_dac.h: with GC_DAC_IMPLEMENTATION, include it before any other header, or compile with -D_GNU_SOURCE"
+#endif
+
+#define GC__DAC_FN static __attribute__((unused))
+
+#if defined(__x86_64__)
+#define GC__DAC_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define GC__DAC_MACHINE EM_AARCH64
+#else
+#define GC__DAC_MACHINE EM_NONE
+#endif
+
+/* A file in memory, read only. */
+typedef struct gc__dac_file {
+    const uint8_t *bytes;
+    size_t size;
+} gc__dac_file;
+
+/* Maps a regular file. NULL, or why that is impossible. */
+GC__DAC_FN const char *gc__dac_os_map(const char *path, gc__dac_file *file) {
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *fault = fd < 0 ? strerror(errno) : NULL;
+    file->bytes = NULL;
+    file->size = 0;
+    if (!fault && fstat(fd, &status) != 0) fault = strerror(errno);
+    if (!fault && !S_ISREG(status.st_mode)) fault = "it is no regular file";
+    if (!fault && status.st_size == 0) fault = "it is empty";
+    if (!fault) {
+        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) fault = strerror(errno);
+        if (!fault) file->bytes = (const uint8_t *)bytes, file->size = (size_t)status.st_size;
+    }
+    if (fd >= 0) close(fd);
+    return fault;
+}
+
+GC__DAC_FN void gc__dac_os_unmap(gc__dac_file *file) {
+    if (file->bytes) munmap((void *)(uintptr_t)file->bytes, file->size);
+    file->bytes = NULL;
+    file->size = 0;
+}
+
+/* Returns how many bytes, from the first on, the system has copied out of the process. */
+GC__DAC_FN size_t gc__dac_os_read(int pid, uint64_t address, void *to, size_t bytes) {
+    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
+    ssize_t done = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    return done < 0 ? 0 : (size_t)done;
+}
+
+/* Why the process cannot be read, with the remedy; NULL: it can. `address` is readable in any process that is. */
+GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
+    char byte;
+    struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
+    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1) return NULL;
+    if (errno == ESRCH) return "there is no such process";
+    if (errno == ENOSYS) return "this system has no process_vm_readv";
+    if (errno == EFAULT) return "its memory is not readable";
+    return "the system does not permit it: be the same user or root; or `sysctl kernel.yama.ptrace_scope=0`; or have "
+           "the "
+           "program call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); in a container, allow SYS_PTRACE";
+}
+
+GC__DAC_FN uint64_t gc__dac_os_now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A native thread that ptrace has stopped. */
+typedef struct gc__dac_stopped {
+    int tid;
+    int signal; /* that the thread was about to receive: it gets it when it goes on */
+} gc__dac_stopped;
+
+typedef struct gc__dac_stops {
+    gc__dac_stopped *threads;
+    size_t count, capacity;
+} gc__dac_stops;
+
+#define GC__DAC_STOP_MS 5000 /* a thread that does not stop in this time waits for a device */
+
+/* Waits until the seized thread stands still. False: it has ended, or does not stop. */
+GC__DAC_FN bool gc__dac_os_await(gc__dac_stopped *thread) {
+    uint64_t deadline = gc__dac_os_now_ms() + GC__DAC_STOP_MS;
+    const struct timespec pause = {0, 20000};
+    for (;;) {
+        int status;
+        int found = waitpid(thread->tid, &status, __WALL | WNOHANG);
+        if (found < 0 && errno != EINTR) return false;
+        if (found == thread->tid) {
+            if (!WIFSTOPPED(status)) return false;
+            if (status >> 16 == 0) thread->signal = WSTOPSIG(status);
+            return true;
+        }
+        if (gc__dac_os_now_ms() > deadline) return false;
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Stops one thread, unless it is stopped already. False: no memory. *refused: the system does not permit it. */
+GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fresh, bool *refused) {
+    for (size_t i = 0; i < stops->count; i++)
+        if (stops->threads[i].tid == tid) return true;
+    if (stops->count == stops->capacity) {
+        size_t capacity = stops->capacity ? stops->capacity * 2 : 16;
+        void *threads = realloc(stops->threads, capacity * sizeof *stops->threads);
+        if (!threads) return false;
+        stops->threads = (gc__dac_stopped *)threads;
+        stops->capacity = capacity;
+    }
+    gc__dac_stopped thread = {tid, 0};
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
+        *refused = errno != ESRCH;
+        return true;
+    }
+    *fresh = true;
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 || !gc__dac_os_await(&thread)) {
+        ptrace(PTRACE_DETACH, tid, NULL, NULL);
+        return true;
+    }
+    stops->threads[stops->count++] = thread;
+    return true;
+}
+
+GC__DAC_FN void gc__dac_os_resume(gc__dac_stops *stops) {
+    for (size_t i = 0; i < stops->count; i++)
+        ptrace(PTRACE_DETACH, stops->threads[i].tid, NULL, (void *)(uintptr_t)stops->threads[i].signal);
+    free(stops->threads);
+    memset(stops, 0, sizeof *stops);
+}
+
+/* Stops all threads of the process; those that are created meanwhile, too. NULL, or why that is impossible. */
+GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
+    char path[64];
+    bool fresh = true, refused = false, memory = true;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    memset(stops, 0, sizeof *stops);
+    for (int round = 0; fresh && memory && !refused && round < 1000; round++) {
+        DIR *folder = opendir(path);
+        if (!folder) return "there is no such process, or no /proc";
+        fresh = false;
+        for (const struct dirent *each; memory && !refused && (each = readdir(folder)) != NULL;)
+            if (atoi(each->d_name) > 0) memory = gc__dac_os_stop_thread(stops, atoi(each->d_name), &fresh, &refused);
+        closedir(folder);
+    }
+    if (!refused && memory && stops->count) return NULL;
+    gc__dac_os_resume(stops);
+    if (!memory) return "there is no memory for the list of its threads";
+    return refused ? "the system does not permit ptrace: a debugger has the process already; or be the same user or "
+                     "root; or "
+                     "`sysctl kernel.yama.ptrace_scope=0`; in a container, allow SYS_PTRACE"
+                   : "none of its threads stops";
+}
+
+/* The registers of a stopped thread in the order of the kernel. Returns their number, 0: they are not known. */
+GC__DAC_FN unsigned gc__dac_os_registers(int tid, uint64_t *words, unsigned most) {
+    struct iovec to = {words, most * sizeof *words};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) != 0) return 0;
+    return (unsigned)(to.iov_len / sizeof *words);
+}
+/* The reader's own record, its messages, memory and texts.
+
+   Nothing that was read is trusted: a number is compared with what is readable before it counts or sizes anything; a list is
+   followed only while it is no cycle; memory is taken from a budget that depends on the size of the target. */
+
+
+#include <stdarg.h>
+
+#define GC__DAC_MESSAGE_BYTES 1024
+#define GC__DAC_BLOCK_SHIFT 14 /* log2 of the bytes that are read at a time from a target that is not in memory */
+#define GC__DAC_BLOCKS 512     /* kept of them */
+#define GC__DAC_TEXT_MAX 400   /* of a name */
+
+/* A map from a key, which is not 0, to a pointer. */
+typedef struct gc__dac_map {
+    uint64_t *keys;
+    void **values;
+    size_t count, capacity;
+} gc__dac_map;
+
+/* Texts and types live until the reader is closed. */
+typedef struct gc__dac_chunk {
+    struct gc__dac_chunk *next;
+    size_t used, bytes;
+} gc__dac_chunk;
+
+typedef struct gc__dac_place {
+    uint64_t heap, base, top, live_bytes;
+    uint64_t next; /* the address of the next region's record in its list */
+    uint32_t span, rest_index;
+    uint8_t kind, generation, verdict;
+    bool linear, formatted, accessible;
+    bool listed;      /* it is in a list of its heap, and so complete */
+    uint64_t *starts; /* a bit for each 8 bytes: objects; NULL: not known yet */
+} gc__dac_place;
+
+/* A window of a thread. */
+typedef struct gc__dac_window {
+    uint64_t next, end;
+    size_t place; /* number of its region */
+    bool raw, running;
+} gc__dac_window;
+
+/* A collector of the target. */
+typedef struct gc__dac_copy {
+    gc_dac_collector info;
+    uint64_t variables[GC__DAC_VARIABLE_COUNT];
+    uint32_t facts[GC__DAC_FACT_COUNT];
+    uint16_t members[GC__DAC_AT_COUNT];
+    uint16_t statistics[GC__DAC_STATISTIC_COUNT][2];
+    unsigned variable_count, fact_count, member_count, statistic_count;
+    uint64_t arena, arena_end, regions, marks;
+    gc__dac_place *places;
+    size_t place_count;
+    gc__dac_window *windows;
+    size_t window_count, window_room;
+} gc__dac_copy;
+
+/* A call that the caller has made, or made within a callback of another one. */
+typedef struct gc__dac_call {
+    uint64_t steps;  /* that it may still take */
+    bool incomplete; /* it has left something out */
+    char message[GC__DAC_MESSAGE_BYTES];
+} gc__dac_call;
+
+#define GC__DAC_CALLS 6
+
+struct gc_dac {
+    gc_dac_target target;
+    gc_dac_host host;
+    const char *rejected;                /* why every call fails; NULL: it does not */
+    bool moving;                         /* the target runs on: nothing is kept from call to call */
+    uint64_t target_bytes, budget_bytes; /* what is readable at most; what the reader may still take */
+    gc__dac_copy *copies;
+    size_t copy_count;
+    gc__dac_map types, texts;
+    gc__dac_chunk *chunks;
+    uint8_t *blocks;
+    uint64_t *block_tags; /* block number + 1 */
+    uint8_t *object;      /* the contents of gc_dac_object_at's last object */
+    size_t object_bytes;
+    gc_dac_type *last_type;
+    unsigned depth; /* of calls; 0: opening */
+    gc__dac_call calls[GC__DAC_CALLS];
+};
+
+GC__DAC_FN gc__dac_call *gc__dac_this_call(gc_dac *dac) {
+    return &dac->calls[dac->depth < GC__DAC_CALLS ? dac->depth : GC__DAC_CALLS - 1];
+}
+
+/* Records what the call could not do. Only the first fault is kept: later ones mostly follow from it. */
+GC__DAC_FN bool gc__dac_fail(gc_dac *dac, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+GC__DAC_FN bool gc__dac_fail(gc_dac *dac, const char *format, ...) {
+    va_list arguments;
+    gc__dac_call *call = gc__dac_this_call(dac);
+    call->incomplete = true;
+    if (call->message[0]) return false;
+    va_start(arguments, format);
+    vsnprintf(call->message, sizeof call->message, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Memory from the budget. */
+
+GC__DAC_FN void *gc__dac_allocate(gc_dac *dac, uint64_t count, size_t bytes) {
+    if (count > dac->budget_bytes / bytes) {
+        gc__dac_fail(dac, "the reader would need more memory than its budget, which depends on the size of the target: "
+                          "what was read contradicts itself");
+        return NULL;
+    }
+    void *memory = calloc(count ? (size_t)count : 1, bytes);
+    if (!memory) {
+        gc__dac_fail(dac, "the system gives no memory to the reader");
+        return NULL;
+    }
+    dac->budget_bytes -= count * bytes;
+    return memory;
+}
+
+GC__DAC_FN void gc__dac_free(gc_dac *dac, void *memory, uint64_t count, size_t bytes) {
+    if (memory) dac->budget_bytes += count * bytes;
+    free(memory);
+}
+
+/* Memory that lives as long as the reader. */
+GC__DAC_FN void *gc__dac_keep(gc_dac *dac, size_t bytes) {
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (!dac->chunks || dac->chunks->bytes - dac->chunks->used < bytes) {
+        size_t size = bytes > 4000 ? bytes : 65536 - 64;
+        gc__dac_chunk *chunk = (gc__dac_chunk *)gc__dac_allocate(dac, 1, sizeof *chunk + 16 + size);
+        if (!chunk) return NULL;
+        chunk->next = dac->chunks;
+        chunk->bytes = size;
+        dac->chunks = chunk;
+    }
+    void *memory = (char *)(dac->chunks + 1) + dac->chunks->used;
+    dac->chunks->used += bytes;
+    return memory;
+}
+
+GC__DAC_FN size_t gc__dac_map_place(const gc__dac_map *map, uint64_t key) {
+    size_t at = (size_t)((key >> 3) * 0x9E3779B97F4A7C15u >> 24);
+    for (;; at++) {
+        at &= map->capacity - 1;
+        if (!map->keys[at] || map->keys[at] == key) return at;
+    }
+}
+
+GC__DAC_FN void *gc__dac_map_get(const gc__dac_map *map, uint64_t key) {
+    return map->capacity ? map->values[gc__dac_map_place(map, key)] : NULL;
+}
+
+GC__DAC_FN void gc__dac_map_free(gc_dac *dac, gc__dac_map *map) {
+    gc__dac_free(dac, map->keys, map->capacity, sizeof *map->keys);
+    gc__dac_free(dac, map->values, map->capacity, sizeof *map->values);
+    memset(map, 0, sizeof *map);
+}
+
+/* Without memory the entry is left out, so that it will be made again. */
+GC__DAC_FN void gc__dac_map_put(gc_dac *dac, gc__dac_map *map, uint64_t key, void *value) {
+    if (map->capacity < 2 * map->count + 2) {
+        gc__dac_map bigger = {NULL, NULL, 0, map->capacity ? 2 * map->capacity : 256};
+        bigger.keys = (uint64_t *)gc__dac_allocate(dac, bigger.capacity, sizeof *bigger.keys);
+        bigger.values = (void **)gc__dac_allocate(dac, bigger.capacity, sizeof *bigger.values);
+        if (!bigger.keys || !bigger.values) {
+            gc__dac_map_free(dac, &bigger);
+            return;
+        }
+        for (size_t i = 0; i < map->capacity; i++) {
+            if (!map->keys[i]) continue;
+            size_t at = gc__dac_map_place(&bigger, map->keys[i]);
+            bigger.keys[at] = map->keys[i];
+            bigger.values[at] = map->values[i];
+        }
+        bigger.count = map->count;
+        gc__dac_map_free(dac, map);
+        *map = bigger;
+    }
+    size_t at = gc__dac_map_place(map, key);
+    map->count += !map->keys[at];
+    map->keys[at] = key;
+    map->values[at] = value;
+}
+
+/* The target's memory. */
+
+GC__DAC_FN void gc__dac_blocks_forget(gc_dac *dac) {
+    if (dac->block_tags) memset(dac->block_tags, 0, GC__DAC_BLOCKS * sizeof *dac->block_tags);
+}
+
+/* The block that has the address; NULL: it is not readable as a whole. */
+GC__DAC_FN const uint8_t *gc__dac_block(gc_dac *dac, uint64_t address) {
+    uint64_t number = address >> GC__DAC_BLOCK_SHIFT;
+    size_t slot = (size_t)(number % GC__DAC_BLOCKS);
+    if (!dac->blocks) {
+        dac->blocks = (uint8_t *)malloc((size_t)GC__DAC_BLOCKS << GC__DAC_BLOCK_SHIFT);
+        dac->block_tags = (uint64_t *)calloc(GC__DAC_BLOCKS, sizeof *dac->block_tags);
+        if (!dac->blocks || !dac->block_tags) {
+            free(dac->blocks), free(dac->block_tags);
+            dac->blocks = NULL, dac->block_tags = NULL;
+            return NULL;
+        }
+    }
+    uint8_t *block = dac->blocks + (slot << GC__DAC_BLOCK_SHIFT);
+    if (dac->block_tags[slot] == number + 1) return block;
+    size_t bytes = (size_t)1 << GC__DAC_BLOCK_SHIFT;
+    dac->block_tags[slot] = 0;
+    if (dac->target.read(dac->target.context, number << GC__DAC_BLOCK_SHIFT, block, bytes) < bytes) return NULL;
+    dac->block_tags[slot] = number + 1;
+    return block;
+}
+
+/* Copies memory; returns how many bytes, from the first on, were readable. */
+GC__DAC_FN size_t gc__dac_copy_memory(gc_dac *dac, uint64_t address, void *to, size_t bytes) {
+    if (address + bytes < address) bytes = (size_t)(0 - address);
+    if (!bytes) return 0;
+    if (dac->target.at) {
+        const void *from = dac->target.at(dac->target.context, address, bytes);
+        if (from) return memcpy(to, from, bytes), bytes;
+    } else if (bytes <= 4096) {
+        size_t within = (size_t)(address & (((uint64_t)1 << GC__DAC_BLOCK_SHIFT) - 1));
+        const uint8_t *block = within + bytes <= (size_t)1 << GC__DAC_BLOCK_SHIFT ? gc__dac_block(dac, address) : NULL;
+        if (block) return memcpy(to, block + within, bytes), bytes;
+    }
+    return dac->target.read(dac->target.context, address, to, bytes);
+}
+
+GC__DAC_FN bool gc__dac_load(gc_dac *dac, uint64_t address, void *to, size_t bytes) {
+    if (gc__dac_copy_memory(dac, address, to, bytes) == bytes) return true;
+    memset(to, 0, bytes);
+    return gc__dac_fail(dac, "%zu bytes at 0x%llx are not readable%s", bytes, (unsigned long long)address,
+                        dac->target.at ? ": the core does not have them" : "");
+}
+
+GC__DAC_FN uint64_t gc__dac_u64(gc_dac *dac, uint64_t address) {
+    uint64_t word = 0;
+    gc__dac_load(dac, address, &word, sizeof word);
+    return word;
+}
+
+/* Counts a step of a walk. False: there were more than could be of use in a target of that size. */
+GC__DAC_FN bool gc__dac_step(gc_dac *dac, uint64_t steps) {
+    gc__dac_call *call = gc__dac_this_call(dac);
+    if (call->steps < steps)
+        return gc__dac_fail(dac, "the walk takes longer than the target is large: what was read contradicts itself");
+    call->steps -= steps;
+    return true;
+}
+
+/* A copy of a text of the target. Control characters become question marks: the text may go to a terminal. */
+GC__DAC_FN bool gc__dac_fetch_text(gc_dac *dac, uint64_t address, char *text, size_t room) {
+    size_t length = 0;
+    text[0] = 0;
+    while (address && length + 1 < room) {
+        char part[64];
+        size_t got = sizeof part < room - 1 - length ? sizeof part : room - 1 - length;
+        if ((got = gc__dac_copy_memory(dac, address + length, part, got)) == 0) break;
+        for (size_t i = 0; i < got; i++) {
+            unsigned char c = (unsigned char)part[i];
+            text[length + i] = (char)(c && (c < 32 || c == 127) ? '?' : c);
+            text[length + i + 1] = 0;
+            if (!c) return true;
+        }
+        length += got;
+    }
+    return address && length;
+}
+
+/* The text at an address, kept; `otherwise` if it cannot be read. */
+GC__DAC_FN const char *gc__dac_text(gc_dac *dac, uint64_t address, const char *otherwise) {
+    char text[GC__DAC_TEXT_MAX];
+    if (!address) return otherwise;
+    const char *known = (const char *)gc__dac_map_get(&dac->texts, address);
+    if (known) return known;
+    if (!gc__dac_fetch_text(dac, address, text, sizeof text)) return otherwise;
+    char *kept = (char *)gc__dac_keep(dac, strlen(text) + 1);
+    if (!kept) return otherwise;
+    strcpy(kept, text);
+    gc__dac_map_put(dac, &dac->texts, address, kept);
+    return kept;
+}
+
+GC__DAC_FN const char *gc__dac_format(gc_dac *dac, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__DAC_FN const char *gc__dac_format(gc_dac *dac, const char *format, ...) {
+    char text[GC__DAC_MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    char *kept = (char *)gc__dac_keep(dac, strlen(text) + 1);
+    return kept ? strcpy(kept, text) : "(no memory)";
+}
+/* Finding collectors in the target: the notes of its files, and the records to which they lead. */
+
+
+#define GC__DAC_NOTES_MAX ((uint64_t)1 << 20)
+#define GC__DAC_HEADERS_MAX 512
+
+/* A file of the target at the address where it is mapped. */
+typedef struct gc__dac_module {
+    uint64_t start, bias;
+    const char *path;
+    Elf64_Ehdr header;
+} gc__dac_module;
+
+/* A variable's address; 0: this collector has no such variable. */
+GC__DAC_FN uint64_t gc__dac_variable(const gc__dac_copy *copy, unsigned number) {
+    return number < copy->variable_count ? copy->variables[number] : 0;
+}
+
+GC__DAC_FN uint64_t gc__dac_fact(const gc__dac_copy *copy, unsigned number) {
+    return number < copy->fact_count ? copy->facts[number] : 0;
+}
+
+/* Whether the collector says where the member is: one of an older minor version may not. */
+GC__DAC_FN bool gc__dac_has(const gc__dac_copy *copy, unsigned number) { return number < copy->member_count; }
+
+GC__DAC_FN uint64_t gc__dac_at(const gc__dac_copy *copy, uint64_t record, unsigned number) {
+    return record + (gc__dac_has(copy, number) ? copy->members[number] : 0);
+}
+
+/* A member of 8, 4 or 1 bytes; 0 if it is not there or not readable. */
+GC__DAC_FN uint64_t gc__dac_member(gc_dac *dac, const gc__dac_copy *copy, uint64_t record, unsigned number) {
+    return gc__dac_has(copy, number) && record ? gc__dac_u64(dac, record + copy->members[number]) : 0;
+}
+GC__DAC_FN uint32_t gc__dac_member32(gc_dac *dac, const gc__dac_copy *copy, uint64_t record, unsigned number) {
+    uint32_t word = 0;
+    if (gc__dac_has(copy, number) && record) gc__dac_load(dac, record + copy->members[number], &word, sizeof word);
+    return word;
+}
+GC__DAC_FN uint8_t gc__dac_member8(gc_dac *dac, const gc__dac_copy *copy, uint64_t record, unsigned number) {
+    uint8_t word = 0;
+    if (gc__dac_has(copy, number) && record) gc__dac_load(dac, record + copy->members[number], &word, sizeof word);
+    return word;
+}
+
+/* Reads the lists of a record, of each as much as both sides have. */
+GC__DAC_FN bool gc__dac_copy_lists(gc_dac *dac, gc__dac_copy *copy, const uint16_t counts[4]) {
+    uint64_t at = copy->info.vars + offsetof(GcDacVars, variables);
+    unsigned *mine[4] = {&copy->variable_count, &copy->fact_count, &copy->member_count, &copy->statistic_count};
+    const unsigned known[4] = {GC__DAC_VARIABLE_COUNT, GC__DAC_FACT_COUNT, GC__DAC_AT_COUNT, GC__DAC_STATISTIC_COUNT};
+    const size_t bytes[4] = {8, 4, 2, 4};
+    void *to[4] = {copy->variables, copy->facts, copy->members, copy->statistics};
+    bool ok = true;
+    for (int i = 0; i < 4 && ok; at += counts[i] * bytes[i], i++) {
+        *mine[i] = counts[i] < known[i] ? counts[i] : known[i];
+        ok = gc__dac_load(dac, at, to[i], *mine[i] * bytes[i]);
+    }
+    return ok;
+}
+
+/* Why the record's numbers cannot be those of a collector; NULL: they can. */
+GC__DAC_FN const char *gc__dac_copy_fault(const gc__dac_copy *copy) {
+    uint64_t shift = gc__dac_fact(copy, GC__DAC_FACT_REGION_SHIFT),
+             generations = gc__dac_fact(copy, GC__DAC_FACT_GENERATIONS);
+    uint64_t region = gc__dac_fact(copy, GC__DAC_FACT_REGION_BYTES),
+             least = gc__dac_fact(copy, GC__DAC_FACT_OBJECT_BYTES_MIN);
+    uint64_t block = gc__dac_fact(copy, GC__DAC_FACT_SEGMENT_BLOCK),
+             places = gc__dac_fact(copy, GC__DAC_FACT_SEGMENT_PLACES);
+    if (shift < 12 || shift > 40) return "the size of a region";
+    if (generations < 1 || generations > 16) return "the number of generations";
+    if (region < 32 || region > 4096) return "the size of a region's record";
+    if (least < 8 || least > 256 || least % 8) return "the least size of an object";
+    if (!block || block > 65536 || places > ((uint64_t)1 << 20)) return "the size of a segment of handles";
+    if (gc__dac_fact(copy, GC__DAC_FACT_FILLER_SHIFT) > 16) return "the size of a filler";
+    if (gc__dac_fact(copy, GC__DAC_FACT_MARK_SHIFT) != 3) return "the distance of mark bits";
+    return NULL;
+}
+
+/* Reads the record at `address`. The copy is rejected, with the reason, if it is of another major version. */
+GC__DAC_FN void gc__dac_copy_read(gc_dac *dac, gc__dac_copy *copy, uint64_t address, const char *module) {
+    GcDacVars head;
+    const size_t fixed = offsetof(GcDacVars, variables);
+    memset(&head, 0, sizeof head);
+    copy->info.vars = address;
+    copy->info.module = module;
+    copy->info.version = "";
+    if (gc__dac_copy_memory(dac, address, &head, fixed) < fixed || head.magic != GC__DAC_MAGIC) {
+        copy->info.rejected =
+            gc__dac_format(dac, "the note of %s leads to 0x%llx, where there is no description of a collector", module,
+                           (unsigned long long)address);
+        return;
+    }
+    head.version[sizeof head.version - 1] = 0;
+    copy->info.major = head.major;
+    copy->info.minor = head.minor;
+    copy->info.version = gc__dac_format(dac, "%s", head.version);
+    if (head.major != GC_DAC_MAJOR) {
+        copy->info.rejected = gc__dac_format(dac,
+                                             "%s has gc.h %s, whose description is of version %u.%u, and this reader "
+                                             "understands %d.x (it is %d.%d): use the "
+                                             "gc_dac.h that came with that gc.h",
+                                             module, copy->info.version, head.major, head.minor, GC_DAC_MAJOR,
+                                             GC_DAC_MAJOR, GC_DAC_MINOR);
+        return;
+    }
+    const uint16_t counts[4] = {head.variable_count, head.fact_count, head.member_count, head.statistic_count};
+    const char *fault = gc__dac_copy_lists(dac, copy, counts) ? gc__dac_copy_fault(copy) : "its length";
+    copy->info.region_bytes = fault ? 0 : (uint64_t)1 << gc__dac_fact(copy, GC__DAC_FACT_REGION_SHIFT);
+    if (fault)
+        copy->info.rejected =
+            gc__dac_format(dac, "the description of the collector in %s is damaged: %s is wrong", module, fault);
+}
+
+/* Adds the collector to which a note leads, once. */
+GC__DAC_FN bool gc__dac_note_found(gc_dac *dac, const gc__dac_module *module, uint64_t field) {
+    uint64_t address = field + gc__dac_u64(dac, field);
+    for (size_t i = 0; i < dac->copy_count; i++)
+        if (dac->copies[i].info.vars == address) return true;
+    if (dac->copy_count >= 64) return gc__dac_fail(dac, "there are more than 64 collectors: the rest is left out");
+    gc__dac_copy *copies = (gc__dac_copy *)gc__dac_allocate(dac, dac->copy_count + 1, sizeof *copies);
+    if (!copies) return false;
+    if (dac->copy_count) memcpy(copies, dac->copies, dac->copy_count * sizeof *copies);
+    gc__dac_free(dac, dac->copies, dac->copy_count, sizeof *copies);
+    dac->copies = copies;
+    copies += dac->copy_count;
+    copies->info.index = (unsigned)dac->copy_count++;
+    gc__dac_copy_read(dac, copies, address, module->path);
+    return true;
+}
+
+/* Goes through the notes in [at, end). */
+GC__DAC_FN void gc__dac_notes(gc_dac *dac, const gc__dac_module *module, uint64_t at, uint64_t end,
+                              uint64_t alignment) {
+    alignment = alignment == 8 ? 8 : 4;
+    while (end - at >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr note;
+        char owner[8] = "";
+        if (gc__dac_copy_memory(dac, at, &note, sizeof note) < sizeof note) return;
+        uint64_t name = at + sizeof note, contents = name + ((note.n_namesz + alignment - 1) & ~(alignment - 1));
+        uint64_t next = contents + ((note.n_descsz + alignment - 1) & ~(alignment - 1));
+        if (next <= at || next > end + 8) return;
+        if (note.n_namesz == sizeof GC__DAC_NOTE_OWNER && note.n_descsz >= 8 && note.n_type == GC__DAC_NOTE_TYPE &&
+            gc__dac_copy_memory(dac, name, owner, note.n_namesz) == note.n_namesz &&
+            memcmp(owner, GC__DAC_NOTE_OWNER, note.n_namesz) == 0)
+            gc__dac_note_found(dac, module, contents);
+        at = next;
+        if (at >= end) return;
+    }
+}
+
+/* Reads the header of a file that is mapped at `start`. False: it is no ELF file, or of another kind of machine. */
+GC__DAC_FN bool gc__dac_module_read(gc_dac *dac, uint64_t start, const char *path, gc__dac_module *module) {
+    Elf64_Ehdr *header = &module->header;
+    module->start = start;
+    module->path = path;
+    if (gc__dac_copy_memory(dac, start, header, sizeof *header) < sizeof *header) return false;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB) {
+        gc__dac_fail(dac, "%s is no 64-bit little-endian program, and gc.h runs in no others", path);
+        return false;
+    }
+    return header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum <= GC__DAC_HEADERS_MAX;
+}
+
+/* Goes through the notes of a mapped file. */
+GC__DAC_FN void gc__dac_module_scan(gc_dac *dac, uint64_t start, const char *path) {
+    gc__dac_module module;
+    Elf64_Phdr part;
+    bool based = false;
+    if (!gc__dac_module_read(dac, start, path, &module)) return;
+    for (int pass = 0; pass < 2; pass++)
+        for (unsigned i = 0; i < module.header.e_phnum; i++) {
+            uint64_t at = start + module.header.e_phoff + i * sizeof part;
+            if (gc__dac_copy_memory(dac, at, &part, sizeof part) < sizeof part) return;
+            if (!pass && part.p_type == PT_LOAD && !based) {
+                module.bias = start - (part.p_vaddr - part.p_offset);
+                based = true;
+            }
+            uint64_t from = module.bias + part.p_vaddr;
+            if (pass && based && part.p_type == PT_NOTE && part.p_memsz <= GC__DAC_NOTES_MAX &&
+                from + part.p_memsz >= from)
+                gc__dac_notes(dac, &module, from, from + part.p_memsz, part.p_align);
+        }
+}
+
+/* Finds the collectors of all files. */
+GC__DAC_FN void gc__dac_copies_find(gc_dac *dac) {
+    gc_dac_mapping mapping;
+    uint64_t last = 0;
+    for (size_t i = 0; dac->target.mapping && dac->target.mapping(dac->target.context, i, &mapping); i++) {
+        if (mapping.file_offset != 0 || !mapping.path || !mapping.path[0] || (i && mapping.start == last)) continue;
+        last = mapping.start;
+        char path[1024];
+        snprintf(path, sizeof path, "%s", mapping.path);
+        gc__dac_module_scan(dac, mapping.start, gc__dac_format(dac, "%s", path));
+    }
+}
+
+/* The reason, if no collector can be read at all. */
+GC__DAC_FN const char *gc__dac_copies_fault(gc_dac *dac) {
+    for (size_t i = 0; i < dac->copy_count; i++)
+        if (!dac->copies[i].info.rejected) return NULL;
+    if (dac->copy_count) return dac->copies[0].info.rejected;
+    if (gc__dac_this_call(dac)->message[0])
+        return gc__dac_format(dac, "no file of the target has a note of gc.h; %s", gc__dac_this_call(dac)->message);
+    return "no file of the target has a note of gc.h: it does not use gc.h, or one that is older than gc_dac.h";
+}
+/* Heaps, their regions, and the open windows of their threads. */
+
+
+/* A walk along a list, that notices a cycle by Brent's method. */
+typedef struct gc__dac_list {
+    uint64_t at, kept;
+    uint64_t left, span;
+} gc__dac_list;
+
+GC__DAC_FN gc__dac_list gc__dac_list_begin(uint64_t first) {
+    gc__dac_list list = {first, 0, 1, 1};
+    return list;
+}
+
+/* Goes on to `next`. False: the list ends there. */
+GC__DAC_FN bool gc__dac_list_next(gc_dac *dac, gc__dac_list *list, uint64_t next, const char *what) {
+    list->at = next;
+    if (!next) return false;
+    if (next == list->kept) return gc__dac_fail(dac, "the list of %s is a cycle: what was read is damaged", what);
+    if (!--list->left) {
+        list->kept = next;
+        list->left = list->span *= 2;
+    }
+    return gc__dac_step(dac, 1);
+}
+
+/* The number of the region whose record is at `address`; place_count: it is none. */
+GC__DAC_FN size_t gc__dac_place_number(const gc__dac_copy *copy, uint64_t address) {
+    uint64_t bytes = gc__dac_fact(copy, GC__DAC_FACT_REGION_BYTES), offset = address - copy->regions;
+    return address < copy->regions || offset % bytes || offset / bytes >= copy->place_count ? copy->place_count
+                                                                                            : (size_t)(offset / bytes);
+}
+
+GC__DAC_FN void gc__dac_places_free(gc_dac *dac, gc__dac_copy *copy) {
+    for (size_t i = 0; i < copy->place_count; i++)
+        gc__dac_free(dac, copy->places[i].starts, copy->info.region_bytes / 64, 1);
+    gc__dac_free(dac, copy->places, copy->place_count, sizeof *copy->places);
+    gc__dac_free(dac, copy->windows, copy->window_room, sizeof *copy->windows);
+    copy->places = NULL;
+    copy->windows = NULL;
+    copy->place_count = copy->window_count = copy->window_room = 0;
+}
+
+/* A member of a record that was read as a whole. */
+GC__DAC_FN uint64_t gc__dac_in(const gc__dac_copy *copy, const uint8_t *record, unsigned number, size_t bytes) {
+    uint64_t word = 0;
+    uint64_t room = gc__dac_fact(copy, GC__DAC_FACT_REGION_BYTES);
+    if (gc__dac_has(copy, number) && copy->members[number] + bytes <= room)
+        memcpy(&word, record + copy->members[number], bytes);
+    return word;
+}
+
+GC__DAC_FN void gc__dac_place_fill(const gc__dac_copy *copy, gc__dac_place *place, const uint8_t *record) {
+    place->heap = gc__dac_in(copy, record, GC__DAC_AT_region_heap, 8);
+    place->top = gc__dac_in(copy, record, GC__DAC_AT_region_top, 8);
+    place->live_bytes = gc__dac_in(copy, record, GC__DAC_AT_region_live_bytes, 8);
+    place->next = gc__dac_in(copy, record, GC__DAC_AT_region_next, 8);
+    place->span = (uint32_t)gc__dac_in(copy, record, GC__DAC_AT_region_span, 4);
+    place->rest_index = (uint32_t)gc__dac_in(copy, record, GC__DAC_AT_region_rest_index, 4);
+    place->kind = (uint8_t)gc__dac_in(copy, record, GC__DAC_AT_region_kind, 1);
+    place->generation = (uint8_t)gc__dac_in(copy, record, GC__DAC_AT_region_generation, 1);
+    place->verdict = (uint8_t)gc__dac_in(copy, record, GC__DAC_AT_region_verdict, 1);
+    place->linear = gc__dac_in(copy, record, GC__DAC_AT_region_linear, 1) != 0;
+    place->formatted = gc__dac_in(copy, record, GC__DAC_AT_region_formatted, 1) != 0;
+    place->accessible = gc__dac_in(copy, record, GC__DAC_AT_region_accessible, 1) != 0;
+}
+
+/* Reads the arena and its table of regions. */
+GC__DAC_FN bool gc__dac_places_read(gc_dac *dac, gc__dac_copy *copy) {
+    uint64_t arena = gc__dac_variable(copy, GC__DAC_VARIABLE_ARENA),
+             bytes = gc__dac_fact(copy, GC__DAC_FACT_REGION_BYTES);
+    gc__dac_places_free(dac, copy);
+    copy->arena = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_base);
+    uint64_t size = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_bytes);
+    copy->regions = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_regions);
+    copy->marks = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_marks);
+    uint64_t used = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_used);
+    copy->arena_end = copy->arena + size;
+    if (!copy->arena) return true; /* no heap was ever created */
+    if (copy->arena_end < copy->arena || copy->arena % copy->info.region_bytes ||
+        used > size / copy->info.region_bytes || used > dac->target_bytes / bytes)
+        return gc__dac_fail(dac, "the arena is damaged: it begins at 0x%llx, has 0x%llx bytes, and %llu regions in use",
+                            (unsigned long long)copy->arena, (unsigned long long)size, (unsigned long long)used);
+    copy->places = (gc__dac_place *)gc__dac_allocate(dac, used, sizeof *copy->places);
+    if (!copy->places) return false;
+    copy->place_count = (size_t)used;
+    for (size_t i = 0; i < copy->place_count; i++) {
+        uint8_t record[4096];
+        if (!gc__dac_load(dac, copy->regions + i * bytes, record, (size_t)bytes)) return false;
+        copy->places[i].base = copy->arena + i * copy->info.region_bytes;
+        gc__dac_place_fill(copy, &copy->places[i], record);
+    }
+    return true;
+}
+
+GC__DAC_FN bool gc__dac_is_large(const gc__dac_copy *copy, const gc__dac_place *place) {
+    return place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_LARGE);
+}
+
+/* Follows the lists of a heap: what is in them is complete. */
+GC__DAC_FN void gc__dac_places_list(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
+    uint64_t lists = gc__dac_at(copy, heap, GC__DAC_AT_heap_regions);
+    for (uint64_t g = 0; g < gc__dac_fact(copy, GC__DAC_FACT_GENERATIONS); g++) {
+        uint64_t at = gc__dac_u64(dac, lists + 8 * g);
+        while (at) {
+            size_t number = gc__dac_place_number(copy, at);
+            gc__dac_place *place = &copy->places[number];
+            if (number == copy->place_count || place->listed || place->heap != heap) {
+                gc__dac_fail(
+                    dac,
+                    "the list of regions of generation %llu of the heap at 0x%llx leads to 0x%llx: it is being "
+                    "changed, or damaged",
+                    (unsigned long long)g, (unsigned long long)heap, (unsigned long long)at);
+                break;
+            }
+            if (!gc__dac_is_large(copy, place) || !place->span || place->span > copy->place_count - number)
+                place->span = 1;
+            place->listed = true;
+            at = place->next;
+        }
+    }
+}
+
+GC__DAC_FN uint64_t gc__dac_place_end(const gc__dac_copy *copy, const gc__dac_place *place) {
+    return place->base + place->span * copy->info.region_bytes;
+}
+
+/* Notes a window, if it is one in a region of the heap. A thread may be in the midst of opening it: then it is none yet. */
+GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, uint64_t window, bool raw,
+                                   bool running) {
+    uint64_t next = gc__dac_member(dac, copy, window, GC__DAC_AT_window_next),
+             end = gc__dac_member(dac, copy, window, GC__DAC_AT_window_end),
+             region = gc__dac_member(dac, copy, window, GC__DAC_AT_window_region);
+    size_t number = region ? gc__dac_place_number(copy, region) : copy->place_count;
+    if (number == copy->place_count) return;
+    const gc__dac_place *place = &copy->places[number];
+    uint64_t region_end = place->base + copy->info.region_bytes;
+    if (place->heap != heap || next < place->base || next > end || end > region_end || next % 8) return;
+    if (copy->window_count == copy->window_room) {
+        size_t room = copy->window_room ? 2 * copy->window_room : 16;
+        gc__dac_window *windows = (gc__dac_window *)gc__dac_allocate(dac, room, sizeof *windows);
+        if (!windows) return;
+        if (copy->window_count) memcpy(windows, copy->windows, copy->window_count * sizeof *windows);
+        gc__dac_free(dac, copy->windows, copy->window_room, sizeof *windows);
+        copy->windows = windows;
+        copy->window_room = room;
+    }
+    gc__dac_window fresh = {next, end, number, raw, running};
+    copy->windows[copy->window_count++] = fresh;
+}
+
+GC__DAC_FN bool gc__dac_thread_runs(gc_dac *dac, const gc__dac_copy *copy, uint64_t thread) {
+    uint32_t mode = gc__dac_member32(dac, copy, thread, GC__DAC_AT_thread_mode);
+    return mode != gc__dac_fact(copy, GC__DAC_FACT_MODE_PREEMPTIVE) &&
+           !gc__dac_member8(dac, copy, thread, GC__DAC_AT_thread_parked);
+}
+
+GC__DAC_FN void gc__dac_windows_find(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
+    uint64_t threads = gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_threads);
+    gc__dac_list list = gc__dac_list_begin(gc__dac_member(dac, copy, threads, GC__DAC_AT_threads_first));
+    bool more = list.at != 0;
+    while (more) {
+        bool runs = gc__dac_thread_runs(dac, copy, list.at);
+        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_window), false, runs);
+        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_raw), true, runs);
+        more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_thread_next), "threads");
+    }
+}
+
+/* Calls f for each heap of the collector. */
+GC__DAC_FN void gc__dac_each_heap(gc_dac *dac, gc__dac_copy *copy,
+                                  bool (*f)(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, void *context),
+                                  void *context) {
+    uint64_t heaps = gc__dac_variable(copy, GC__DAC_VARIABLE_HEAPS);
+    gc__dac_list list = gc__dac_list_begin(heaps ? gc__dac_u64(dac, heaps) : 0);
+    bool more = list.at != 0;
+    while (more && f(dac, copy, list.at, context)) {
+        uint64_t threads = gc__dac_member(dac, copy, list.at, GC__DAC_AT_heap_threads);
+        more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, threads, GC__DAC_AT_threads_next_heap), "heaps");
+    }
+}
+
+GC__DAC_FN bool gc__dac_heap_survey(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, void *context) {
+    (void)context;
+    gc__dac_places_list(dac, copy, heap);
+    gc__dac_windows_find(dac, copy, heap);
+    return true;
+}
+
+/* Reads the tables of all collectors, unless they are known. */
+GC__DAC_FN void gc__dac_survey(gc_dac *dac) {
+    for (size_t i = 0; i < dac->copy_count; i++) {
+        gc__dac_copy *copy = &dac->copies[i];
+        if (copy->info.rejected || (copy->places && !(dac->moving && dac->depth == 1))) continue;
+        if (gc__dac_places_read(dac, copy)) gc__dac_each_heap(dac, copy, gc__dac_heap_survey, NULL);
+    }
+}
+
+/* Begins a call, which ends by gc__dac_end. False: the reader was rejected. */
+GC__DAC_FN bool gc__dac_begin(gc_dac *dac) {
+    dac->depth++;
+    gc__dac_call *call = gc__dac_this_call(dac);
+    call->message[0] = 0;
+    call->incomplete = false;
+    call->steps = dac->target_bytes < UINT64_MAX / 64 - 1000000 ? 64 * (dac->target_bytes + 1000000) : UINT64_MAX;
+    if (dac->rejected) return gc__dac_fail(dac, "%s", dac->rejected);
+    if (dac->moving && dac->depth == 1) gc__dac_blocks_forget(dac);
+    gc__dac_survey(dac);
+    return true;
+}
+
+/* Returns whether the call has left nothing out. */
+GC__DAC_FN bool gc__dac_end(gc_dac *dac) {
+    bool complete = !gc__dac_this_call(dac)->incomplete;
+    dac->depth--;
+    return complete;
+}
+
+GC_DAC_API const char *gc_dac_message(const gc_dac *dac) {
+    if (!dac) return "the system gives no memory to the reader";
+    return dac->calls[dac->depth + 1 < GC__DAC_CALLS ? dac->depth + 1 : GC__DAC_CALLS - 1].message;
+}
+
+GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, const gc_dac_heap *heap) {
+    static const char *const phases[GC_DAC_CLOSING + 1] = {"",        "opening", "gathering roots", "choosing regions",
+                                                           "tracing", "handles", "sweeping",        "closing"};
+    if (heap->phase < GC_DAC_CONDEMN || heap->phase > GC_DAC_SWEEP)
+        return dac->moving ? "the process runs on while it is read: what is reported is of different moments" : "";
+    size_t condemned = 0;
+    for (size_t i = 0; i < copy->place_count; i++)
+        condemned += copy->places[i].heap == heap->address && copy->places[i].verdict;
+    return gc__dac_format(dac,
+                          "collection %llu, of generation %d, is at work (%s): objects in its %zu condemned regions "
+                          "cannot be listed; roots, handles "
+                          "and references into these may be old or new, and dead objects are still in them%s",
+                          (unsigned long long)heap->collections, heap->collection_generation, phases[heap->phase],
+                          condemned, dac->moving ? "; and the process runs on while it is read" : "");
+}
+
+GC__DAC_FN gc_dac_heap gc__dac_heap_read(gc_dac *dac, const gc__dac_copy *copy, uint64_t address) {
+    gc_dac_heap heap;
+    memset(&heap, 0, sizeof heap);
+    uint64_t threads = gc__dac_member(dac, copy, address, GC__DAC_AT_heap_threads);
+    uint32_t phase = gc__dac_member32(dac, copy, address, GC__DAC_AT_heap_phase);
+    heap.address = address;
+    heap.collector = copy->info.index;
+    heap.phase = phase <= GC_DAC_CLOSING ? (gc_dac_phase)phase : GC_DAC_TRACE;
+    heap.stopping = gc__dac_member32(dac, copy, threads, GC__DAC_AT_threads_stopping) != 0;
+    heap.locked = gc__dac_member(dac, copy, threads, GC__DAC_AT_threads_owner) != 0;
+    heap.non_moving = gc__dac_member8(dac, copy, address, GC__DAC_AT_heap_non_moving) != 0;
+    heap.non_generational = gc__dac_member8(dac, copy, address, GC__DAC_AT_heap_non_generational) != 0;
+    heap.conservative_stack = gc__dac_member8(dac, copy, address, GC__DAC_AT_heap_conservative_stack) != 0;
+    heap.stress = gc__dac_member32(dac, copy, address, GC__DAC_AT_heap_stress) != 0;
+    heap.heap_bytes_max = gc__dac_member(dac, copy, address, GC__DAC_AT_heap_heap_bytes_max);
+    heap.collections = gc__dac_member(dac, copy, address, GC__DAC_AT_heap_collection_number);
+    heap.collection_generation = (int)gc__dac_member32(dac, copy, address, GC__DAC_AT_heap_collection_generation);
+    uint32_t reason = gc__dac_member32(dac, copy, address, GC__DAC_AT_heap_collection_reason);
+    uint64_t texts = gc__dac_variable(copy, GC__DAC_VARIABLE_REASONS);
+    heap.collection_reason = "";
+    if (texts && heap.collections && reason < gc__dac_fact(copy, GC__DAC_FACT_REASONS)) {
+        uint64_t text = 0;
+        gc__dac_copy_memory(dac, texts + 8 * reason, &text, sizeof text);
+        heap.collection_reason = gc__dac_text(dac, text, "");
+    }
+    heap.doubts = gc__dac_doubts(dac, copy, &heap);
+    return heap;
+}
+
+GC_DAC_API bool gc_dac_collectors(gc_dac *dac, bool (*visit)(void *context, const gc_dac_collector *collector),
+                                  void *context) {
+    gc__dac_begin(dac);
+    for (size_t i = 0; i < dac->copy_count; i++)
+        if (!visit(context, &dac->copies[i].info)) break;
+    return gc__dac_end(dac);
+}
+
+typedef struct gc__dac_heap_walk {
+    bool (*visit)(void *context, const gc_dac_heap *heap);
+    void *context;
+    bool stopped;
+} gc__dac_heap_walk;
+
+GC__DAC_FN bool gc__dac_heap_visit(gc_dac *dac, gc__dac_copy *copy, uint64_t address, void *context) {
+    gc__dac_heap_walk *walk = (gc__dac_heap_walk *)context;
+    gc_dac_heap heap = gc__dac_heap_read(dac, copy, address);
+    walk->stopped = !walk->visit(walk->context, &heap);
+    return !walk->stopped;
+}
+
+GC_DAC_API bool gc_dac_heaps(gc_dac *dac, bool (*visit)(void *context, const gc_dac_heap *heap), void *context) {
+    gc__dac_heap_walk walk = {visit, context, false};
+    if (!gc__dac_begin(dac)) return gc__dac_end(dac);
+    for (size_t i = 0; i < dac->copy_count && !walk.stopped; i++)
+        if (!dac->copies[i].info.rejected) gc__dac_each_heap(dac, &dac->copies[i], gc__dac_heap_visit, &walk);
+    return gc__dac_end(dac);
+}
+
+/* Begins a call on a heap. Returns its collector; NULL with gc__dac_fail. */
+GC__DAC_FN gc__dac_copy *gc__dac_copy_of(gc_dac *dac, const gc_dac_heap *heap) {
+    if (!gc__dac_begin(dac)) return NULL;
+    if (heap->collector >= dac->copy_count || dac->copies[heap->collector].info.rejected) {
+        gc__dac_fail(dac, "that is no heap of this reader");
+        return NULL;
+    }
+    return &dac->copies[heap->collector];
+}
+
+/* Whether a collection is at work in the region, so that nothing in it can be listed. */
+GC__DAC_FN bool gc__dac_is_condemned(const gc__dac_place *place) { return place->verdict != 0; }
+
+GC__DAC_FN gc_dac_region_kind gc__dac_kind_of(const gc__dac_copy *copy, const gc__dac_place *place) {
+    if (place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL)) return GC_DAC_SMALL;
+    if (gc__dac_is_large(copy, place)) return GC_DAC_LARGE;
+    return place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_QUARANTINED) ? GC_DAC_QUARANTINED : GC_DAC_FREE;
+}
+
+/* Where a linear region's objects end. Only one window moves that end. */
+GC__DAC_FN uint64_t gc__dac_place_top(const gc__dac_copy *copy, size_t number) {
+    const gc__dac_place *place = &copy->places[number];
+    uint64_t end = gc__dac_place_end(copy, place),
+             top = place->top < place->base || place->top > end ? end : place->top;
+    if (!place->linear || place->formatted || place->span > 1) return end;
+    for (size_t i = 0; i < copy->window_count; i++)
+        if (copy->windows[i].place == number && copy->windows[i].next > top) top = copy->windows[i].next;
+    return top;
+}
+
+GC_DAC_API bool gc_dac_regions(gc_dac *dac, const gc_dac_heap *heap,
+                               bool (*visit)(void *context, const gc_dac_region *region), void *context) {
+    gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
+    for (size_t i = 0; copy && i < copy->place_count; i++) {
+        gc__dac_place *place = &copy->places[i];
+        if (place->heap != heap->address || place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_LARGE_REST)) continue;
+        gc_dac_region region;
+        memset(&region, 0, sizeof region);
+        if (!place->listed) place->span = 1;
+        region.base = place->base;
+        region.end = gc__dac_place_end(copy, place);
+        region.top = place->listed ? gc__dac_place_top(copy, i) : place->base;
+        region.kind = gc__dac_kind_of(copy, place);
+        region.generation = place->generation;
+        region.live_bytes = place->live_bytes;
+        region.linear = place->linear;
+        region.condemned = gc__dac_is_condemned(place);
+        region.accessible = place->accessible;
+        for (size_t w = 0; w < copy->window_count; w++) region.windows += copy->windows[w].place == i;
+        if (!visit(context, &region)) break;
+    }
+    return gc__dac_end(dac);
+}
+
+GC_DAC_API bool gc_dac_statistics(gc_dac *dac, const gc_dac_heap *heap,
+                                  bool (*visit)(void *context, const char *name, uint64_t value), void *context) {
+    static const char *const names[] = {
+#define GC__DAC_NAME(name, count) #name,
+        GC__DAC_STATISTICS(GC__DAC_NAME)
+#undef GC__DAC_NAME
+    };
+    static const struct {
+        const char *name;
+        uint8_t number, region_unit;
+    } own[] = {{"large_bytes", GC__DAC_AT_heap_large_bytes, 0},
+               {"external_bytes", GC__DAC_AT_heap_external_bytes, 0},
+               {"nursery_budget_bytes", GC__DAC_AT_heap_budget_bytes, 0},
+               {"nursery_survivor_bytes", GC__DAC_AT_heap_nursery_survivor_bytes, 0},
+               {"committed_bytes", GC__DAC_AT_heap_held_regions, 1},
+               {"committed_bytes_peak", GC__DAC_AT_heap_held_peak, 1}};
+    gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
+    if (!copy) return gc__dac_end(dac);
+    uint64_t stats = gc__dac_at(copy, heap->address, GC__DAC_AT_heap_stats);
+    char name[64];
+    for (unsigned i = 0; i < copy->statistic_count; i++)
+        for (unsigned j = 0; j < copy->statistics[i][1] && j < 64; j++) {
+            snprintf(name, sizeof name, copy->statistics[i][1] > 1 ? "%s[%u]" : "%s", names[i], j);
+            if (!visit(context, name, gc__dac_u64(dac, stats + copy->statistics[i][0] + 8 * j)))
+                return gc__dac_end(dac);
+        }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        uint64_t value = gc__dac_member(dac, copy, heap->address, own[i].number);
+        if (!visit(context, own[i].name, own[i].region_unit ? value * copy->info.region_bytes : value)) break;
+    }
+    for (unsigned g = 0; g < gc__dac_fact(copy, GC__DAC_FACT_GENERATIONS); g++) {
+        snprintf(name, sizeof name, "generation_bytes[%u]", g);
+        uint64_t bytes = gc__dac_u64(dac, gc__dac_at(copy, heap->address, GC__DAC_AT_heap_generation_bytes) + 8 * g);
+        if (!visit(context, name, bytes)) break;
+    }
+    return gc__dac_end(dac);
+}
+/* Types of objects, each read once. */
+
+
+/* Whether the masks stay within the size, as gc_type_check demands. */
+GC__DAC_FN bool gc__dac_mask_fits(uint64_t mask, uint64_t bytes) {
+    return !mask || (uint64_t)(64 - __builtin_clzll(mask)) * 8 <= bytes;
+}
+
+GC__DAC_FN bool gc__dac_type_sound(const gc_dac_type *type) {
+    if (type->bytes < 8 || type->address % 8) return false;
+    if (type->element_bytes ? type->bytes < 16 : (type->element_refs | type->element_values) != 0) return false;
+    return gc__dac_mask_fits(type->refs | type->values, type->bytes) &&
+           gc__dac_mask_fits(type->element_refs | type->element_values, type->element_bytes);
+}
+
+/* Cuts "next, value" into names. */
+GC__DAC_FN void gc__dac_type_fields(gc_dac *dac, const gc__dac_copy *copy, gc_dac_type *type) {
+    char names[GC__DAC_TEXT_MAX], *name = names;
+    uint64_t text = gc__dac_member(dac, copy, type->address, GC__DAC_AT_type_fields);
+    uint64_t offsets = gc__dac_at(copy, type->address, GC__DAC_AT_type_field_offsets);
+    if (!text || !gc__dac_has(copy, GC__DAC_AT_type_field_offsets)) return;
+    if (!gc__dac_fetch_text(dac, text, names, sizeof names)) return;
+    while (*name && type->field_count < GC_DAC_FIELDS) {
+        size_t length = strcspn(name, ", ");
+        uint16_t offset = 0;
+        if (gc__dac_copy_memory(dac, offsets + 2 * type->field_count, &offset, 2) < 2) return;
+        char after = name[length];
+        name[length] = 0;
+        gc_dac_field *field = &type->fields[type->field_count++];
+        field->name = gc__dac_format(dac, "%s", name);
+        field->offset = offset;
+        field->value = offset < 512 && (type->values >> (offset / 8) & 1);
+        name += length + (after != 0);
+        name += strspn(name, ", ");
+    }
+}
+
+/* Reads a type; false: there is none. */
+GC__DAC_FN bool gc__dac_type_read(gc_dac *dac, const gc__dac_copy *copy, uint64_t address, gc_dac_type *type) {
+    uint8_t record[512];
+    uint64_t bytes = gc__dac_fact(copy, GC__DAC_FACT_TYPE_BYTES);
+    memset(type, 0, sizeof *type);
+    type->address = address;
+    if (bytes > sizeof record || address % 8 || gc__dac_copy_memory(dac, address, record, (size_t)bytes) < bytes)
+        return false;
+#define GC__DAC_TAKE(member, size)                                         \
+    if (gc__dac_has(copy, GC__DAC_AT_type_##member) &&                     \
+        copy->members[GC__DAC_AT_type_##member] + (uint64_t)size <= bytes) \
+    memcpy(&type->member, record + copy->members[GC__DAC_AT_type_##member], size)
+    GC__DAC_TAKE(bytes, 4);
+    GC__DAC_TAKE(element_bytes, 4);
+    GC__DAC_TAKE(refs, 8);
+    GC__DAC_TAKE(values, 8);
+    GC__DAC_TAKE(element_refs, 8);
+    GC__DAC_TAKE(element_values, 8);
+#undef GC__DAC_TAKE
+    return gc__dac_type_sound(type);
+}
+
+/* The type at an address; NULL: there is none, or it cannot be read. */
+GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy, uint64_t address) {
+    gc_dac_type fresh, *type = (gc_dac_type *)gc__dac_map_get(&dac->types, address);
+    if (type) return dac->last_type = type;
+    if (!address || !gc__dac_type_read(dac, copy, address, &fresh)) return NULL;
+    char otherwise[48];
+    snprintf(otherwise, sizeof otherwise, "(type at 0x%llx)", (unsigned long long)address);
+    uint64_t name = gc__dac_member(dac, copy, address, GC__DAC_AT_type_name);
+    fresh.name = gc__dac_text(dac, name, NULL);
+    if (!fresh.name) fresh.name = gc__dac_format(dac, "%s", otherwise);
+    fresh.has_trace = gc__dac_member(dac, copy, address, GC__DAC_AT_type_trace) != 0;
+    fresh.has_finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer) != 0;
+    fresh.sized = true;
+    gc__dac_type_fields(dac, copy, &fresh);
+    type = (gc_dac_type *)gc__dac_keep(dac, sizeof *type);
+    if (!type) return NULL;
+    *type = fresh;
+    gc__dac_map_put(dac, &dac->types, address, type);
+    return dac->last_type = type;
+}
+
+GC__DAC_FN gc_dac_type *gc__dac_type_of(gc_dac *dac, const gc__dac_copy *copy, uint64_t address) {
+    return dac->last_type && dac->last_type->address == address ? dac->last_type
+                                                                : gc__dac_type_find(dac, copy, address);
+}
+/* Objects: listing those of a region, and finding the one that covers an address.
+
+   A linear region is walked from its base: objects and fillers follow one another. A thread's open window is the place where that
+   would fail: its objects end at the window's `next`, and what is behind that, up to the window's end, is no object. So the walk
+   jumps from there to the end. In other regions mark bits say where objects begin. */
+
+
+#define GC__DAC_CONTENTS_MAX ((uint64_t)1 << 16) /* of a large object's bytes, as many are read with it */
+
+/* A walk through one region. */
+typedef struct gc__dac_cursor {
+    gc__dac_copy *copy;
+    gc__dac_place *place;
+    size_t number;
+    const uint8_t *memory; /* from the region's base to `readable` */
+    uint8_t *own;          /* the same, if it had to be copied */
+    uint64_t own_bytes;
+    uint64_t *marks; /* NULL: the region is linear, or large */
+    uint64_t at, readable, end;
+    gc__dac_window *window; /* the first one whose `next` is not below `at`; NULL: none */
+    gc_dac_object object;
+} gc__dac_cursor;
+
+GC__DAC_FN uint64_t gc__dac_align(const gc__dac_copy *copy, uint64_t bytes) {
+    uint64_t least = gc__dac_fact(copy, GC__DAC_FACT_OBJECT_BYTES_MIN);
+    return bytes < least ? least : (bytes + 7) & ~(uint64_t)7;
+}
+
+/* Fills in the object whose first `known` bytes are at `memory`, and which has at most `room` bytes. False: its header says
+   nothing, or something impossible. */
+GC__DAC_FN bool gc__dac_object_parse(gc_dac *dac, const gc__dac_copy *copy, const uint8_t *memory, uint64_t known,
+                                     uint64_t room, gc_dac_object *object) {
+    uint64_t header, length = 0, bytes;
+    object->type = NULL;
+    object->bytes = object->length = 0;
+    object->flags = 0;
+    object->contents = memory;
+    object->contents_bytes = known < room ? known : room;
+    if (known < 16 || room < 16) return false;
+    memcpy(&header, memory, 8);
+    if (gc__dac_fact(copy, GC__DAC_FACT_HAS_MODEL)) {
+        if (!dac->host.bytes || !header) return false;
+        bytes = dac->host.bytes(dac->host.context, dac, object->address, memory, (size_t)object->contents_bytes);
+        if (!bytes || bytes > room) return false;
+    } else {
+        gc_dac_type *type = gc__dac_type_of(dac, copy, header);
+        if (!type) return false;
+        bytes = type->bytes;
+        if (type->element_bytes) {
+            if (copy->members[GC__DAC_AT_object_length] > 8) return false;
+            memcpy(&length, memory + copy->members[GC__DAC_AT_object_length], 8);
+            if (length > room / type->element_bytes) return false;
+            bytes += length * type->element_bytes;
+        }
+        object->type = type;
+    }
+    bytes = gc__dac_align(copy, bytes);
+    if (bytes > room) {
+        object->type = NULL;
+        return false;
+    }
+    object->bytes = bytes;
+    object->length = length;
+    if (object->contents_bytes > bytes) object->contents_bytes = bytes;
+    return true;
+}
+
+GC__DAC_FN void gc__dac_cursor_close(gc_dac *dac, gc__dac_cursor *cursor) {
+    gc__dac_free(dac, cursor->own, cursor->own_bytes, 1);
+    gc__dac_free(dac, cursor->marks, cursor->copy->info.region_bytes / 64, 1);
+    cursor->own = NULL;
+    cursor->marks = NULL;
+}
+
+/* Brings the first `bytes` of the region into reach, or as many as are readable. */
+GC__DAC_FN bool gc__dac_cursor_load(gc_dac *dac, gc__dac_cursor *cursor, uint64_t bytes) {
+    uint64_t base = cursor->place->base;
+    cursor->readable = base + bytes;
+    cursor->memory = dac->target.at ? (const uint8_t *)dac->target.at(dac->target.context, base, (size_t)bytes) : NULL;
+    if (cursor->memory || !bytes) return true;
+    cursor->own = (uint8_t *)gc__dac_allocate(dac, bytes, 1);
+    if (!cursor->own) return false;
+    cursor->own_bytes = bytes;
+    cursor->memory = cursor->own;
+    cursor->readable = base + dac->target.read(dac->target.context, base, cursor->own, (size_t)bytes);
+    return true;
+}
+
+/* The window that the walk meets next. */
+GC__DAC_FN void gc__dac_cursor_window(gc__dac_cursor *cursor) {
+    gc__dac_copy *copy = cursor->copy;
+    cursor->window = NULL;
+    for (size_t i = 0; i < copy->window_count; i++) {
+        gc__dac_window *each = &copy->windows[i];
+        if (each->place == cursor->number && each->next >= cursor->at &&
+            (!cursor->window || each->next < cursor->window->next))
+            cursor->window = each;
+    }
+}
+
+/* Begins with a region that is in a list and that no collection is at work in. False: its memory cannot be had. */
+GC__DAC_FN bool gc__dac_cursor_open(gc_dac *dac, gc__dac_copy *copy, size_t number, gc__dac_cursor *cursor) {
+    memset(cursor, 0, sizeof *cursor);
+    cursor->copy = copy;
+    cursor->number = number;
+    cursor->place = &copy->places[number];
+    cursor->at = cursor->place->base;
+    cursor->end = gc__dac_place_top(copy, number);
+    cursor->object.generation = cursor->place->generation;
+    uint64_t bytes = cursor->end - cursor->at;
+    if (gc__dac_is_large(copy, cursor->place) && bytes > GC__DAC_CONTENTS_MAX) bytes = GC__DAC_CONTENTS_MAX;
+    if (!gc__dac_cursor_load(dac, cursor, bytes)) return false;
+    gc__dac_cursor_window(cursor);
+    if (cursor->place->linear || gc__dac_is_large(copy, cursor->place)) return true;
+    uint64_t mark_bytes = copy->info.region_bytes / 64;
+    cursor->marks = (uint64_t *)gc__dac_allocate(dac, mark_bytes, 1);
+    return cursor->marks && gc__dac_load(dac, copy->marks + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes);
+}
+
+/* The header says nothing: the walk cannot go on behind it. */
+GC__DAC_FN bool gc__dac_cursor_lost(gc_dac *dac, gc__dac_cursor *cursor, uint64_t at) {
+    uint64_t header = 0;
+    if (cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);
+    if (at >= cursor->readable)
+        return gc__dac_fail(
+            dac, "the region at 0x%llx is not readable from 0x%llx on: the objects from there on are left out",
+            (unsigned long long)cursor->place->base, (unsigned long long)at);
+    if (gc__dac_fact(cursor->copy, GC__DAC_FACT_HAS_MODEL))
+        return gc__dac_fail(
+            dac, "this program has an object model of its own (GC_MODEL_BYTES): only gc_dac_host.bytes can say "
+                 "how long its objects are");
+    return gc__dac_fail(
+        dac,
+        "the header 0x%llx of the object at 0x%llx leads to no type: it was overwritten, or the file that has the "
+        "types is not readable. Objects behind it are left out",
+        (unsigned long long)header, (unsigned long long)at);
+}
+
+GC__DAC_FN bool gc__dac_cursor_unfinished(gc__dac_cursor *cursor, uint64_t next) {
+    cursor->object.type = NULL;
+    cursor->object.bytes = cursor->object.length = 0;
+    cursor->object.flags = GC_DAC_UNFINISHED;
+    cursor->at = next;
+    return true;
+}
+
+/* The next object of a linear region. */
+GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
+    const uint64_t filler = gc__dac_fact(cursor->copy, GC__DAC_FACT_FILLER_TAG),
+                   shift = gc__dac_fact(cursor->copy, GC__DAC_FACT_FILLER_SHIFT);
+    while (cursor->at < cursor->end) {
+        uint64_t at = cursor->at, header, limit = cursor->end;
+        gc__dac_window *window = cursor->window;
+        if (window && window->next == at) {
+            cursor->at = window->end > at ? window->end : at + 8;
+            gc__dac_cursor_window(cursor);
+            continue;
+        }
+        if (window) limit = window->next;
+        if (cursor->readable < at + 8 || cursor->readable < at) return gc__dac_cursor_lost(dac, cursor, at);
+        const uint8_t *memory = cursor->memory + (at - cursor->place->base);
+        memcpy(&header, memory, 8);
+        if ((header & filler) == filler) {
+            uint64_t bytes = header >> shift;
+            if (bytes < 8 || bytes % 8 || bytes > cursor->end - at) return gc__dac_cursor_lost(dac, cursor, at);
+            cursor->at += bytes;
+            if (window && cursor->at > window->next) gc__dac_cursor_window(cursor);
+            continue;
+        }
+        cursor->object.address = at;
+        if (gc__dac_object_parse(dac, cursor->copy, memory, cursor->readable - at, limit - at, &cursor->object)) {
+            cursor->at += cursor->object.bytes;
+            if (window && window->raw && window->running && cursor->at == window->next)
+                cursor->object.flags |= GC_DAC_LAST_OF_RAW;
+            return true;
+        }
+        if (window && window->running && (!header || window->raw))
+            return gc__dac_cursor_unfinished(cursor, window->next);
+        return gc__dac_cursor_lost(dac, cursor, at);
+    }
+    return false;
+}
+
+/* The next object that a mark bit shows. One whose header says nothing is reported without its size. */
+GC__DAC_FN bool gc__dac_cursor_marked(gc_dac *dac, gc__dac_cursor *cursor) {
+    uint64_t base = cursor->place->base, bit = (cursor->at - base) / 8, bits = (cursor->end - base) / 8;
+    while (bit < bits) {
+        uint64_t word = cursor->marks[bit / 64] >> (bit % 64);
+        if (!word) {
+            bit = (bit / 64 + 1) * 64;
+            continue;
+        }
+        bit += (uint64_t)__builtin_ctzll(word);
+        uint64_t at = base + 8 * bit;
+        cursor->at = at + 8;
+        if (at >= cursor->readable) return gc__dac_cursor_lost(dac, cursor, at);
+        cursor->object.address = at;
+        if (gc__dac_object_parse(dac, cursor->copy, cursor->memory + 8 * bit, cursor->readable - at, cursor->end - at,
+                                 &cursor->object))
+            cursor->at = at + cursor->object.bytes;
+        else
+            gc__dac_cursor_lost(dac, cursor, at);
+        return true;
+    }
+    return false;
+}
+
+GC__DAC_FN bool gc__dac_cursor_large(gc_dac *dac, gc__dac_cursor *cursor) {
+    uint64_t at = cursor->at, header = 0;
+    if (at != cursor->place->base) return false;
+    cursor->at = cursor->end;
+    cursor->object.address = at;
+    if (cursor->readable < at + 16) return gc__dac_cursor_lost(dac, cursor, at);
+    memcpy(&header, cursor->memory, 8);
+    if (gc__dac_object_parse(dac, cursor->copy, cursor->memory, cursor->readable - at, cursor->end - at,
+                             &cursor->object)) {
+        cursor->object.flags |= GC_DAC_OBJECT_LARGE;
+        return true;
+    }
+    if (!header) return gc__dac_cursor_unfinished(cursor, cursor->end);
+    return gc__dac_cursor_lost(dac, cursor, at);
+}
+
+/* The region's next object, in cursor->object. False: there is none, or none that can be found. */
+GC__DAC_FN bool gc__dac_cursor_next(gc_dac *dac, gc__dac_cursor *cursor) {
+    if (cursor->marks) return gc__dac_cursor_marked(dac, cursor);
+    return gc__dac_is_large(cursor->copy, cursor->place) ? gc__dac_cursor_large(dac, cursor)
+                                                         : gc__dac_cursor_linear(dac, cursor);
+}
+
+/* Whether objects of the region can be listed now. */
+GC__DAC_FN bool gc__dac_place_listable(const gc__dac_place *place, uint64_t heap) {
+    return place->listed && place->heap == heap && !gc__dac_is_condemned(place);
+}
+
+GC_DAC_API bool gc_dac_objects(gc_dac *dac, const gc_dac_heap *heap,
+                               bool (*visit)(void *context, const gc_dac_object *object), void *context) {
+    gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
+    bool on = copy != NULL;
+    size_t condemned = 0;
+    for (size_t i = 0; on && i < copy->place_count; i++) {
+        gc__dac_cursor cursor;
+        condemned += copy->places[i].heap == heap->address && gc__dac_is_condemned(&copy->places[i]);
+        if (!gc__dac_place_listable(&copy->places[i], heap->address)) continue;
+        if (gc__dac_cursor_open(dac, copy, i, &cursor))
+            while (on && gc__dac_cursor_next(dac, &cursor)) on = visit(context, &cursor.object);
+        gc__dac_cursor_close(dac, &cursor);
+    }
+    if (condemned)
+        gc__dac_fail(dac, "a collection is at work in %zu regions of this heap: their objects are left out", condemned);
+    return gc__dac_end(dac);
+}
+
+/* Which objects begin where in a region; NULL: no memory. */
+GC__DAC_FN const uint64_t *gc__dac_starts(gc_dac *dac, gc__dac_copy *copy, size_t number) {
+    gc__dac_place *place = &copy->places[number];
+    if (place->starts && !dac->moving) return place->starts;
+    uint64_t bytes = copy->info.region_bytes / 64;
+    uint64_t *starts = place->starts ? place->starts : (uint64_t *)gc__dac_allocate(dac, bytes, 1);
+    if (!starts) return NULL;
+    memset(starts, 0, (size_t)bytes);
+    gc__dac_cursor cursor;
+    if (gc__dac_cursor_open(dac, copy, number, &cursor))
+        while (gc__dac_cursor_next(dac, &cursor)) {
+            uint64_t bit = (cursor.object.address - place->base) / 8;
+            starts[bit / 64] |= (uint64_t)1 << bit % 64;
+        }
+    gc__dac_cursor_close(dac, &cursor);
+    return place->starts = starts;
+}
+
+/* The last bit set in [0, bit]; UINT64_MAX: none. */
+GC__DAC_FN uint64_t gc__dac_last_bit(const uint64_t *bits, uint64_t bit) {
+    uint64_t word = bits[bit / 64] << (63 - bit % 64);
+    if (word) return bit - (uint64_t)__builtin_clzll(word);
+    for (uint64_t i = bit / 64; i-- > 0;)
+        if (bits[i]) return i * 64 + 63 - (uint64_t)__builtin_clzll(bits[i]);
+    return UINT64_MAX;
+}
+
+/* Has the object's contents in reach. */
+GC__DAC_FN const uint8_t *gc__dac_contents(gc_dac *dac, uint64_t address, uint64_t *bytes) {
+    const uint8_t *memory =
+        dac->target.at ? (const uint8_t *)dac->target.at(dac->target.context, address, (size_t)*bytes) : NULL;
+    if (memory) return memory;
+    if (*bytes > GC__DAC_CONTENTS_MAX) *bytes = GC__DAC_CONTENTS_MAX;
+    if (!dac->object) {
+        dac->object = (uint8_t *)gc__dac_allocate(dac, GC__DAC_CONTENTS_MAX, 1);
+        if (!dac->object) return NULL;
+    }
+    *bytes = gc__dac_copy_memory(dac, address, dac->object, (size_t)*bytes);
+    return dac->object;
+}
+
+/* The region that has the address; NULL: it is in no heap. */
+GC__DAC_FN gc__dac_place *gc__dac_place_of(gc__dac_copy *copy, uint64_t address) {
+    if (address < copy->arena || address >= copy->arena_end) return NULL;
+    uint64_t number = (address - copy->arena) / copy->info.region_bytes;
+    if (number >= copy->place_count) return NULL;
+    gc__dac_place *place = &copy->places[number];
+    if (place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_LARGE_REST)) {
+        if (place->rest_index > number) return NULL;
+        place -= place->rest_index;
+        if (!gc__dac_is_large(copy, place) || address >= gc__dac_place_end(copy, place)) return NULL;
+    }
+    return place->heap ? place : NULL;
+}
+
+/* The object that covers the address. The message says why there is none. */
+GC__DAC_FN bool gc__dac_object_find(gc_dac *dac, gc__dac_copy *copy, uint64_t address, gc_dac_object *object) {
+    gc__dac_place *place = gc__dac_place_of(copy, address);
+    memset(object, 0, sizeof *object);
+    if (!place || !place->listed)
+        return gc__dac_fail(dac, "0x%llx is in no region that holds objects", (unsigned long long)address);
+    if (gc__dac_is_condemned(place))
+        return gc__dac_fail(dac, "a collection is at work in the region of 0x%llx", (unsigned long long)address);
+    uint64_t start = place->base;
+    if (!gc__dac_is_large(copy, place)) {
+        const uint64_t *starts = gc__dac_starts(dac, copy, (size_t)(place - copy->places));
+        uint64_t bit = starts ? gc__dac_last_bit(starts, (address - place->base) / 8) : UINT64_MAX;
+        if (bit == UINT64_MAX) return gc__dac_fail(dac, "no object covers 0x%llx", (unsigned long long)address);
+        start += 8 * bit;
+    }
+    uint64_t room = gc__dac_place_end(copy, place) - start, bytes = 64 < room ? 64 : room;
+    object->address = start;
+    const uint8_t *memory = gc__dac_contents(dac, start, &bytes);
+    if (!memory || !gc__dac_object_parse(dac, copy, memory, bytes, room, object))
+        return gc__dac_fail(dac, "the header of the object at 0x%llx leads to no type", (unsigned long long)start);
+    object->generation = place->generation;
+    if (gc__dac_is_large(copy, place)) object->flags |= GC_DAC_OBJECT_LARGE;
+    if (address - start >= object->bytes)
+        return gc__dac_fail(dac, "no object covers 0x%llx", (unsigned long long)address);
+    bytes = object->bytes;
+    object->contents = gc__dac_contents(dac, start, &bytes);
+    object->contents_bytes = object->contents ? bytes : 0;
+    return true;
+}
+
+/* The collector in whose arena the address is; NULL: none. */
+GC__DAC_FN gc__dac_copy *gc__dac_copy_at(gc_dac *dac, uint64_t address) {
+    for (size_t i = 0; i < dac->copy_count; i++)
+        if (!dac->copies[i].info.rejected && address >= dac->copies[i].arena && address < dac->copies[i].arena_end)
+            return &dac->copies[i];
+    return NULL;
+}
+
+GC_DAC_API bool gc_dac_object_at(gc_dac *dac, uint64_t address, gc_dac_object *object) {
+    memset(object, 0, sizeof *object);
+    if (!gc__dac_begin(dac)) return gc__dac_end(dac);
+    gc__dac_copy *copy = gc__dac_copy_at(dac, address);
+    if (copy)
+        gc__dac_object_find(dac, copy, address, object);
+    else
+        gc__dac_fail(dac, "0x%llx is in no heap", (unsigned long long)address);
+    return gc__dac_end(dac);
+}
+/* The slots of an object, and what they refer to. */
+
+
+/* A word of the object, from its contents where they have it. */
+GC__DAC_FN uint64_t gc__dac_object_word(gc_dac *dac, const gc_dac_object *object, uint64_t offset) {
+    uint64_t word = 0;
+    if (object->contents && offset + 8 <= object->contents_bytes)
+        memcpy(&word, object->contents + offset, sizeof word);
+    else
+        gc__dac_copy_memory(dac, object->address + offset, &word, sizeof word);
+    return word;
+}
+
+/* The address in the heap that a plain reference is; 0: it leads to no heap of the collector. */
+GC__DAC_FN uint64_t gc__dac_reference(const gc__dac_copy *copy, uint64_t word) {
+    return word >= copy->arena && word < copy->arena_end ? word : 0;
+}
+
+/* The same of a tagged value: as the host says, or else a guess, since most tags are in the low or the high bits. */
+GC__DAC_FN uint64_t gc__dac_value(gc_dac *dac, const gc__dac_copy *copy, uint64_t word) {
+    if (dac->host.decode) return gc__dac_reference(copy, dac->host.decode(dac->host.context, word));
+    uint64_t plain = gc__dac_reference(copy, word & ~(uint64_t)7);
+    return plain ? plain : gc__dac_reference(copy, word & 0x0000FFFFFFFFFFF8);
+}
+
+/* Whether the word is the address at which an object begins. */
+GC__DAC_FN bool gc__dac_is_start(gc_dac *dac, gc__dac_copy *copy, uint64_t word) {
+    if (word % 8) return false;
+    gc__dac_place *place = gc__dac_place_of(copy, word);
+    if (!place || !place->listed || gc__dac_is_condemned(place)) return false;
+    if (gc__dac_is_large(copy, place)) return word == place->base;
+    const uint64_t *starts = gc__dac_starts(dac, copy, (size_t)(place - copy->places));
+    uint64_t bit = (word - place->base) / 8;
+    return starts && (starts[bit / 64] >> (bit % 64) & 1);
+}
+
+/* Calls f for each slot until it returns false. */
+typedef bool (*gc__dac_slot_function)(void *context, uint64_t offset, uint64_t index, unsigned flags);
+
+GC__DAC_FN bool gc__dac_slots_of_mask(uint64_t mask, uint64_t base, uint64_t end, uint64_t index, unsigned flags,
+                                      gc__dac_slot_function f, void *context) {
+    for (; mask; mask &= mask - 1) {
+        uint64_t offset = base + 8 * (uint64_t)__builtin_ctzll(mask);
+        if (offset + 8 > end) return true;
+        if (!f(context, offset, index, flags)) return false;
+    }
+    return true;
+}
+
+/* The words that no mask covers may be slots that the type's trace function knows. */
+GC__DAC_FN bool gc__dac_slots_traced(const gc_dac_type *type, uint64_t end, gc__dac_slot_function f, void *context) {
+    uint64_t known = type->refs | type->values;
+    for (uint64_t offset = 8; offset + 8 <= end; offset += 8) {
+        bool masked = offset < 512 && offset < type->bytes && (known >> (offset / 8) & 1);
+        bool element = type->element_bytes && offset >= type->bytes && (type->element_refs | type->element_values);
+        if (!masked && !element && !f(context, offset, UINT64_MAX, GC_DAC_SLOT_GUESSED)) return false;
+    }
+    return true;
+}
+
+GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_function f, void *context) {
+    const gc_dac_type *type = object->type;
+    uint64_t end = object->bytes;
+    if (!type || !type->sized) return;
+    if (!gc__dac_slots_of_mask(type->refs, 0, end, UINT64_MAX, 0, f, context)) return;
+    if (!gc__dac_slots_of_mask(type->values, 0, end, UINT64_MAX, GC_DAC_SLOT_VALUE, f, context)) return;
+    if (type->element_refs | type->element_values)
+        for (uint64_t i = 0, at = type->bytes; i < object->length; i++, at += type->element_bytes) {
+            if (!gc__dac_slots_of_mask(type->element_refs, at, end, i, 0, f, context)) return;
+            if (!gc__dac_slots_of_mask(type->element_values, at, end, i, GC_DAC_SLOT_VALUE, f, context)) return;
+        }
+    if (type->has_trace) gc__dac_slots_traced(type, end, f, context);
+}
+
+typedef struct gc__dac_slot_walk {
+    gc_dac *dac;
+    gc__dac_copy *copy;
+    const gc_dac_object *object;
+    bool (*visit)(void *context, const gc_dac_slot *slot);
+    bool (*refer)(void *context, uint64_t reference, bool guessed);
+    void *context;
+} gc__dac_slot_walk;
+
+/* What the slot's word refers to. */
+GC__DAC_FN uint64_t gc__dac_slot_target(const gc__dac_slot_walk *walk, uint64_t word, unsigned flags) {
+    if (flags & GC_DAC_SLOT_GUESSED) {
+        uint64_t reference = gc__dac_reference(walk->copy, word);
+        return reference && gc__dac_is_start(walk->dac, walk->copy, reference) ? reference : 0;
+    }
+    return flags & GC_DAC_SLOT_VALUE ? gc__dac_value(walk->dac, walk->copy, word) : gc__dac_reference(walk->copy, word);
+}
+
+GC__DAC_FN bool gc__dac_slot_visit(void *context, uint64_t offset, uint64_t index, unsigned flags) {
+    const gc__dac_slot_walk *walk = (const gc__dac_slot_walk *)context;
+    const gc_dac_type *type = walk->object->type;
+    gc_dac_slot slot;
+    memset(&slot, 0, sizeof slot);
+    slot.address = walk->object->address + offset;
+    slot.offset = (uint32_t)offset;
+    slot.index = index;
+    slot.flags = flags;
+    slot.word = gc__dac_object_word(walk->dac, walk->object, offset);
+    slot.reference = gc__dac_slot_target(walk, slot.word, flags);
+    if ((flags & GC_DAC_SLOT_GUESSED) && !slot.reference) return true;
+    for (unsigned i = 0; index == UINT64_MAX && i < type->field_count; i++)
+        if (type->fields[i].offset == offset) slot.name = type->fields[i].name;
+    return walk->visit(walk->context, &slot);
+}
+
+GC__DAC_FN bool gc__dac_slot_refer(void *context, uint64_t offset, uint64_t index, unsigned flags) {
+    const gc__dac_slot_walk *walk = (const gc__dac_slot_walk *)context;
+    (void)index;
+    uint64_t word = gc__dac_object_word(walk->dac, walk->object, offset);
+    uint64_t reference = word ? gc__dac_slot_target(walk, word, flags) : 0;
+    return !reference || walk->refer(walk->context, reference, (flags & GC_DAC_SLOT_GUESSED) != 0);
+}
+
+GC__DAC_FN bool gc__dac_slots_begin(gc_dac *dac, gc__dac_slot_walk *walk) {
+    if (!gc__dac_begin(dac)) return false;
+    walk->copy = gc__dac_copy_at(dac, walk->object->address);
+    if (!walk->copy) return gc__dac_fail(dac, "0x%llx is in no heap", (unsigned long long)walk->object->address);
+    if (!walk->object->type)
+        return gc__dac_fail(dac, "the slots of the object at 0x%llx are not known: its type is not",
+                            (unsigned long long)walk->object->address);
+    return true;
+}
+
+GC_DAC_API bool gc_dac_slots(gc_dac *dac, const gc_dac_object *object,
+                             bool (*visit)(void *context, const gc_dac_slot *slot), void *context) {
+    gc__dac_slot_walk walk = {dac, NULL, object, visit, NULL, context};
+    if (gc__dac_slots_begin(dac, &walk)) gc__dac_slots_each(object, gc__dac_slot_visit, &walk);
+    return gc__dac_end(dac);
+}
+
+GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
+                                  bool (*visit)(void *context, uint64_t reference, bool guessed), void *context) {
+    gc__dac_slot_walk walk = {dac, NULL, object, NULL, visit, context};
+    if (gc__dac_slots_begin(dac, &walk)) gc__dac_slots_each(object, gc__dac_slot_refer, &walk);
+    return gc__dac_end(dac);
+}
+/* A live process as a target; and opening and closing readers. */
+
+
+#define GC__DAC_KERNEL_REGISTERS 34
+
+/* The order of the kernel: where the pc and the stack pointer are. The registers before `count` may hold references. */
+GC__DAC_FN bool gc__dac_registers(unsigned machine, const uint64_t *words, unsigned count, gc_dac_native *native) {
+    unsigned pc = machine == EM_X86_64 ? 16 : 32, sp = machine == EM_X86_64 ? 19 : 31;
+    unsigned general = machine == EM_X86_64 ? 15 : 31;
+    if ((machine != EM_X86_64 && machine != EM_AARCH64) || count <= pc || count <= sp) return false;
+    native->pc = words[pc];
+    native->sp = words[sp];
+    native->register_count = general;
+    memcpy(native->registers, words, general * sizeof *words);
+    return true;
+}
+
+typedef struct gc__dac_mapped {
+    uint64_t start, end, offset;
+    char *path;
+} gc__dac_mapped;
+
+typedef struct gc__dac_process {
+    int pid;
+    gc__dac_stops stops;
+    gc__dac_mapped *mappings;
+    size_t count, room;
+    uint64_t readable_bytes;
+} gc__dac_process;
+
+GC__DAC_FN size_t gc__dac_process_read(void *context, uint64_t address, void *to, size_t bytes) {
+    return gc__dac_os_read(((const gc__dac_process *)context)->pid, address, to, bytes);
+}
+
+GC__DAC_FN bool gc__dac_process_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
+    const gc__dac_process *process = (const gc__dac_process *)context;
+    if (i >= process->count) return false;
+    mapping->start = process->mappings[i].start;
+    mapping->end = process->mappings[i].end;
+    mapping->file_offset = process->mappings[i].offset;
+    mapping->path = process->mappings[i].path;
+    return true;
+}
+
+GC__DAC_FN bool gc__dac_process_native(void *context, size_t i, gc_dac_native *native) {
+    const gc__dac_process *process = (const gc__dac_process *)context;
+    uint64_t words[GC__DAC_KERNEL_REGISTERS];
+    memset(native, 0, sizeof *native);
+    if (i >= process->stops.count) return false;
+    native->tid = (uint64_t)process->stops.threads[i].tid;
+    unsigned count = gc__dac_os_registers(process->stops.threads[i].tid, words, GC__DAC_KERNEL_REGISTERS);
+    gc__dac_registers(GC__DAC_MACHINE, words, count, native);
+    return true;
+}
+
+GC__DAC_FN void gc__dac_process_close(void *context) {
+    gc__dac_process *process = (gc__dac_process *)context;
+    gc__dac_os_resume(&process->stops);
+    for (size_t i = 0; i < process->count; i++) free(process->mappings[i].path);
+    free(process->mappings);
+    free(process);
+}
+
+/* Takes in a line of /proc/PID/maps. */
+GC__DAC_FN bool gc__dac_process_line(gc__dac_process *process, const char *line) {
+    unsigned long long start, end, offset;
+    char access[8];
+    int at = 0;
+    if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %n", &start, &end, access, &offset, &at) < 4) return true;
+    if (process->count == process->room) {
+        size_t room = process->room ? 2 * process->room : 64;
+        void *mappings = realloc(process->mappings, room * sizeof *process->mappings);
+        if (!mappings) return false;
+        process->mappings = (gc__dac_mapped *)mappings;
+        process->room = room;
+    }
+    gc__dac_mapped *mapping = &process->mappings[process->count];
+    size_t length = at ? strcspn(line + at, "\n") : 0;
+    mapping->start = start, mapping->end = end, mapping->offset = offset;
+    mapping->path = (char *)malloc(length + 1);
+    if (!mapping->path) return false;
+    memcpy(mapping->path, line + at, length);
+    mapping->path[length] = 0;
+    process->count++;
+    if (access[0] == 'r') process->readable_bytes += end - start;
+    return true;
+}
+
+/* NULL, or why the mappings cannot be read. */
+GC__DAC_FN const char *gc__dac_process_maps(gc__dac_process *process) {
+    char name[64], line[5000];
+    snprintf(name, sizeof name, "/proc/%d/maps", process->pid);
+    FILE *file = fopen(name, "re");
+    if (!file) return errno == ENOENT ? "there is no such process, or no /proc" : strerror(errno);
+    bool memory = true;
+    while (memory && fgets(line, sizeof line, file)) memory = gc__dac_process_line(process, line);
+    fclose(file);
+    if (!memory) return "there is no memory for the list of its mappings";
+    return process->count ? NULL : "it has ended, or is not one that can be read";
+}
+
+/* An address that is readable: an ELF header's. */
+GC__DAC_FN uint64_t gc__dac_process_probe(const gc__dac_process *process) {
+    for (size_t i = 0; i < process->count; i++)
+        if (process->mappings[i].path[0] == '/' && process->mappings[i].offset == 0) return process->mappings[i].start;
+    return process->mappings[0].start;
+}
+
+/* A reader that is not open yet. NULL: no memory. */
+GC__DAC_FN gc_dac *gc__dac_new(uint64_t target_bytes, uint64_t budget_bytes) {
+    gc_dac *dac = (gc_dac *)calloc(1, sizeof *dac);
+    if (!dac) return NULL;
+    dac->target_bytes = target_bytes;
+    dac->budget_bytes = budget_bytes;
+    return dac;
+}
+
+/* From now on every call fails, and says why. */
+GC__DAC_FN void gc__dac_reject(gc_dac *dac, const char *reason) {
+    dac->rejected = reason;
+    dac->depth = 1;
+    gc__dac_this_call(dac)->message[0] = 0;
+    gc__dac_fail(dac, "%s", reason);
+    dac->depth = 0;
+}
+
+/* Looks for collectors. */
+GC__DAC_FN gc_dac *gc__dac_opened(gc_dac *dac) {
+    gc__dac_copies_find(dac);
+    const char *fault = gc__dac_copies_fault(dac);
+    if (fault) gc__dac_reject(dac, fault);
+    return dac;
+}
+
+#define GC__DAC_BUDGET_BYTES ((uint64_t)4 << 30) /* for a target of unknown size */
+
+GC_DAC_API gc_dac *gc_dac_open(const gc_dac_target *target) {
+    gc_dac *dac = gc__dac_new((uint64_t)1 << 40, GC__DAC_BUDGET_BYTES);
+    if (!dac) return NULL;
+    dac->target = *target;
+    return gc__dac_opened(dac);
+}
+
+GC_DAC_API gc_dac *gc_dac_open_process(int pid, unsigned flags) {
+    gc_dac *dac = gc__dac_new(0, GC__DAC_BUDGET_BYTES);
+    gc__dac_process *process = dac ? (gc__dac_process *)calloc(1, sizeof *process) : NULL;
+    if (!process) {
+        free(dac);
+        return NULL;
+    }
+    process->pid = pid;
+    gc_dac_target target = {
+        process, gc__dac_process_read, NULL, gc__dac_process_mapping, gc__dac_process_native, gc__dac_process_close};
+    dac->target = target;
+    dac->moving = !(flags & GC_DAC_STOP);
+    const char *fault = flags & GC_DAC_STOP ? gc__dac_os_stop(pid, &process->stops) : NULL;
+    const char *step = fault ? "cannot be stopped" : "cannot be read";
+    if (!fault) fault = gc__dac_process_maps(process);
+    if (!fault) fault = gc__dac_os_refusal(pid, gc__dac_process_probe(process));
+    dac->target_bytes = process->readable_bytes;
+    if (!fault) return gc__dac_opened(dac);
+    gc__dac_reject(dac, gc__dac_format(dac, "process %d %s: %s", pid, step, fault));
+    return dac;
+}
+
+GC_DAC_API void gc_dac_close(gc_dac *dac) {
+    if (!dac) return;
+    if (dac->target.close) dac->target.close(dac->target.context);
+    for (size_t i = 0; i < dac->copy_count; i++) gc__dac_places_free(dac, &dac->copies[i]);
+    free(dac->copies);
+    gc__dac_map_free(dac, &dac->types);
+    gc__dac_map_free(dac, &dac->texts);
+    while (dac->chunks) {
+        gc__dac_chunk *chunk = dac->chunks;
+        dac->chunks = chunk->next;
+        free(chunk);
+    }
+    free(dac->blocks);
+    free(dac->block_tags);
+    free(dac->object);
+    free(dac);
+}
+
+GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host) { dac->host = *host; }
+
+GC_DAC_API size_t gc_dac_read(gc_dac *dac, uint64_t address, void *to, size_t bytes) {
+    size_t done = gc__dac_begin(dac) ? gc__dac_copy_memory(dac, address, to, bytes) : 0;
+    gc__dac_end(dac);
+    return done;
+}
+
+GC_DAC_API bool gc_dac_read_text(gc_dac *dac, uint64_t address, char *text, size_t room) {
+    if (room) text[0] = 0;
+    if (gc__dac_begin(dac) && (!room || !gc__dac_fetch_text(dac, address, text, room)))
+        gc__dac_fail(dac, "there is no readable text at 0x%llx", (unsigned long long)address);
+    return gc__dac_end(dac);
+}
 #endif

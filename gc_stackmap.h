@@ -3508,6 +3508,13 @@ GC__FN gc__known_place *gc__known_at(gc__known_places *known, uintptr_t pc) {
    Invariant: on one stack, records and the frames of runs lie in the order of the walk, at ascending addresses. */
 
 
+GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == offsetof(gc__dac_code_frame, previous) &&
+                      offsetof(gc_code_frame, pc) == offsetof(gc__dac_code_frame, pc) &&
+                      offsetof(gc_code_frame, registers) == offsetof(gc__dac_code_frame, registers) &&
+                      offsetof(gc_code_frame, known) == offsetof(gc__dac_code_frame, known) &&
+                      GC_CODE_REGISTERS == GC__DAC_CODE_REGISTERS,
+                  "readers in other processes are told of this layout");
+
 #define GC__RUN_BYTES_MAX ((uintptr_t)1 << 40) /* of a run on a stack whose base is not known */
 #define GC__PRESERVED_COUNT 6
 static const uint8_t gc__preserved[GC__PRESERVED_COUNT] = {3, 5, 12, 13, 14, 15};

@@ -100,6 +100,7 @@
 #include "diag/stress.h"    /* what to say at a fault */
 #include "diag/stats.h"     /* statistics */
 #include "diag/walk.h"      /* walks and questions */
+#include "diag/dac_table.h" /* what readers in other processes are told */
 #include "run/store.h"      /* stores of ranges, written pages */
 #include "run/cycle.h"      /* one collection from start to end */
 #include "run/allocate.h"   /* allocation's slow paths */

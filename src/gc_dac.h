@@ -12,4 +12,12 @@
 #include "api/dac.h"
 
 #ifdef GC_DAC_IMPLEMENTATION
+#include "platform/dac_linux.h" /* processes and files of the system */
+#include "dac/reader.h"         /* the reader's record, memory, texts */
+#include "dac/vars.h"           /* finding collectors */
+#include "dac/heaps.h"          /* heaps, regions, windows */
+#include "dac/types.h"          /* types of objects */
+#include "dac/objects.h"        /* walks through regions */
+#include "dac/slots.h"          /* slots of objects */
+#include "dac/process.h"        /* live processes; opening, closing */
 #endif

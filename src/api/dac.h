@@ -11,9 +11,13 @@
    what it cannot know it says by gc_dac_heap.doubts, by the flags of objects and regions, and by gc_dac_message. */
 #pragma once
 
+#if defined(GC_DAC_IMPLEMENTATION) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* process_vm_readv, also under -std=c11 */
+#endif
+
+#include "dac_vars.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #ifdef __cplusplus
 #define GC__DAC_EXTERN extern "C"
@@ -77,10 +81,6 @@ GC_DAC_API void gc_dac_close(gc_dac *dac);
    thread; never collects; cannot fail] */
 GC_DAC_API const char *gc_dac_message(const gc_dac *dac);
 
-/* The version of the description that this reader knows. */
-#define GC_DAC_MAJOR 1
-#define GC_DAC_MINOR 0
-
 /* A collector in the target: each copy of gc.h is one. */
 typedef struct gc_dac_collector {
     unsigned index;
@@ -91,18 +91,6 @@ typedef struct gc_dac_collector {
     const char *rejected; /* why the reader cannot read it; NULL: it can */
     uint64_t region_bytes;
 } gc_dac_collector;
-
-/* What a collection is doing. Order is meant. */
-typedef enum gc_dac_phase {
-    GC_DAC_IDLE,    /* no collection runs */
-    GC_DAC_OPENING, /* hooks, verification; nothing has changed yet */
-    GC_DAC_GATHER,  /* gathers roots; nothing has changed yet */
-    GC_DAC_CONDEMN, /* chooses regions; from here to the end condemned objects cannot be listed */
-    GC_DAC_TRACE,   /* marks and copies; roots and fields may be old or new */
-    GC_DAC_HANDLES, /* handles, finalizers */
-    GC_DAC_SWEEP,   /* frees regions */
-    GC_DAC_CLOSING  /* all is in place again; hooks, verification */
-} gc_dac_phase;
 
 typedef struct gc_dac_heap {
     uint64_t address;
@@ -157,21 +145,22 @@ typedef struct gc_dac_type {
 
 typedef struct gc_dac_object {
     uint64_t address;
-    uint64_t bytes;          /* 0: not known */
-    gc_dac_type *type;       /* NULL: not known */
-    uint64_t length;         /* number of elements */
-    const uint8_t *contents; /* its first contents_bytes bytes, valid in the callback or until the next call */
-    uint64_t contents_bytes; /* less than `bytes` for a large object: gc_dac_read has the rest */
+    uint64_t bytes;    /* 0: not known */
+    gc_dac_type *type; /* NULL: not known */
+    uint64_t length;   /* number of elements */
+    /* Its first bytes; gc_dac_read has the rest of a large one. Valid in the callback, or until the next call: a copy of this
+       record that is to last longer must have NULL and 0 here. */
+    const uint8_t *contents;
+    uint64_t contents_bytes;
     int generation;
     unsigned flags;
 } gc_dac_object;
 /* Flags of objects. */
 enum {
-    GC_DAC_IN_WINDOW = 1,  /* allocated since the last collection, in a window that is still open */
-    GC_DAC_UNFINISHED = 2, /* a thread is allocating it: its header was not written, so type and bytes are not known */
-    GC_DAC_OBJECT_LARGE = 4,
+    GC_DAC_UNFINISHED = 1, /* a thread is allocating it and has not written its header: type and bytes are not known */
     GC_DAC_LAST_OF_RAW =
-        8 /* the last one in a window of gc_new_raw whose thread runs: perhaps unfinished, and then what it shows is old */
+        2, /* the last of gc_new_raw's window of a thread that runs: perhaps unfinished, and what is seen is old */
+    GC_DAC_OBJECT_LARGE = 4
 };
 
 typedef struct gc_dac_slot {

@@ -94,13 +94,14 @@ GC_API const char *gc_result_text(gc_result result) {
     return (size_t)result < sizeof texts / sizeof *texts ? texts[result] : "unknown result";
 }
 
-GC_API const char *gc_reason_text(gc_reason reason) {
-    static const char *const texts[] = {
+static const char *const gc__reason_texts[] = {
 #define GC__REASON_TEXT(name, text) text,
-        GC_REASONS(GC__REASON_TEXT)
+    GC_REASONS(GC__REASON_TEXT)
 #undef GC__REASON_TEXT
-    };
-    return (size_t)reason < sizeof texts / sizeof *texts ? texts[reason] : "unknown reason";
+};
+GC_API const char *gc_reason_text(gc_reason reason) {
+    bool known = (size_t)reason < sizeof gc__reason_texts / sizeof *gc__reason_texts;
+    return known ? gc__reason_texts[reason] : "unknown reason";
 }
 
 GC_API gc_result gc_last_result(void) { return gc__last_result; }

@@ -1,6 +1,7 @@
 /* The heap: one instance of everything that heaps of a process do not share. */
 #pragma once
 
+#include "../api/dac_vars.h"
 #include "rank.h"
 #include "arena.h"
 
@@ -30,6 +31,7 @@ struct gc_heap {
     size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
     size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
     bool collecting;
+    uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
 
@@ -41,6 +43,11 @@ struct gc_heap {
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
 };
+
+/* A collection begins this phase. */
+GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
+    __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+}
 
 /* Regions of the heap. */
 
@@ -262,5 +269,6 @@ GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
 
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
     region->next = heap->regions[region->generation];
-    heap->regions[region->generation] = region;
+    /* A reader in another process may see this at any time: a region in a list is complete. */
+    __atomic_store_n(&heap->regions[region->generation], region, __ATOMIC_RELEASE);
 }

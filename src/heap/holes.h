@@ -17,9 +17,10 @@ GC__FN void gc__region_format(gc__region *region) {
         gc__filler_write(at, object - at);
         at = object < end ? object + gc__object_bytes(object) : end;
     }
-    region->linear = region->formatted = true;
     region->top = region->dirty_end = end;
     region->hole = region->indexed_end = region->base;
+    region->formatted = true;
+    __atomic_store_n(&region->linear, true, __ATOMIC_RELEASE); /* until here its mark bits are its objects */
 }
 
 /* The next hole of at least `bytes` in a formatted region, from region->hole on; 0 if there is none. */

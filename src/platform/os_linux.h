@@ -165,6 +165,7 @@ GC__FN char *gc__os_stack_base(bool *elsewhere) {
 
 static __thread char gc__os_identity; /* by its address */
 GC__FN const void *gc__os_self(void) { return &gc__os_identity; }
+GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
 struct gc__lock {
     pthread_mutex_t mutex;

@@ -84,6 +84,8 @@ GC__FN void gc__lock_fork_adopt(gc__lock *lock);
 GC__FN void gc__lock_fork_release(gc__lock *lock);
 /* Stands for the calling thread. */
 GC__FN const void *gc__os_self(void);
+/* The system's number of the calling thread, by which others name it. */
+GC__FN uint32_t gc__os_thread_number(void);
 
 /* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,
    called after a change of the word, wakes the threads that wait. */

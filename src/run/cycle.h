@@ -14,6 +14,7 @@
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
+    gc__phase_begin(heap, GC_DAC_OPENING);
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = generation;
     heap->collection.reason = reason;
@@ -84,6 +85,7 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__worker worker;
     gc__cycle_close_windows(heap);
+    gc__phase_begin(heap, GC_DAC_CONDEMN);
     memset(&worker, 0, sizeof worker);
     worker.visitor.visit = gc__trace_visit;
     worker.heap = heap;
@@ -95,16 +97,20 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__worker_open_free_end(&worker);
     worker.remember_all = generation > 0 || heap->cycle->recycles;
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
+    gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_roots(&worker);
     if (generation < 2) gc__trace_cards(&worker, generation);
     gc__trace_suspects(&worker, condemned);
+    gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(&worker, generation);
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
+    gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(&worker);
     gc__roots_update_interior(worker.cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
+    gc__phase_begin(heap, GC_DAC_CLOSING);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
@@ -162,6 +168,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
+    gc__phase_begin(heap, GC_DAC_GATHER);
     gc__handles_open(heap);
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
@@ -175,6 +182,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     if (gathered) gc__cycle_statistics(heap, gc__os_now_ns() - start);
     heap->collecting = false;
+    gc__phase_begin(heap, GC_DAC_IDLE);
     GC__HOST_SCOPE;
     if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);

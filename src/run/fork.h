@@ -47,6 +47,7 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
 GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
+    if (self) gc__record(self)->tid = gc__os_thread_number();
     while (*link) {
         gc_thread *thread = *link;
         if (thread != self) {

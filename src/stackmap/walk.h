@@ -14,6 +14,14 @@
 #include "registry.h"
 #include "known.h"
 #include "../platform/code_x86_64.h"
+#include "../diag/dac_table.h"
+
+GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == offsetof(gc__dac_code_frame, previous) &&
+                      offsetof(gc_code_frame, pc) == offsetof(gc__dac_code_frame, pc) &&
+                      offsetof(gc_code_frame, registers) == offsetof(gc__dac_code_frame, registers) &&
+                      offsetof(gc_code_frame, known) == offsetof(gc__dac_code_frame, known) &&
+                      GC_CODE_REGISTERS == GC__DAC_CODE_REGISTERS,
+                  "readers in other processes are told of this layout");
 
 #define GC__RUN_BYTES_MAX ((uintptr_t)1 << 40) /* of a run on a stack whose base is not known */
 #define GC__PRESERVED_COUNT 6

@@ -17,6 +17,7 @@ typedef struct gc__thread_record {
     bool conservative;          /* the native stack is a root, too */
     bool asking;                /* it is in out_of_memory */
     const char *name;           /* for statistics and reports */
+    uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;

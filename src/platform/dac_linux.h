@@ -1,0 +1,184 @@
+/* What a reader of other processes asks of the system: Linux. */
+#pragma once
+
+#include "../api/dac.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <dirent.h>
+
+#ifndef MAP_ANONYMOUS
+#error "gc_dac.h: with GC_DAC_IMPLEMENTATION, include it before any other header, or compile with -D_GNU_SOURCE"
+#endif
+
+#define GC__DAC_FN static __attribute__((unused))
+
+#if defined(__x86_64__)
+#define GC__DAC_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define GC__DAC_MACHINE EM_AARCH64
+#else
+#define GC__DAC_MACHINE EM_NONE
+#endif
+
+/* A file in memory, read only. */
+typedef struct gc__dac_file {
+    const uint8_t *bytes;
+    size_t size;
+} gc__dac_file;
+
+/* Maps a regular file. NULL, or why that is impossible. */
+GC__DAC_FN const char *gc__dac_os_map(const char *path, gc__dac_file *file) {
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *fault = fd < 0 ? strerror(errno) : NULL;
+    file->bytes = NULL;
+    file->size = 0;
+    if (!fault && fstat(fd, &status) != 0) fault = strerror(errno);
+    if (!fault && !S_ISREG(status.st_mode)) fault = "it is no regular file";
+    if (!fault && status.st_size == 0) fault = "it is empty";
+    if (!fault) {
+        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) fault = strerror(errno);
+        if (!fault) file->bytes = (const uint8_t *)bytes, file->size = (size_t)status.st_size;
+    }
+    if (fd >= 0) close(fd);
+    return fault;
+}
+
+GC__DAC_FN void gc__dac_os_unmap(gc__dac_file *file) {
+    if (file->bytes) munmap((void *)(uintptr_t)file->bytes, file->size);
+    file->bytes = NULL;
+    file->size = 0;
+}
+
+/* Returns how many bytes, from the first on, the system has copied out of the process. */
+GC__DAC_FN size_t gc__dac_os_read(int pid, uint64_t address, void *to, size_t bytes) {
+    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
+    ssize_t done = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    return done < 0 ? 0 : (size_t)done;
+}
+
+/* Why the process cannot be read, with the remedy; NULL: it can. `address` is readable in any process that is. */
+GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
+    char byte;
+    struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
+    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1) return NULL;
+    if (errno == ESRCH) return "there is no such process";
+    if (errno == ENOSYS) return "this system has no process_vm_readv";
+    if (errno == EFAULT) return "its memory is not readable";
+    return "the system does not permit it: be the same user or root; or `sysctl kernel.yama.ptrace_scope=0`; or have "
+           "the "
+           "program call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); in a container, allow SYS_PTRACE";
+}
+
+GC__DAC_FN uint64_t gc__dac_os_now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A native thread that ptrace has stopped. */
+typedef struct gc__dac_stopped {
+    int tid;
+    int signal; /* that the thread was about to receive: it gets it when it goes on */
+} gc__dac_stopped;
+
+typedef struct gc__dac_stops {
+    gc__dac_stopped *threads;
+    size_t count, capacity;
+} gc__dac_stops;
+
+#define GC__DAC_STOP_MS 5000 /* a thread that does not stop in this time waits for a device */
+
+/* Waits until the seized thread stands still. False: it has ended, or does not stop. */
+GC__DAC_FN bool gc__dac_os_await(gc__dac_stopped *thread) {
+    uint64_t deadline = gc__dac_os_now_ms() + GC__DAC_STOP_MS;
+    const struct timespec pause = {0, 20000};
+    for (;;) {
+        int status;
+        int found = waitpid(thread->tid, &status, __WALL | WNOHANG);
+        if (found < 0 && errno != EINTR) return false;
+        if (found == thread->tid) {
+            if (!WIFSTOPPED(status)) return false;
+            if (status >> 16 == 0) thread->signal = WSTOPSIG(status);
+            return true;
+        }
+        if (gc__dac_os_now_ms() > deadline) return false;
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Stops one thread, unless it is stopped already. False: no memory. *refused: the system does not permit it. */
+GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fresh, bool *refused) {
+    for (size_t i = 0; i < stops->count; i++)
+        if (stops->threads[i].tid == tid) return true;
+    if (stops->count == stops->capacity) {
+        size_t capacity = stops->capacity ? stops->capacity * 2 : 16;
+        void *threads = realloc(stops->threads, capacity * sizeof *stops->threads);
+        if (!threads) return false;
+        stops->threads = (gc__dac_stopped *)threads;
+        stops->capacity = capacity;
+    }
+    gc__dac_stopped thread = {tid, 0};
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
+        *refused = errno != ESRCH;
+        return true;
+    }
+    *fresh = true;
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 || !gc__dac_os_await(&thread)) {
+        ptrace(PTRACE_DETACH, tid, NULL, NULL);
+        return true;
+    }
+    stops->threads[stops->count++] = thread;
+    return true;
+}
+
+GC__DAC_FN void gc__dac_os_resume(gc__dac_stops *stops) {
+    for (size_t i = 0; i < stops->count; i++)
+        ptrace(PTRACE_DETACH, stops->threads[i].tid, NULL, (void *)(uintptr_t)stops->threads[i].signal);
+    free(stops->threads);
+    memset(stops, 0, sizeof *stops);
+}
+
+/* Stops all threads of the process; those that are created meanwhile, too. NULL, or why that is impossible. */
+GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
+    char path[64];
+    bool fresh = true, refused = false, memory = true;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    memset(stops, 0, sizeof *stops);
+    for (int round = 0; fresh && memory && !refused && round < 1000; round++) {
+        DIR *folder = opendir(path);
+        if (!folder) return "there is no such process, or no /proc";
+        fresh = false;
+        for (const struct dirent *each; memory && !refused && (each = readdir(folder)) != NULL;)
+            if (atoi(each->d_name) > 0) memory = gc__dac_os_stop_thread(stops, atoi(each->d_name), &fresh, &refused);
+        closedir(folder);
+    }
+    if (!refused && memory && stops->count) return NULL;
+    gc__dac_os_resume(stops);
+    if (!memory) return "there is no memory for the list of its threads";
+    return refused ? "the system does not permit ptrace: a debugger has the process already; or be the same user or "
+                     "root; or "
+                     "`sysctl kernel.yama.ptrace_scope=0`; in a container, allow SYS_PTRACE"
+                   : "none of its threads stops";
+}
+
+/* The registers of a stopped thread in the order of the kernel. Returns their number, 0: they are not known. */
+GC__DAC_FN unsigned gc__dac_os_registers(int tid, uint64_t *words, unsigned most) {
+    struct iovec to = {words, most * sizeof *words};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) != 0) return 0;
+    return (unsigned)(to.iov_len / sizeof *words);
+}
