@@ -61,54 +61,59 @@ typedef enum gc_dac_phase {
 } gc_dac_phase;
 
 /* X(NAME, address): variables of the collector. */
-#define GC__DAC_VARIABLES(X) \
-    X(ARENA, &gc__the_arena) \
-    X(HEAPS, &gc__heaps)     \
-    X(REASONS, gc__reason_texts)
+#define GC__DAC_VARIABLES(X)     \
+    X(ARENA, &gc__the_arena)     \
+    X(HEAPS, &gc__heaps)         \
+    X(REASONS, gc__reason_texts) \
+    X(TABLES, &gc__tables)
 
 /* X(NAME, number): geometry, sizes, tags. */
-#define GC__DAC_FACTS(X)                            \
-    X(REGION_SHIFT, GC_REGION_SHIFT)                \
-    X(GENERATIONS, GC_GENERATIONS)                  \
-    X(DEBUG, GC_DEBUG)                              \
-    X(HAS_VALUES, GC_HAS_VALUES)                    \
-    X(HAS_MODEL, GC_HAS_MODEL)                      \
-    X(REGION_BYTES, sizeof(gc__region))             \
-    X(MARK_SHIFT, 3)                                \
-    X(OBJECT_BYTES_MIN, GC_OBJECT_BYTES_MIN)        \
-    X(FORWARD_TAG, GC__FORWARD_TAG)                 \
-    X(FILLER_TAG, GC__FILLER_TAG)                   \
-    X(FILLER_SHIFT, 2)                              \
-    X(KIND_FREE, GC__FREE)                          \
-    X(KIND_SMALL, GC__SMALL)                        \
-    X(KIND_LARGE, GC__LARGE)                        \
-    X(KIND_LARGE_REST, GC__LARGE_REST)              \
-    X(KIND_QUARANTINED, GC__QUARANTINED)            \
-    X(MODE_PREEMPTIVE, GC_MODE_PREEMPTIVE)          \
-    X(SLOT_INTERIOR, GC_SLOT_INTERIOR)              \
-    X(SLOT_PINNED, GC_SLOT_PINNED)                  \
-    X(SLOT_VALUE, GC_SLOT_VALUE)                    \
-    X(SLOT_CONTIGUOUS, GC__SLOT_CONTIGUOUS)         \
-    X(REGISTERS, GC__SAVED_REGISTERS)               \
-    X(SAVED_STACK_POINTER, GC__SAVED_STACK_POINTER) \
-    X(TYPE_BYTES, sizeof(gc_type))                  \
-    X(TYPE_OFFSETS, 17)                             \
-    X(HANDLE_KINDS, GC_HANDLE_KINDS)                \
-    X(HANDLE_WEAK, GC_HANDLE_WEAK)                  \
-    X(HANDLE_WEAK_LONG, GC_HANDLE_WEAK_LONG)        \
-    X(HANDLE_STRONG, GC_HANDLE_STRONG)              \
-    X(HANDLE_PINNED, GC_HANDLE_PINNED)              \
-    X(HANDLE_DEPENDENT, GC_HANDLE_DEPENDENT)        \
-    X(HANDLE_REF_COUNTED, GC_HANDLE_REF_COUNTED)    \
-    X(SEGMENT_BYTES, sizeof(gc__handle_segment))    \
-    X(SEGMENT_PLACES, GC__HANDLE_PLACES)            \
-    X(SEGMENT_BLOCK, GC__HANDLE_BLOCK)              \
-    X(HANDLE_FREE, GC__HANDLE_FREE)                 \
-    X(HANDLE_TAG_SHIFT, GC__HANDLE_TAG_SHIFT)       \
-    X(DUE_BYTES, sizeof(gc__due))                   \
-    X(CODE_REGISTERS, GC__DAC_CODE_REGISTERS)       \
-    X(CODE_STACK_POINTER, 4)                        \
-    X(REASONS, sizeof gc__reason_texts / sizeof *gc__reason_texts)
+#define GC__DAC_FACTS(X)                                           \
+    X(REGION_SHIFT, GC_REGION_SHIFT)                               \
+    X(GENERATIONS, GC_GENERATIONS)                                 \
+    X(DEBUG, GC_DEBUG)                                             \
+    X(HAS_VALUES, GC_HAS_VALUES)                                   \
+    X(HAS_MODEL, GC_HAS_MODEL)                                     \
+    X(REGION_BYTES, sizeof(gc__region))                            \
+    X(MARK_SHIFT, 3)                                               \
+    X(OBJECT_BYTES_MIN, GC_OBJECT_BYTES_MIN)                       \
+    X(FORWARD_TAG, GC__FORWARD_TAG)                                \
+    X(FILLER_TAG, GC__FILLER_TAG)                                  \
+    X(FILLER_SHIFT, 2)                                             \
+    X(KIND_FREE, GC__FREE)                                         \
+    X(KIND_SMALL, GC__SMALL)                                       \
+    X(KIND_LARGE, GC__LARGE)                                       \
+    X(KIND_LARGE_REST, GC__LARGE_REST)                             \
+    X(KIND_QUARANTINED, GC__QUARANTINED)                           \
+    X(MODE_PREEMPTIVE, GC_MODE_PREEMPTIVE)                         \
+    X(SLOT_INTERIOR, GC_SLOT_INTERIOR)                             \
+    X(SLOT_PINNED, GC_SLOT_PINNED)                                 \
+    X(SLOT_VALUE, GC_SLOT_VALUE)                                   \
+    X(SLOT_CONTIGUOUS, GC__SLOT_CONTIGUOUS)                        \
+    X(REGISTERS, GC__SAVED_REGISTERS)                              \
+    X(SAVED_STACK_POINTER, GC__SAVED_STACK_POINTER)                \
+    X(TYPE_BYTES, sizeof(gc_type))                                 \
+    X(TYPE_OFFSETS, 17)                                            \
+    X(HANDLE_KINDS, GC_HANDLE_KINDS)                               \
+    X(HANDLE_WEAK, GC_HANDLE_WEAK)                                 \
+    X(HANDLE_WEAK_LONG, GC_HANDLE_WEAK_LONG)                       \
+    X(HANDLE_STRONG, GC_HANDLE_STRONG)                             \
+    X(HANDLE_PINNED, GC_HANDLE_PINNED)                             \
+    X(HANDLE_DEPENDENT, GC_HANDLE_DEPENDENT)                       \
+    X(HANDLE_REF_COUNTED, GC_HANDLE_REF_COUNTED)                   \
+    X(SEGMENT_BYTES, sizeof(gc__handle_segment))                   \
+    X(SEGMENT_PLACES, GC__HANDLE_PLACES)                           \
+    X(SEGMENT_BLOCK, GC__HANDLE_BLOCK)                             \
+    X(HANDLE_FREE, GC__HANDLE_FREE)                                \
+    X(HANDLE_TAG_SHIFT, GC__HANDLE_TAG_SHIFT)                      \
+    X(DUE_BYTES, sizeof(gc__due))                                  \
+    X(CODE_REGISTERS, GC__DAC_CODE_REGISTERS)                      \
+    X(CODE_STACK_POINTER, 4)                                       \
+    X(REASONS, sizeof gc__reason_texts / sizeof *gc__reason_texts) \
+    X(CARD_SHIFT, GC_CARD_SHIFT)                                   \
+    X(CARD_BITS, GC_CARD_BITS)                                     \
+    X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
+    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -142,7 +147,7 @@ typedef enum gc_dac_phase {
     X(heap, regions, gc_heap, regions)                               \
     X(heap, free, gc_heap, free)                                     \
     X(heap, held_regions, gc_heap, held_regions)                     \
-    X(heap, held_peak, gc_heap, held_peak)                           \
+    X(heap, held_peak_bytes, gc_heap, held_peak_bytes)               \
     X(heap, large_bytes, gc_heap, large_bytes)                       \
     X(heap, external_bytes, gc_heap, external_bytes)                 \
     X(heap, generation_bytes, gc_heap, generation_bytes)             \
@@ -233,7 +238,12 @@ typedef enum gc_dac_phase {
     X(finalizing, next, gc__finalizing, next)                        \
     X(finalizing, thread, gc__finalizing, thread)                    \
     X(finalizing, type, gc__finalizing, type)                        \
-    X(finalizing, started_ns, gc__finalizing, started_ns)
+    X(finalizing, started_ns, gc__finalizing, started_ns)            \
+    X(tables, cards, gc_barrier_tables, cards)                       \
+    X(tables, bundles, gc_barrier_tables, bundles)                   \
+    X(tables, log_bits, gc_barrier_tables, log_bits)                 \
+    X(heap, spare_bytes, gc_heap, spare_bytes)                       \
+    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)
 
 /* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
 #define GC__DAC_STATISTICS(X)      \
@@ -587,6 +597,11 @@ GC_DAC_API bool gc_dac_slots(gc_dac *dac, const gc_dac_object *object,
    function knows. [the reader's thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
                                   bool (*visit)(void *context, uint64_t reference, bool guessed), void *context);
+/* Whether what write barriers keep says that the slot, of an object, may hold a reference to a younger object: its card and
+   bundle are dirty, or it is in the log. [the reader's thread; never collects; false: message] */
+GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty);
+/* The mapping that has the address. [the reader's thread; never collects; false: none has it] */
+GC_DAC_API bool gc_dac_mapping_at(gc_dac *dac, uint64_t address, gc_dac_mapping *mapping);
 /* Reads memory of the target. Returns how many bytes, from the first on, were readable. [the reader's thread; never collects;
    less than `bytes`: the rest is not readable] */
 GC_DAC_API size_t gc_dac_read(gc_dac *dac, uint64_t address, void *to, size_t bytes);
@@ -1265,6 +1280,12 @@ GC__DAC_FN void gc__dac_module_scan(gc_dac *dac, uint64_t start, const char *pat
         }
 }
 
+GC_DAC_API bool gc_dac_mapping_at(gc_dac *dac, uint64_t address, gc_dac_mapping *mapping) {
+    for (size_t i = 0; dac->target.mapping && dac->target.mapping(dac->target.context, i, mapping); i++)
+        if (address >= mapping->start && address < mapping->end) return true;
+    return false;
+}
+
 /* Finds the collectors of all files. */
 GC__DAC_FN void gc__dac_copies_find(gc_dac *dac) {
     gc_dac_mapping mapping;
@@ -1638,6 +1659,13 @@ GC_DAC_API bool gc_dac_regions(gc_dac *dac, const gc_dac_heap *heap,
     return gc__dac_end(dac);
 }
 
+/* As gc_stats.committed_bytes. */
+GC__DAC_FN uint64_t gc__dac_held_bytes(gc_dac *dac, const gc__dac_copy *copy, uint64_t heap) {
+    return gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_held_regions) * copy->info.region_bytes -
+           gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_spare_bytes) -
+           gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_free_spare_bytes);
+}
+
 GC_DAC_API bool gc_dac_statistics(gc_dac *dac, const gc_dac_heap *heap,
                                   bool (*visit)(void *context, const char *name, uint64_t value), void *context) {
     static const char *const names[] = {
@@ -1647,13 +1675,12 @@ GC_DAC_API bool gc_dac_statistics(gc_dac *dac, const gc_dac_heap *heap,
     };
     static const struct {
         const char *name;
-        uint8_t number, region_unit;
-    } own[] = {{"large_bytes", GC__DAC_AT_heap_large_bytes, 0},
-               {"external_bytes", GC__DAC_AT_heap_external_bytes, 0},
-               {"nursery_budget_bytes", GC__DAC_AT_heap_budget_bytes, 0},
-               {"nursery_survivor_bytes", GC__DAC_AT_heap_nursery_survivor_bytes, 0},
-               {"committed_bytes", GC__DAC_AT_heap_held_regions, 1},
-               {"committed_bytes_peak", GC__DAC_AT_heap_held_peak, 1}};
+        uint8_t number;
+    } own[] = {{"large_bytes", GC__DAC_AT_heap_large_bytes},
+               {"external_bytes", GC__DAC_AT_heap_external_bytes},
+               {"nursery_budget_bytes", GC__DAC_AT_heap_budget_bytes},
+               {"nursery_survivor_bytes", GC__DAC_AT_heap_nursery_survivor_bytes},
+               {"committed_bytes_peak", GC__DAC_AT_heap_held_peak_bytes}};
     gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
     if (!copy) return gc__dac_end(dac);
     uint64_t stats = gc__dac_at(copy, heap->address, GC__DAC_AT_heap_stats);
@@ -1664,10 +1691,10 @@ GC_DAC_API bool gc_dac_statistics(gc_dac *dac, const gc_dac_heap *heap,
             if (!visit(context, name, gc__dac_u64(dac, stats + copy->statistics[i][0] + 8 * j)))
                 return gc__dac_end(dac);
         }
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        uint64_t value = gc__dac_member(dac, copy, heap->address, own[i].number);
-        if (!visit(context, own[i].name, own[i].region_unit ? value * copy->info.region_bytes : value)) break;
-    }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!visit(context, own[i].name, gc__dac_member(dac, copy, heap->address, own[i].number)))
+            return gc__dac_end(dac);
+    if (!visit(context, "committed_bytes", gc__dac_held_bytes(dac, copy, heap->address))) return gc__dac_end(dac);
     for (unsigned g = 0; g < gc__dac_fact(copy, GC__DAC_FACT_GENERATIONS); g++) {
         snprintf(name, sizeof name, "generation_bytes[%u]", g);
         uint64_t bytes = gc__dac_u64(dac, gc__dac_at(copy, heap->address, GC__DAC_AT_heap_generation_bytes) + 8 * g);
@@ -2187,6 +2214,29 @@ GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_fun
             if (!gc__dac_slots_of_mask(type->element_values, at, end, i, GC_DAC_SLOT_VALUE, f, context)) return;
         }
     if (type->has_trace) gc__dac_slots_traced(type, end, f, context);
+}
+
+GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty) {
+    gc__dac_copy *copy = gc__dac_begin(dac) ? gc__dac_copy_at(dac, slot) : NULL;
+    uint64_t tables = copy ? gc__dac_variable(copy, GC__DAC_VARIABLE_TABLES) : 0;
+    *dirty = false;
+    if (!tables || !gc__dac_has(copy, GC__DAC_AT_tables_log_bits)) {
+        gc__dac_fail(dac, "0x%llx has no card", (unsigned long long)slot);
+        return gc__dac_end(dac);
+    }
+    uint64_t cards = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_cards);
+    uint64_t bundles = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_bundles);
+    uint64_t log_bits = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_log_bits);
+    unsigned byte_shift = gc__dac_fact(copy, GC__DAC_FACT_CARD_BYTE_SHIFT) & 63;
+    unsigned bundle_shift = gc__dac_fact(copy, GC__DAC_FACT_BUNDLE_SHIFT) & 63;
+    uint8_t card = 0, bundle = 1, logged = 0;
+    gc__dac_load(dac, cards + (slot >> byte_shift), &card, 1);
+    if (gc__dac_fact(copy, GC__DAC_FACT_CARD_BITS))
+        card = card >> ((slot >> (gc__dac_fact(copy, GC__DAC_FACT_CARD_SHIFT) & 63)) & 7) & 1;
+    if (bundle_shift) gc__dac_load(dac, bundles + (slot >> bundle_shift), &bundle, 1);
+    if (log_bits) gc__dac_load(dac, log_bits + (slot >> 6), &logged, 1);
+    *dirty = (card && bundle) || (logged >> (slot >> 3 & 7) & 1);
+    return gc__dac_end(dac);
 }
 
 typedef struct gc__dac_slot_walk {

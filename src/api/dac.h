@@ -310,6 +310,11 @@ GC_DAC_API bool gc_dac_slots(gc_dac *dac, const gc_dac_object *object,
    function knows. [the reader's thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
                                   bool (*visit)(void *context, uint64_t reference, bool guessed), void *context);
+/* Whether what write barriers keep says that the slot, of an object, may hold a reference to a younger object: its card and
+   bundle are dirty, or it is in the log. [the reader's thread; never collects; false: message] */
+GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty);
+/* The mapping that has the address. [the reader's thread; never collects; false: none has it] */
+GC_DAC_API bool gc_dac_mapping_at(gc_dac *dac, uint64_t address, gc_dac_mapping *mapping);
 /* Reads memory of the target. Returns how many bytes, from the first on, were readable. [the reader's thread; never collects;
    less than `bytes`: the rest is not readable] */
 GC_DAC_API size_t gc_dac_read(gc_dac *dac, uint64_t address, void *to, size_t bytes);

@@ -34,54 +34,59 @@ typedef enum gc_dac_phase {
 } gc_dac_phase;
 
 /* X(NAME, address): variables of the collector. */
-#define GC__DAC_VARIABLES(X) \
-    X(ARENA, &gc__the_arena) \
-    X(HEAPS, &gc__heaps)     \
-    X(REASONS, gc__reason_texts)
+#define GC__DAC_VARIABLES(X)     \
+    X(ARENA, &gc__the_arena)     \
+    X(HEAPS, &gc__heaps)         \
+    X(REASONS, gc__reason_texts) \
+    X(TABLES, &gc__tables)
 
 /* X(NAME, number): geometry, sizes, tags. */
-#define GC__DAC_FACTS(X)                            \
-    X(REGION_SHIFT, GC_REGION_SHIFT)                \
-    X(GENERATIONS, GC_GENERATIONS)                  \
-    X(DEBUG, GC_DEBUG)                              \
-    X(HAS_VALUES, GC_HAS_VALUES)                    \
-    X(HAS_MODEL, GC_HAS_MODEL)                      \
-    X(REGION_BYTES, sizeof(gc__region))             \
-    X(MARK_SHIFT, 3)                                \
-    X(OBJECT_BYTES_MIN, GC_OBJECT_BYTES_MIN)        \
-    X(FORWARD_TAG, GC__FORWARD_TAG)                 \
-    X(FILLER_TAG, GC__FILLER_TAG)                   \
-    X(FILLER_SHIFT, 2)                              \
-    X(KIND_FREE, GC__FREE)                          \
-    X(KIND_SMALL, GC__SMALL)                        \
-    X(KIND_LARGE, GC__LARGE)                        \
-    X(KIND_LARGE_REST, GC__LARGE_REST)              \
-    X(KIND_QUARANTINED, GC__QUARANTINED)            \
-    X(MODE_PREEMPTIVE, GC_MODE_PREEMPTIVE)          \
-    X(SLOT_INTERIOR, GC_SLOT_INTERIOR)              \
-    X(SLOT_PINNED, GC_SLOT_PINNED)                  \
-    X(SLOT_VALUE, GC_SLOT_VALUE)                    \
-    X(SLOT_CONTIGUOUS, GC__SLOT_CONTIGUOUS)         \
-    X(REGISTERS, GC__SAVED_REGISTERS)               \
-    X(SAVED_STACK_POINTER, GC__SAVED_STACK_POINTER) \
-    X(TYPE_BYTES, sizeof(gc_type))                  \
-    X(TYPE_OFFSETS, 17)                             \
-    X(HANDLE_KINDS, GC_HANDLE_KINDS)                \
-    X(HANDLE_WEAK, GC_HANDLE_WEAK)                  \
-    X(HANDLE_WEAK_LONG, GC_HANDLE_WEAK_LONG)        \
-    X(HANDLE_STRONG, GC_HANDLE_STRONG)              \
-    X(HANDLE_PINNED, GC_HANDLE_PINNED)              \
-    X(HANDLE_DEPENDENT, GC_HANDLE_DEPENDENT)        \
-    X(HANDLE_REF_COUNTED, GC_HANDLE_REF_COUNTED)    \
-    X(SEGMENT_BYTES, sizeof(gc__handle_segment))    \
-    X(SEGMENT_PLACES, GC__HANDLE_PLACES)            \
-    X(SEGMENT_BLOCK, GC__HANDLE_BLOCK)              \
-    X(HANDLE_FREE, GC__HANDLE_FREE)                 \
-    X(HANDLE_TAG_SHIFT, GC__HANDLE_TAG_SHIFT)       \
-    X(DUE_BYTES, sizeof(gc__due))                   \
-    X(CODE_REGISTERS, GC__DAC_CODE_REGISTERS)       \
-    X(CODE_STACK_POINTER, 4)                        \
-    X(REASONS, sizeof gc__reason_texts / sizeof *gc__reason_texts)
+#define GC__DAC_FACTS(X)                                           \
+    X(REGION_SHIFT, GC_REGION_SHIFT)                               \
+    X(GENERATIONS, GC_GENERATIONS)                                 \
+    X(DEBUG, GC_DEBUG)                                             \
+    X(HAS_VALUES, GC_HAS_VALUES)                                   \
+    X(HAS_MODEL, GC_HAS_MODEL)                                     \
+    X(REGION_BYTES, sizeof(gc__region))                            \
+    X(MARK_SHIFT, 3)                                               \
+    X(OBJECT_BYTES_MIN, GC_OBJECT_BYTES_MIN)                       \
+    X(FORWARD_TAG, GC__FORWARD_TAG)                                \
+    X(FILLER_TAG, GC__FILLER_TAG)                                  \
+    X(FILLER_SHIFT, 2)                                             \
+    X(KIND_FREE, GC__FREE)                                         \
+    X(KIND_SMALL, GC__SMALL)                                       \
+    X(KIND_LARGE, GC__LARGE)                                       \
+    X(KIND_LARGE_REST, GC__LARGE_REST)                             \
+    X(KIND_QUARANTINED, GC__QUARANTINED)                           \
+    X(MODE_PREEMPTIVE, GC_MODE_PREEMPTIVE)                         \
+    X(SLOT_INTERIOR, GC_SLOT_INTERIOR)                             \
+    X(SLOT_PINNED, GC_SLOT_PINNED)                                 \
+    X(SLOT_VALUE, GC_SLOT_VALUE)                                   \
+    X(SLOT_CONTIGUOUS, GC__SLOT_CONTIGUOUS)                        \
+    X(REGISTERS, GC__SAVED_REGISTERS)                              \
+    X(SAVED_STACK_POINTER, GC__SAVED_STACK_POINTER)                \
+    X(TYPE_BYTES, sizeof(gc_type))                                 \
+    X(TYPE_OFFSETS, 17)                                            \
+    X(HANDLE_KINDS, GC_HANDLE_KINDS)                               \
+    X(HANDLE_WEAK, GC_HANDLE_WEAK)                                 \
+    X(HANDLE_WEAK_LONG, GC_HANDLE_WEAK_LONG)                       \
+    X(HANDLE_STRONG, GC_HANDLE_STRONG)                             \
+    X(HANDLE_PINNED, GC_HANDLE_PINNED)                             \
+    X(HANDLE_DEPENDENT, GC_HANDLE_DEPENDENT)                       \
+    X(HANDLE_REF_COUNTED, GC_HANDLE_REF_COUNTED)                   \
+    X(SEGMENT_BYTES, sizeof(gc__handle_segment))                   \
+    X(SEGMENT_PLACES, GC__HANDLE_PLACES)                           \
+    X(SEGMENT_BLOCK, GC__HANDLE_BLOCK)                             \
+    X(HANDLE_FREE, GC__HANDLE_FREE)                                \
+    X(HANDLE_TAG_SHIFT, GC__HANDLE_TAG_SHIFT)                      \
+    X(DUE_BYTES, sizeof(gc__due))                                  \
+    X(CODE_REGISTERS, GC__DAC_CODE_REGISTERS)                      \
+    X(CODE_STACK_POINTER, 4)                                       \
+    X(REASONS, sizeof gc__reason_texts / sizeof *gc__reason_texts) \
+    X(CARD_SHIFT, GC_CARD_SHIFT)                                   \
+    X(CARD_BITS, GC_CARD_BITS)                                     \
+    X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
+    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -115,7 +120,7 @@ typedef enum gc_dac_phase {
     X(heap, regions, gc_heap, regions)                               \
     X(heap, free, gc_heap, free)                                     \
     X(heap, held_regions, gc_heap, held_regions)                     \
-    X(heap, held_peak, gc_heap, held_peak)                           \
+    X(heap, held_peak_bytes, gc_heap, held_peak_bytes)               \
     X(heap, large_bytes, gc_heap, large_bytes)                       \
     X(heap, external_bytes, gc_heap, external_bytes)                 \
     X(heap, generation_bytes, gc_heap, generation_bytes)             \
@@ -206,7 +211,12 @@ typedef enum gc_dac_phase {
     X(finalizing, next, gc__finalizing, next)                        \
     X(finalizing, thread, gc__finalizing, thread)                    \
     X(finalizing, type, gc__finalizing, type)                        \
-    X(finalizing, started_ns, gc__finalizing, started_ns)
+    X(finalizing, started_ns, gc__finalizing, started_ns)            \
+    X(tables, cards, gc_barrier_tables, cards)                       \
+    X(tables, bundles, gc_barrier_tables, bundles)                   \
+    X(tables, log_bits, gc_barrier_tables, log_bits)                 \
+    X(heap, spare_bytes, gc_heap, spare_bytes)                       \
+    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)
 
 /* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
 #define GC__DAC_STATISTICS(X)      \

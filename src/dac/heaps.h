@@ -351,6 +351,13 @@ GC_DAC_API bool gc_dac_regions(gc_dac *dac, const gc_dac_heap *heap,
     return gc__dac_end(dac);
 }
 
+/* As gc_stats.committed_bytes. */
+GC__DAC_FN uint64_t gc__dac_held_bytes(gc_dac *dac, const gc__dac_copy *copy, uint64_t heap) {
+    return gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_held_regions) * copy->info.region_bytes -
+           gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_spare_bytes) -
+           gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_free_spare_bytes);
+}
+
 GC_DAC_API bool gc_dac_statistics(gc_dac *dac, const gc_dac_heap *heap,
                                   bool (*visit)(void *context, const char *name, uint64_t value), void *context) {
     static const char *const names[] = {
@@ -360,13 +367,12 @@ GC_DAC_API bool gc_dac_statistics(gc_dac *dac, const gc_dac_heap *heap,
     };
     static const struct {
         const char *name;
-        uint8_t number, region_unit;
-    } own[] = {{"large_bytes", GC__DAC_AT_heap_large_bytes, 0},
-               {"external_bytes", GC__DAC_AT_heap_external_bytes, 0},
-               {"nursery_budget_bytes", GC__DAC_AT_heap_budget_bytes, 0},
-               {"nursery_survivor_bytes", GC__DAC_AT_heap_nursery_survivor_bytes, 0},
-               {"committed_bytes", GC__DAC_AT_heap_held_regions, 1},
-               {"committed_bytes_peak", GC__DAC_AT_heap_held_peak, 1}};
+        uint8_t number;
+    } own[] = {{"large_bytes", GC__DAC_AT_heap_large_bytes},
+               {"external_bytes", GC__DAC_AT_heap_external_bytes},
+               {"nursery_budget_bytes", GC__DAC_AT_heap_budget_bytes},
+               {"nursery_survivor_bytes", GC__DAC_AT_heap_nursery_survivor_bytes},
+               {"committed_bytes_peak", GC__DAC_AT_heap_held_peak_bytes}};
     gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
     if (!copy) return gc__dac_end(dac);
     uint64_t stats = gc__dac_at(copy, heap->address, GC__DAC_AT_heap_stats);
@@ -377,10 +383,10 @@ GC_DAC_API bool gc_dac_statistics(gc_dac *dac, const gc_dac_heap *heap,
             if (!visit(context, name, gc__dac_u64(dac, stats + copy->statistics[i][0] + 8 * j)))
                 return gc__dac_end(dac);
         }
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        uint64_t value = gc__dac_member(dac, copy, heap->address, own[i].number);
-        if (!visit(context, own[i].name, own[i].region_unit ? value * copy->info.region_bytes : value)) break;
-    }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!visit(context, own[i].name, gc__dac_member(dac, copy, heap->address, own[i].number)))
+            return gc__dac_end(dac);
+    if (!visit(context, "committed_bytes", gc__dac_held_bytes(dac, copy, heap->address))) return gc__dac_end(dac);
     for (unsigned g = 0; g < gc__dac_fact(copy, GC__DAC_FACT_GENERATIONS); g++) {
         snprintf(name, sizeof name, "generation_bytes[%u]", g);
         uint64_t bytes = gc__dac_u64(dac, gc__dac_at(copy, heap->address, GC__DAC_AT_heap_generation_bytes) + 8 * g);

@@ -74,6 +74,29 @@ GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_fun
     if (type->has_trace) gc__dac_slots_traced(type, end, f, context);
 }
 
+GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty) {
+    gc__dac_copy *copy = gc__dac_begin(dac) ? gc__dac_copy_at(dac, slot) : NULL;
+    uint64_t tables = copy ? gc__dac_variable(copy, GC__DAC_VARIABLE_TABLES) : 0;
+    *dirty = false;
+    if (!tables || !gc__dac_has(copy, GC__DAC_AT_tables_log_bits)) {
+        gc__dac_fail(dac, "0x%llx has no card", (unsigned long long)slot);
+        return gc__dac_end(dac);
+    }
+    uint64_t cards = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_cards);
+    uint64_t bundles = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_bundles);
+    uint64_t log_bits = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_log_bits);
+    unsigned byte_shift = gc__dac_fact(copy, GC__DAC_FACT_CARD_BYTE_SHIFT) & 63;
+    unsigned bundle_shift = gc__dac_fact(copy, GC__DAC_FACT_BUNDLE_SHIFT) & 63;
+    uint8_t card = 0, bundle = 1, logged = 0;
+    gc__dac_load(dac, cards + (slot >> byte_shift), &card, 1);
+    if (gc__dac_fact(copy, GC__DAC_FACT_CARD_BITS))
+        card = card >> ((slot >> (gc__dac_fact(copy, GC__DAC_FACT_CARD_SHIFT) & 63)) & 7) & 1;
+    if (bundle_shift) gc__dac_load(dac, bundles + (slot >> bundle_shift), &bundle, 1);
+    if (log_bits) gc__dac_load(dac, log_bits + (slot >> 6), &logged, 1);
+    *dirty = (card && bundle) || (logged >> (slot >> 3 & 7) & 1);
+    return gc__dac_end(dac);
+}
+
 typedef struct gc__dac_slot_walk {
     gc_dac *dac;
     gc__dac_copy *copy;

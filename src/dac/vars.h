@@ -184,6 +184,12 @@ GC__DAC_FN void gc__dac_module_scan(gc_dac *dac, uint64_t start, const char *pat
         }
 }
 
+GC_DAC_API bool gc_dac_mapping_at(gc_dac *dac, uint64_t address, gc_dac_mapping *mapping) {
+    for (size_t i = 0; dac->target.mapping && dac->target.mapping(dac->target.context, i, mapping); i++)
+        if (address >= mapping->start && address < mapping->end) return true;
+    return false;
+}
+
 /* Finds the collectors of all files. */
 GC__DAC_FN void gc__dac_copies_find(gc_dac *dac) {
     gc_dac_mapping mapping;

@@ -19,7 +19,7 @@ static uint32_t below(uint32_t limit) {
 
 typedef struct graph {
     uint32_t vertices, edges, starts;
-    uint32_t from[EDGES_MAX], to[EDGES_MAX], start[VERTICES_MAX];
+    uint32_t from[EDGES_MAX], to[EDGES_MAX], start[2 * VERTICES_MAX];
 } graph;
 
 /* Of one of several shapes: sparse or dense, mostly forward, chains with references back, trees with references up. */
@@ -78,15 +78,19 @@ static void reach_without(const graph *g, uint32_t hole, uint32_t *distance) {
     }
 }
 
-/* Whether the tree's dominators of each vertex are exactly those without which it is not reached. */
-static bool dominators_agree(const graph *g, const dominators *tree) {
+/* Whether the tree's dominators of each vertex are exactly those without which it is not reached. `rooted`: the roots of g are
+   the only ones; otherwise they are those of lost vertices, too. */
+static bool dominators_agree(const graph *g, const dominators *tree, bool rooted) {
     uint32_t all[VERTICES_MAX], without[VERTICES_MAX], object[VERTICES_MAX + 1], reached = 1;
     reach_without(g, UINT32_MAX, all);
+    memset(object, 0xFF, sizeof object);
     for (uint32_t v = 0; v < g->vertices; v++) {
-        if ((all[v] == UINT32_MAX) != (tree->number[v] == OBJECT_NONE)) return false;
-        if (all[v] != UINT32_MAX) object[tree->number[v]] = v, reached++;
+        if (tree->number[v] < 1 || tree->number[v] > g->vertices || object[tree->number[v]] != UINT32_MAX) return false;
+        object[tree->number[v]] = v;
+        reached += all[v] != UINT32_MAX;
+        if (rooted && (all[v] == UINT32_MAX) != (tree->number[v] >= tree->rooted)) return false;
     }
-    if (reached != tree->reached) return false;
+    if (rooted && reached != tree->rooted) return false;
     for (uint32_t hole = 0; hole < g->vertices; hole++) {
         if (all[hole] == UINT32_MAX) continue;
         reach_without(g, hole, without);
@@ -97,7 +101,7 @@ static bool dominators_agree(const graph *g, const dominators *tree) {
             if ((without[v] == UINT32_MAX) != (n != 0)) return false;
         }
     }
-    for (uint32_t n = 1; n < reached; n++)
+    for (uint32_t n = 1; n <= g->vertices; n++)
         if (tree->dominator[n] >= n) return false;
     return true;
 }
@@ -119,6 +123,28 @@ static bool path_agrees(const graph *g, const edge_store *store, uint32_t to, ui
     return agrees;
 }
 
+static const uint64_t *referred_bits(const graph *g) {
+    static uint64_t bits;
+    bits = 0;
+    for (uint32_t i = 0; i < g->edges; i++) bits |= (uint64_t)(g->from[i] != g->to[i]) << g->to[i];
+    return &bits;
+}
+
+/* Makes roots of the lost vertices at which the search began, and takes out their references to others than lost ones: then
+   the tree is as if they had been roots from the beginning. */
+static void root_lost(graph *g, const dominators *tree) {
+    uint32_t distance[VERTICES_MAX];
+    reach_without(g, UINT32_MAX, distance);
+    for (uint32_t i = 0; i < g->edges; i++)
+        if (distance[g->from[i]] == UINT32_MAX && distance[g->to[i]] != UINT32_MAX) g->to[i] = g->from[i];
+    for (uint32_t n = tree->rooted; n <= g->vertices; n++)
+        for (uint32_t v = 0; v < g->vertices; v++) {
+            if (tree->number[v] != n || distance[v] != UINT32_MAX) continue;
+            g->start[g->starts++] = v;
+            reach_without(g, UINT32_MAX, distance);
+        }
+}
+
 static bool test_graph(uint64_t seed) {
     static graph g;
     uint32_t distance[VERTICES_MAX];
@@ -128,8 +154,10 @@ static bool test_graph(uint64_t seed) {
     for (uint32_t v = 0; v < g.vertices; v++)
         if (!path_agrees(&g, &store, v, distance[v])) return diag("path to %u: seed %llu", v, (unsigned long long)seed), false;
     dominators tree;
-    dominators_find(&tree, &store, g.vertices, g.start, g.starts, walk_graph, &g);
-    bool agree = dominators_agree(&g, &tree);
+    dominators_find(&tree, &store, g.vertices, g.start, g.starts, referred_bits(&g), walk_graph, &g);
+    bool agree = dominators_agree(&g, &tree, true);
+    root_lost(&g, &tree);
+    agree &= dominators_agree(&g, &tree, false);
     dominators_free(&tree);
     if (!agree) diag("dominators: seed %llu", (unsigned long long)seed);
     return agree;
@@ -159,8 +187,9 @@ static void test_long(bool back) {
     is(path.count, back ? 2 : LONG, "the way to the end of a chain%s", back ? " that all refer to" : "");
     free(path.objects);
     dominators tree;
-    dominators_find(&tree, &store, LONG, &start, 1, walk_long, &back);
-    bool right = tree.reached == LONG + 1 && tree.dominator[tree.number[LONG - 1]] == tree.number[back ? 0 : LONG - 2];
+    static uint64_t referred[LONG / 64 + 1];
+    dominators_find(&tree, &store, LONG, &start, 1, referred, walk_long, &back);
+    bool right = tree.rooted == LONG + 1 && tree.dominator[tree.number[LONG - 1]] == tree.number[back ? 0 : LONG - 2];
     for (uint32_t v = 1; v + 1 < LONG; v++) right &= tree.dominator[tree.number[v]] == tree.number[v - 1];
     ok(right, "its dominators%s", back ? ", with references back" : "");
     dominators_free(&tree);

@@ -25,7 +25,7 @@ static bool bits_get(const bit_row *bits, uint64_t at) { return bits->words[at /
    phase `link`. All are indexed by number, but `number`. */
 typedef struct semi_nca {
     uint32_t *number;
-    uint32_t reached;
+    uint32_t reached, rooted;
     uint32_t *parent; /* in the search's tree; then the ancestor that compression leaves; then the dominator */
     uint32_t *offset; /* in `before`; then the least semidominator on the way to the ancestor; then a stack */
     uint32_t *before; /* the numbers that refer to each number, but its parent. After a number's semidominator is known, that
@@ -74,28 +74,36 @@ static void step(depth_search *search) {
     if (to != OBJECT_NONE) reach(search, to, search->finder->number[object]);
 }
 
-static void number_objects(semi_nca *finder, const edge_store *edges, uint32_t objects, const uint32_t *starts, size_t count) {
+static void search_from(depth_search *search, uint32_t start) {
+    if (search->finder->number[start] == OBJECT_NONE) reach(search, start, 0);
+    while (search->depth) step(search);
+}
+
+static void number_objects(semi_nca *finder, const edge_store *edges, uint32_t objects, const uint32_t *starts, size_t count,
+                           const uint64_t *referred) {
     depth_search search = {.finder = finder, .edges = edges};
     finder->number = memory_take(objects, 4, "numbers");
     memset(finder->number, 0xFF, (size_t)objects * 4);
     finder->parent = memory_grow(NULL, 0, &search.parents_capacity, 4, "parents");
     finder->parent[0] = 0;
     finder->reached = 1;
-    for (size_t i = 0; i < count; i++) {
-        if (finder->number[starts[i]] == OBJECT_NONE) reach(&search, starts[i], 0);
-        while (search.depth) step(&search);
-    }
+    for (size_t i = 0; i < count; i++) search_from(&search, starts[i]);
+    finder->rooted = finder->reached;
+    for (uint32_t i = 0; i < objects; i++)
+        if (!(referred[i / 64] >> i % 64 & 1)) search_from(&search, i);
+    for (uint32_t i = 0; i < objects; i++) search_from(&search, i);
     free(search.stack);
     finder->parent = memory_cut(finder->parent, finder->reached, 4);
 }
 
 /* Predecessors. */
 
-/* The number from which a reference comes that is not the search's own; OBJECT_NONE: it may be ignored. */
+/* The number from which a reference comes that is not the search's own; OBJECT_NONE: it may be ignored. What is lost keeps
+   nothing that is not. */
 static inline uint32_t other_way(const semi_nca *finder, uint32_t from, uint32_t to) {
     uint32_t holder = from == GRAPH_ROOT ? 0 : finder->number[from], held = finder->number[to];
-    if (holder == OBJECT_NONE || held == OBJECT_NONE || holder == held || holder == finder->parent[held]) return OBJECT_NONE;
-    return holder;
+    bool lost = holder >= finder->rooted && held < finder->rooted;
+    return lost || holder == held || holder == finder->parent[held] ? OBJECT_NONE : holder;
 }
 
 static void count_before(void *context, uint32_t from, uint32_t to) {
@@ -192,16 +200,16 @@ static void find_dominators(semi_nca *finder) {
 }
 
 void dominators_find(dominators *tree, edge_store *edges, uint32_t objects, const uint32_t *starts, size_t starts_count,
-                     graph_walk *walk, void *graph) {
+                     const uint64_t *referred, graph_walk *walk, void *graph) {
     semi_nca finder = {0};
-    number_objects(&finder, edges, objects, starts, starts_count);
+    number_objects(&finder, edges, objects, starts, starts_count, referred);
     edges_free(edges);
     list_before(&finder, walk, graph);
     note_closes(&finder);
     find_semidominators(&finder);
     find_dominators(&finder);
     free(finder.offset), free(finder.before), free(finder.degrees.words), free(finder.closes.words);
-    *tree = (dominators){objects, finder.reached, finder.number, finder.parent};
+    *tree = (dominators){objects, finder.rooted, finder.number, finder.parent};
 }
 
 void dominators_free(dominators *tree) {
