@@ -524,6 +524,7 @@ typedef struct gc_dac_root {
     uint64_t index;       /* of a frame of GC_ROOTS_ARRAY, or of global slots: which one */
     uint64_t handle;      /* of a handle; else 0 */
     unsigned handle_kind;
+    const char *handle_kind_name; /* NULL: it is none */
 } gc_dac_root;
 
 typedef struct gc_dac_handle {
@@ -547,7 +548,7 @@ typedef struct gc_dac_finalizer {
     uint64_t finalizer;  /* the gc_finalizer; 0: not known */
     const char *type;    /* of the object */
     uint64_t thread;     /* that runs it; 0 */
-    uint64_t running_ns; /* since when, by the target's monotonic clock; 0 */
+    uint64_t started_ns; /* when that began, by the system's monotonic clock; 0 */
 } gc_dac_finalizer;
 
 /* Walks. Each calls `visit` until that returns false. Returns false if something could not be reported, which gc_dac_message
@@ -885,7 +886,8 @@ struct gc_dac {
     uint8_t *object;      /* the contents of gc_dac_object_at's last object */
     size_t object_bytes;
     gc_dac_type *last_type;
-    unsigned depth; /* of calls; 0: opening */
+    char complaint[GC__DAC_MESSAGE_BYTES]; /* why something is not readable; goes with the messages of that */
+    unsigned depth;                        /* of calls; 0: opening */
     gc__dac_call calls[GC__DAC_CALLS];
 };
 
@@ -1035,7 +1037,7 @@ GC__DAC_FN bool gc__dac_load(gc_dac *dac, uint64_t address, void *to, size_t byt
     if (gc__dac_copy_memory(dac, address, to, bytes) == bytes) return true;
     memset(to, 0, bytes);
     return gc__dac_fail(dac, "%zu bytes at 0x%llx are not readable%s", bytes, (unsigned long long)address,
-                        dac->target.at ? ": the core does not have them" : "");
+                        dac->complaint);
 }
 
 GC__DAC_FN uint64_t gc__dac_u64(gc_dac *dac, uint64_t address) {
@@ -1304,8 +1306,10 @@ GC__DAC_FN const char *gc__dac_copies_fault(gc_dac *dac) {
     for (size_t i = 0; i < dac->copy_count; i++)
         if (!dac->copies[i].info.rejected) return NULL;
     if (dac->copy_count) return dac->copies[0].info.rejected;
-    if (gc__dac_this_call(dac)->message[0])
-        return gc__dac_format(dac, "no file of the target has a note of gc.h; %s", gc__dac_this_call(dac)->message);
+    const char *faults = gc__dac_this_call(dac)->message;
+    if (faults[0] || dac->complaint[0])
+        return gc__dac_format(dac, "no file of the target has a readable note of gc.h%s%s%s", faults[0] ? "; " : "",
+                              faults, dac->complaint);
     return "no file of the target has a note of gc.h: it does not use gc.h, or one that is older than gc_dac.h";
 }
 /* Heaps, their regions, and the open windows of their threads. */
@@ -1911,8 +1915,8 @@ GC__DAC_FN bool gc__dac_cursor_lost(gc_dac *dac, gc__dac_cursor *cursor, uint64_
     if (cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);
     if (at >= cursor->readable)
         return gc__dac_fail(
-            dac, "the region at 0x%llx is not readable from 0x%llx on: the objects from there on are left out",
-            (unsigned long long)cursor->place->base, (unsigned long long)at);
+            dac, "the region at 0x%llx is not readable from 0x%llx on: the objects from there on are left out%s",
+            (unsigned long long)cursor->place->base, (unsigned long long)at, dac->complaint);
     if (gc__dac_fact(cursor->copy, GC__DAC_FACT_HAS_MODEL))
         return gc__dac_fail(
             dac, "this program has an object model of its own (GC_MODEL_BYTES): only gc_dac_host.bytes can say "
@@ -1920,8 +1924,8 @@ GC__DAC_FN bool gc__dac_cursor_lost(gc_dac *dac, gc__dac_cursor *cursor, uint64_
     return gc__dac_fail(
         dac,
         "the header 0x%llx of the object at 0x%llx leads to no type: it was overwritten, or the file that has the "
-        "types is not readable. Objects behind it are left out",
-        (unsigned long long)header, (unsigned long long)at);
+        "types is not readable. Objects behind it are left out%s",
+        (unsigned long long)header, (unsigned long long)at, dac->complaint);
 }
 
 GC__DAC_FN bool gc__dac_cursor_unfinished(gc__dac_cursor *cursor, uint64_t next) {
@@ -2113,7 +2117,8 @@ GC__DAC_FN bool gc__dac_object_find(gc_dac *dac, gc__dac_copy *copy, uint64_t ad
     object->address = start;
     const uint8_t *memory = gc__dac_contents(dac, start, &bytes);
     if (!memory || !gc__dac_object_parse(dac, copy, memory, bytes, room, object))
-        return gc__dac_fail(dac, "the header of the object at 0x%llx leads to no type", (unsigned long long)start);
+        return gc__dac_fail(dac, "the header of the object at 0x%llx leads to no type%s", (unsigned long long)start,
+                            dac->complaint);
     object->generation = place->generation;
     if (gc__dac_is_large(copy, place)) object->flags |= GC_DAC_OBJECT_LARGE;
     if (address - start >= object->bytes)
@@ -2303,6 +2308,606 @@ GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
                                   bool (*visit)(void *context, uint64_t reference, bool guessed), void *context) {
     gc__dac_slot_walk walk = {dac, NULL, object, NULL, visit, context};
     if (gc__dac_slots_begin(dac, &walk)) gc__dac_slots_each(object, gc__dac_slot_refer, &walk);
+    return gc__dac_end(dac);
+}
+/* Attached threads, and the frames on their stacks. */
+
+
+#define GC__DAC_STACK_BYTES ((uint64_t)64 << 20) /* of a native stack, as many are looked at */
+
+/* The native thread with that number. False: it is not known. */
+GC__DAC_FN bool gc__dac_native_find(gc_dac *dac, uint64_t tid, gc_dac_native *native) {
+    for (size_t i = 0; tid && dac->target.native && dac->target.native(dac->target.context, i, native); i++)
+        if (native->tid == tid) return true;
+    memset(native, 0, sizeof *native);
+    return false;
+}
+
+GC__DAC_FN void gc__dac_thread_windows(gc_dac *dac, const gc__dac_copy *copy, gc_dac_thread *thread) {
+    const unsigned members[2] = {GC__DAC_AT_thread_window, GC__DAC_AT_thread_raw};
+    for (int i = 0; i < 2; i++) {
+        uint64_t window = gc__dac_at(copy, thread->address, members[i]);
+        if (!gc__dac_member(dac, copy, window, GC__DAC_AT_window_region)) continue;
+        thread->windows[i] = gc__dac_member(dac, copy, window, GC__DAC_AT_window_next);
+        thread->window_ends[i] = gc__dac_member(dac, copy, window, GC__DAC_AT_window_end);
+    }
+}
+
+GC__DAC_FN gc_dac_thread gc__dac_thread_read(gc_dac *dac, const gc__dac_copy *copy, uint64_t address) {
+    gc_dac_thread thread;
+    gc_dac_native native;
+    memset(&thread, 0, sizeof thread);
+    thread.address = address;
+    thread.tid = gc__dac_member32(dac, copy, address, GC__DAC_AT_thread_tid);
+    thread.name = gc__dac_text(dac, gc__dac_member(dac, copy, address, GC__DAC_AT_thread_name), "");
+    bool preemptive = gc__dac_member32(dac, copy, address, GC__DAC_AT_thread_mode) ==
+                      gc__dac_fact(copy, GC__DAC_FACT_MODE_PREEMPTIVE);
+    thread.mode = preemptive ? GC_DAC_PREEMPTIVE : GC_DAC_COOPERATIVE;
+    thread.parked = gc__dac_member8(dac, copy, address, GC__DAC_AT_thread_parked) != 0;
+    thread.conservative = gc__dac_member8(dac, copy, address, GC__DAC_AT_thread_conservative) != 0;
+    thread.running = gc__dac_thread_runs(dac, copy, address);
+    gc__dac_thread_windows(dac, copy, &thread);
+    gc__dac_native_find(dac, thread.tid, &native);
+    thread.pc = native.pc;
+    thread.sp = native.sp;
+    thread.stack_base = gc__dac_member(dac, copy, address, GC__DAC_AT_thread_stack_base);
+    thread.stack_pointer =
+        thread.running ? native.sp : gc__dac_member(dac, copy, address, GC__DAC_AT_thread_stack_pointer);
+    thread.stopped_ns = gc__dac_member(dac, copy, address, GC__DAC_AT_thread_stop_total_ns);
+    thread.stops = gc__dac_member(dac, copy, address, GC__DAC_AT_thread_stops);
+    return thread;
+}
+
+/* Calls f for each attached thread until it returns false. */
+GC__DAC_FN void gc__dac_each_thread(gc_dac *dac, const gc__dac_copy *copy, uint64_t heap,
+                                    bool (*f)(void *context, const gc_dac_thread *thread), void *context) {
+    uint64_t threads = gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_threads);
+    gc__dac_list list = gc__dac_list_begin(gc__dac_member(dac, copy, threads, GC__DAC_AT_threads_first));
+    bool more = list.at != 0;
+    while (more) {
+        gc_dac_thread thread = gc__dac_thread_read(dac, copy, list.at);
+        if (!f(context, &thread)) return;
+        more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_thread_next), "threads");
+    }
+}
+
+GC_DAC_API bool gc_dac_threads(gc_dac *dac, const gc_dac_heap *heap,
+                               bool (*visit)(void *context, const gc_dac_thread *thread), void *context) {
+    const gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
+    if (copy) gc__dac_each_thread(dac, copy, heap->address, visit, context);
+    return gc__dac_end(dac);
+}
+
+/* Receives frames, and with them what roots need. */
+typedef bool (*gc__dac_frame_function)(void *context, const gc_dac_frame *frame, uint64_t site);
+
+/* The frames of a list of GC_ROOTS. */
+GC__DAC_FN bool gc__dac_each_roots_frame(gc_dac *dac, const gc__dac_copy *copy, uint64_t first, uint64_t stack,
+                                         gc__dac_frame_function f, void *context) {
+    gc__dac_list list = gc__dac_list_begin(first);
+    bool more = first != 0;
+    while (more) {
+        gc_dac_frame frame;
+        memset(&frame, 0, sizeof frame);
+        uint64_t site = gc__dac_member(dac, copy, list.at, GC__DAC_AT_frame_site);
+        frame.kind = GC_DAC_FRAME_ROOTS;
+        frame.address = list.at;
+        frame.stack = stack;
+        frame.function = gc__dac_text(dac, gc__dac_member(dac, copy, site, GC__DAC_AT_site_function), "");
+        frame.file = gc__dac_text(dac, gc__dac_member(dac, copy, site, GC__DAC_AT_site_file), "");
+        frame.names = gc__dac_text(dac, gc__dac_member(dac, copy, site, GC__DAC_AT_site_names), "");
+        frame.line = gc__dac_member32(dac, copy, site, GC__DAC_AT_site_line);
+        frame.count = gc__dac_member(dac, copy, list.at, GC__DAC_AT_frame_count);
+        if (!f(context, &frame, site)) return false;
+        more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_frame_previous),
+                                 "frames of GC_ROOTS");
+    }
+    return true;
+}
+
+/* The records that compiled code has left. */
+GC__DAC_FN bool gc__dac_each_code_frame(gc_dac *dac, const gc__dac_copy *copy, uint64_t first, uint64_t stack,
+                                        gc__dac_frame_function f, void *context) {
+    gc__dac_list list = gc__dac_list_begin(first);
+    bool more = first != 0;
+    while (more) {
+        gc_dac_frame frame;
+        memset(&frame, 0, sizeof frame);
+        frame.kind = GC_DAC_FRAME_COMPILED;
+        frame.address = list.at;
+        frame.stack = stack;
+        frame.pc = gc__dac_member(dac, copy, list.at, GC__DAC_AT_code_pc);
+        frame.function = "compiled code";
+        frame.file = frame.names = "";
+        if (!f(context, &frame, 0)) return false;
+        more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_code_previous),
+                                 "records of compiled code");
+    }
+    return true;
+}
+
+/* The frames of a stack on which no thread runs. */
+GC__DAC_FN bool gc__dac_each_left_frame(gc_dac *dac, const gc__dac_copy *copy, uint64_t stack, gc__dac_frame_function f,
+                                        void *context) {
+    return gc__dac_each_roots_frame(dac, copy, gc__dac_member(dac, copy, stack, GC__DAC_AT_stack_frames), stack, f,
+                                    context) &&
+           gc__dac_each_code_frame(dac, copy, gc__dac_member(dac, copy, stack, GC__DAC_AT_stack_code), stack, f,
+                                   context);
+}
+
+/* Calls f for each stack of gc_stack_create on which no thread runs. */
+GC__DAC_FN void gc__dac_each_stack(gc_dac *dac, const gc__dac_copy *copy, uint64_t heap,
+                                   bool (*f)(void *context, uint64_t stack), void *context) {
+    uint64_t threads = gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_threads);
+    gc__dac_list list = gc__dac_list_begin(gc__dac_member(dac, copy, threads, GC__DAC_AT_threads_stacks));
+    bool more = list.at != 0;
+    while (more) {
+        if (!gc__dac_member(dac, copy, list.at, GC__DAC_AT_stack_thread) && !f(context, list.at)) return;
+        more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_stack_next), "stacks");
+    }
+}
+
+/* The thread's own stack, if it runs on another one; else 0. */
+GC__DAC_FN uint64_t gc__dac_left_stack(gc_dac *dac, const gc__dac_copy *copy, uint64_t thread) {
+    uint64_t own = gc__dac_at(copy, thread, GC__DAC_AT_thread_own_stack);
+    return gc__dac_has(copy, GC__DAC_AT_thread_own_stack) &&
+                   gc__dac_member(dac, copy, thread, GC__DAC_AT_thread_stack) != own
+               ? own
+               : 0;
+}
+
+GC__DAC_FN bool gc__dac_each_frame(gc_dac *dac, const gc__dac_copy *copy, const gc_dac_thread *thread,
+                                   gc__dac_frame_function f, void *context) {
+    uint64_t address = thread->address, left = gc__dac_left_stack(dac, copy, address);
+    gc_dac_frame frame;
+    memset(&frame, 0, sizeof frame);
+    frame.kind = GC_DAC_FRAME_NATIVE;
+    frame.address = thread->stack_pointer;
+    frame.pc = thread->pc;
+    frame.function = frame.file = frame.names = "";
+    frame.count = thread->stack_base > thread->stack_pointer ? (thread->stack_base - thread->stack_pointer) / 8 : 0;
+    return gc__dac_each_roots_frame(dac, copy, gc__dac_member(dac, copy, address, GC__DAC_AT_thread_frames), 0, f,
+                                    context) &&
+           gc__dac_each_code_frame(dac, copy, gc__dac_member(dac, copy, address, GC__DAC_AT_thread_code), 0, f,
+                                   context) &&
+           (!thread->conservative || !thread->stack_pointer || f(context, &frame, 0)) &&
+           (!left || gc__dac_each_left_frame(dac, copy, left, f, context));
+}
+
+typedef struct gc__dac_frame_walk {
+    gc_dac *dac;
+    const gc__dac_copy *copy;
+    bool (*visit)(void *context, const gc_dac_frame *frame);
+    void *context;
+} gc__dac_frame_walk;
+
+GC__DAC_FN bool gc__dac_frame_visit(void *context, const gc_dac_frame *frame, uint64_t site) {
+    const gc__dac_frame_walk *walk = (const gc__dac_frame_walk *)context;
+    (void)site;
+    return walk->visit(walk->context, frame);
+}
+
+GC__DAC_FN bool gc__dac_frames_of_stack(void *context, uint64_t stack) {
+    gc__dac_frame_walk *walk = (gc__dac_frame_walk *)context;
+    return gc__dac_each_left_frame(walk->dac, walk->copy, stack, gc__dac_frame_visit, walk);
+}
+
+GC_DAC_API bool gc_dac_frames(gc_dac *dac, const gc_dac_heap *heap, const gc_dac_thread *thread,
+                              bool (*visit)(void *context, const gc_dac_frame *frame), void *context) {
+    gc__dac_frame_walk walk = {dac, gc__dac_copy_of(dac, heap), visit, context};
+    if (walk.copy && thread)
+        gc__dac_each_frame(dac, walk.copy, thread, gc__dac_frame_visit, &walk);
+    else if (walk.copy)
+        gc__dac_each_stack(dac, walk.copy, heap->address, gc__dac_frames_of_stack, &walk);
+    return gc__dac_end(dac);
+}
+/* Handles and finalizers. */
+
+
+GC__DAC_FN const char *gc__dac_handle_kind_name(const gc__dac_copy *copy, unsigned kind) {
+    static const struct {
+        unsigned fact;
+        const char *name;
+    } kinds[] = {{GC__DAC_FACT_HANDLE_WEAK, "weak"},           {GC__DAC_FACT_HANDLE_WEAK_LONG, "weak long"},
+                 {GC__DAC_FACT_HANDLE_STRONG, "strong"},       {GC__DAC_FACT_HANDLE_PINNED, "pinned"},
+                 {GC__DAC_FACT_HANDLE_DEPENDENT, "dependent"}, {GC__DAC_FACT_HANDLE_REF_COUNTED, "ref-counted"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (gc__dac_fact(copy, kinds[i].fact) == kind) return kinds[i].name;
+    return "of a kind that this reader does not know";
+}
+
+typedef bool (*gc__dac_handle_function)(void *context, const gc_dac_handle *handle, uint64_t place);
+
+/* The handles in one block of a segment. */
+GC__DAC_FN bool gc__dac_block_handles(gc_dac *dac, const gc__dac_copy *copy, uint64_t segment, uint64_t block,
+                                      uint8_t kind, gc__dac_handle_function f, void *context) {
+    uint64_t count = gc__dac_fact(copy, GC__DAC_FACT_SEGMENT_BLOCK), first = block * count;
+    uint64_t places = gc__dac_at(copy, segment, GC__DAC_AT_segment_places) + 8 * first;
+    uint64_t tags = gc__dac_at(copy, segment, GC__DAC_AT_segment_tags) + 2 * first;
+    uint64_t extras = gc__dac_u64(dac, gc__dac_at(copy, segment, GC__DAC_AT_segment_extras) + 8 * block);
+    for (uint64_t i = 0; i < count && gc__dac_step(dac, 1); i++) {
+        uint64_t object = gc__dac_u64(dac, places + 8 * i);
+        uint16_t tag = 0;
+        if (object & gc__dac_fact(copy, GC__DAC_FACT_HANDLE_FREE)) continue;
+        gc__dac_load(dac, tags + 2 * i, &tag, sizeof tag);
+        gc_dac_handle handle;
+        handle.handle = (places + 8 * i) | (uint64_t)tag << (gc__dac_fact(copy, GC__DAC_FACT_HANDLE_TAG_SHIFT) & 63);
+        handle.kind = kind;
+        handle.kind_name = gc__dac_handle_kind_name(copy, kind);
+        handle.object = object;
+        handle.extra = extras ? gc__dac_u64(dac, extras + 8 * i) : 0;
+        if (!f(context, &handle, places + 8 * i)) return false;
+    }
+    return true;
+}
+
+/* Calls f for each handle of the heap until it returns false. */
+GC__DAC_FN bool gc__dac_each_handle(gc_dac *dac, const gc__dac_copy *copy, uint64_t heap, gc__dac_handle_function f,
+                                    void *context) {
+    uint64_t handles = gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_handles);
+    uint64_t blocks = gc__dac_fact(copy, GC__DAC_FACT_SEGMENT_PLACES) / gc__dac_fact(copy, GC__DAC_FACT_SEGMENT_BLOCK);
+    gc__dac_list list = gc__dac_list_begin(gc__dac_member(dac, copy, handles, GC__DAC_AT_handles_segments));
+    bool more = list.at != 0;
+    while (more) {
+        for (uint64_t block = 0; block < blocks; block++) {
+            uint8_t kind = 0;
+            if (!gc__dac_load(dac, gc__dac_at(copy, list.at, GC__DAC_AT_segment_kinds) + block, &kind, 1)) return false;
+            if (kind < gc__dac_fact(copy, GC__DAC_FACT_HANDLE_KINDS) &&
+                !gc__dac_block_handles(dac, copy, list.at, block, kind, f, context))
+                return false;
+        }
+        more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_segment_next),
+                                 "segments of handles");
+    }
+    return true;
+}
+
+typedef struct gc__dac_handle_walk {
+    bool (*visit)(void *context, const gc_dac_handle *handle);
+    void *context;
+} gc__dac_handle_walk;
+
+GC__DAC_FN bool gc__dac_handle_visit(void *context, const gc_dac_handle *handle, uint64_t place) {
+    const gc__dac_handle_walk *walk = (const gc__dac_handle_walk *)context;
+    (void)place;
+    return walk->visit(walk->context, handle);
+}
+
+GC_DAC_API bool gc_dac_handles(gc_dac *dac, const gc_dac_heap *heap,
+                               bool (*visit)(void *context, const gc_dac_handle *handle), void *context) {
+    gc__dac_handle_walk walk = {visit, context};
+    const gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
+    if (copy) gc__dac_each_handle(dac, copy, heap->address, gc__dac_handle_visit, &walk);
+    return gc__dac_end(dac);
+}
+
+/* The name of an object's type, as far as it can be known. */
+GC__DAC_FN const char *gc__dac_object_type_name(gc_dac *dac, const gc__dac_copy *copy, uint64_t object) {
+    uint64_t header = 0;
+    if (gc__dac_fact(copy, GC__DAC_FACT_HAS_MODEL)) return "";
+    gc__dac_copy_memory(dac, object, &header, sizeof header);
+    const gc_dac_type *type = gc__dac_type_of(dac, copy, header);
+    return type ? type->name : "";
+}
+
+typedef bool (*gc__dac_finalizer_function)(void *context, const gc_dac_finalizer *finalizer, uint64_t slot);
+
+/* The pairs of a list, from the word `head` on. */
+GC__DAC_FN bool gc__dac_pairs(gc_dac *dac, const gc__dac_copy *copy, uint64_t list, uint64_t head,
+                              gc_dac_finalizer_state state, gc__dac_finalizer_function f, void *context) {
+    uint64_t words = gc__dac_member(dac, copy, list, GC__DAC_AT_words_words);
+    uint64_t count = gc__dac_member(dac, copy, list, GC__DAC_AT_words_count);
+    for (uint64_t i = head; i < count && count - i >= 2 && gc__dac_step(dac, 1); i += 2) {
+        uint64_t pair[2];
+        gc_dac_finalizer finalizer;
+        if (!gc__dac_load(dac, words + 8 * i, pair, sizeof pair)) return false;
+        memset(&finalizer, 0, sizeof finalizer);
+        finalizer.state = state;
+        finalizer.object = pair[0];
+        finalizer.finalizer = pair[1];
+        finalizer.type = gc__dac_object_type_name(dac, copy, pair[0]);
+        if (!f(context, &finalizer, words + 8 * i)) return false;
+    }
+    return true;
+}
+
+/* Those that run. Their objects are in variables of the finalizers. */
+GC__DAC_FN bool gc__dac_finalizing(gc_dac *dac, const gc__dac_copy *copy, uint64_t first, gc__dac_finalizer_function f,
+                                   void *context) {
+    gc__dac_list list = gc__dac_list_begin(first);
+    bool more = first != 0;
+    while (more) {
+        gc_dac_finalizer finalizer;
+        memset(&finalizer, 0, sizeof finalizer);
+        finalizer.state = GC_DAC_RUNNING;
+        finalizer.type = gc__dac_text(dac, gc__dac_member(dac, copy, list.at, GC__DAC_AT_finalizing_type), "");
+        finalizer.thread = gc__dac_member(dac, copy, list.at, GC__DAC_AT_finalizing_thread);
+        finalizer.started_ns = gc__dac_member(dac, copy, list.at, GC__DAC_AT_finalizing_started_ns);
+        if (!f(context, &finalizer, 0)) return false;
+        more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_finalizing_next),
+                                 "running finalizers");
+    }
+    return true;
+}
+
+/* Calls f for each finalizer until it returns false: first those that are due, whose objects are roots. */
+GC__DAC_FN bool gc__dac_each_finalizer(gc_dac *dac, const gc__dac_copy *copy, uint64_t heap,
+                                       gc__dac_finalizer_function f, void *context) {
+    uint64_t all = gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_finalizers);
+    uint64_t due = gc__dac_at(copy, all, GC__DAC_AT_finalizers_due), bytes = gc__dac_fact(copy, GC__DAC_FACT_DUE_BYTES);
+    if (!all) return true;
+    for (int i = 0; i < 2; i++) {
+        uint64_t pairs = gc__dac_at(copy, due + i * bytes, GC__DAC_AT_due_pairs);
+        uint64_t head = gc__dac_member(dac, copy, due + i * bytes, GC__DAC_AT_due_head);
+        if (!gc__dac_pairs(dac, copy, pairs, head, i ? GC_DAC_DUE_CRITICAL : GC_DAC_DUE, f, context)) return false;
+    }
+    return gc__dac_finalizing(dac, copy, gc__dac_member(dac, copy, all, GC__DAC_AT_finalizers_running), f, context) &&
+           gc__dac_pairs(dac, copy, gc__dac_at(copy, all, GC__DAC_AT_finalizers_registered), 0, GC_DAC_REGISTERED, f,
+                         context);
+}
+
+typedef struct gc__dac_finalizer_walk {
+    bool (*visit)(void *context, const gc_dac_finalizer *finalizer);
+    void *context;
+} gc__dac_finalizer_walk;
+
+GC__DAC_FN bool gc__dac_finalizer_visit(void *context, const gc_dac_finalizer *finalizer, uint64_t slot) {
+    const gc__dac_finalizer_walk *walk = (const gc__dac_finalizer_walk *)context;
+    (void)slot;
+    return walk->visit(walk->context, finalizer);
+}
+
+GC_DAC_API bool gc_dac_finalizers(gc_dac *dac, const gc_dac_heap *heap,
+                                  bool (*visit)(void *context, const gc_dac_finalizer *finalizer), void *context) {
+    gc__dac_finalizer_walk walk = {visit, context};
+    const gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
+    if (copy) gc__dac_each_finalizer(dac, copy, heap->address, gc__dac_finalizer_visit, &walk);
+    return gc__dac_end(dac);
+}
+/* Roots: what keeps objects alive. */
+
+
+typedef struct gc__dac_root_walk {
+    gc_dac *dac;
+    gc__dac_copy *copy;
+    uint64_t heap;
+    bool (*visit)(void *context, const gc_dac_root *root);
+    void *context;
+    const gc_dac_thread *thread; /* whose roots are reported; NULL: nobody's */
+    bool stopped;
+} gc__dac_root_walk;
+
+GC__DAC_FN gc_dac_root gc__dac_root_new(const gc__dac_root_walk *walk, gc_dac_root_kind kind) {
+    gc_dac_root root;
+    memset(&root, 0, sizeof root);
+    root.kind = kind;
+    root.certain = true;
+    root.thread = walk->thread ? walk->thread->address : 0;
+    root.thread_name = walk->thread ? walk->thread->name : "";
+    root.function = root.file = root.variable = "";
+    return root;
+}
+
+/* Reports the root if its word refers to the heap. False: the visitor wants no more. */
+GC__DAC_FN bool gc__dac_root_report(gc__dac_root_walk *walk, gc_dac_root *root) {
+    root->reference = root->value && root->certain ? gc__dac_value(walk->dac, walk->copy, root->word)
+                                                   : gc__dac_reference(walk->copy, root->word);
+    const gc__dac_place *place = root->reference ? gc__dac_place_of(walk->copy, root->reference) : NULL;
+    if (!place || place->heap != walk->heap) return true;
+    walk->stopped = !walk->visit(walk->context, root);
+    return !walk->stopped;
+}
+
+GC__DAC_FN void gc__dac_root_flags(const gc__dac_copy *copy, gc_dac_root *root, uint64_t flags) {
+    root->interior = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_INTERIOR)) != 0;
+    root->pinned = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_PINNED)) != 0;
+    root->value = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
+}
+
+/* The i-th of "list, cell". */
+GC__DAC_FN const char *gc__dac_name_of(gc_dac *dac, const char *names, uint64_t i) {
+    while (i-- && *names) {
+        int depth = 0; /* commas within parentheses or brackets belong to one name */
+        for (; *names && (depth > 0 || *names != ','); names++)
+            depth += (*names == '(' || *names == '[') - (*names == ')' || *names == ']');
+        names += *names == ',';
+    }
+    names += strspn(names, " ");
+    if (!strchr(names, ',')) return names;
+    return gc__dac_format(dac, "%.*s", (int)strcspn(names, ","), names);
+}
+
+/* Words on a stack, or in registers, that may be references. */
+GC__DAC_FN bool gc__dac_root_words(gc__dac_root_walk *walk, gc_dac_root_kind kind, uint64_t from, uint64_t end) {
+    uint64_t chunk[512];
+    from = (from + 7) & ~(uint64_t)7;
+    if (end > from && end - from > GC__DAC_STACK_BYTES) end = from + GC__DAC_STACK_BYTES;
+    while (from && end > from && end - from >= 8) {
+        size_t bytes = end - from < sizeof chunk ? (size_t)(end - from) & ~(size_t)7 : sizeof chunk;
+        size_t got = gc__dac_copy_memory(walk->dac, from, chunk, bytes) / 8;
+        if (!gc__dac_step(walk->dac, got + 1)) return false;
+        for (size_t i = 0; i < got; i++) {
+            gc_dac_root root = gc__dac_root_new(walk, kind);
+            root.slot = from + 8 * i;
+            root.word = chunk[i];
+            root.certain = false;
+            root.interior = root.pinned = true;
+            if (gc__dac_reference(walk->copy, root.word) && !gc__dac_root_report(walk, &root)) return false;
+        }
+        if (got * 8 < bytes)
+            return gc__dac_fail(walk->dac, "the stack is not readable at 0x%llx: roots on it are left out%s",
+                                (unsigned long long)(from + 8 * got), walk->dac->complaint);
+        from += bytes;
+    }
+    return true;
+}
+
+GC__DAC_FN bool gc__dac_root_registers(gc__dac_root_walk *walk, gc_dac_root_kind kind, const uint64_t *words,
+                                       unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        gc_dac_root root = gc__dac_root_new(walk, kind);
+        root.word = words[i];
+        root.index = i;
+        root.certain = false;
+        root.interior = root.pinned = true;
+        if (!gc__dac_root_report(walk, &root)) return false;
+    }
+    return true;
+}
+
+/* The variables of a frame of GC_ROOTS. */
+GC__DAC_FN bool gc__dac_frame_roots(gc__dac_root_walk *walk, const gc_dac_frame *frame, uint64_t site) {
+    gc_dac *dac = walk->dac;
+    const gc__dac_copy *copy = walk->copy;
+    uint64_t flags = gc__dac_member32(dac, copy, site, GC__DAC_AT_site_flags);
+    uint64_t slots = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_frame_slots);
+    bool array = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONTIGUOUS)) != 0;
+    for (uint64_t i = 0; i < frame->count && gc__dac_step(dac, 1); i++) {
+        gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FRAME);
+        uint64_t entry = 0;
+        if (!gc__dac_load(dac, slots + 8 * i, &entry, sizeof entry)) return true;
+        gc__dac_root_flags(copy, &root, flags);
+        root.slot = array ? slots + 8 * i : entry;
+        root.word = array ? entry : gc__dac_u64(dac, entry);
+        root.index = i;
+        root.function = frame->function;
+        root.file = frame->file;
+        root.line = frame->line;
+        if (!root.word) continue;
+        root.variable = array ? frame->names : gc__dac_name_of(dac, frame->names, i);
+        if (!gc__dac_root_report(walk, &root)) return false;
+    }
+    return true;
+}
+
+/* A record of compiled code: its registers, and the stack from its stack pointer to where the next record or the stack ends.
+   Which of these are references only stack maps could say. */
+GC__DAC_FN bool gc__dac_code_roots(gc__dac_root_walk *walk, const gc_dac_frame *frame) {
+    gc_dac *dac = walk->dac;
+    const gc__dac_copy *copy = walk->copy;
+    uint64_t words[GC_DAC_REGISTERS], count = gc__dac_fact(copy, GC__DAC_FACT_CODE_REGISTERS);
+    uint64_t sp_number = gc__dac_fact(copy, GC__DAC_FACT_CODE_STACK_POINTER),
+             known = gc__dac_member32(dac, copy, frame->address, GC__DAC_AT_code_known);
+    if (!count || count > GC_DAC_REGISTERS || sp_number >= count) return true;
+    if (!gc__dac_load(dac, gc__dac_at(copy, frame->address, GC__DAC_AT_code_registers), words, (size_t)count * 8))
+        return true;
+    uint64_t sp = words[sp_number], next = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_code_previous);
+    for (unsigned i = 0; i < count; i++)
+        if (!(known >> i & 1)) words[i] = 0;
+    words[sp_number] = 0;
+    if (!next && walk->thread) next = walk->thread->stack_base;
+    if (!gc__dac_root_registers(walk, GC_DAC_ROOT_COMPILED, words, (unsigned)count)) return false;
+    return next <= sp || gc__dac_root_words(walk, GC_DAC_ROOT_COMPILED, sp, next) || !walk->stopped;
+}
+
+GC__DAC_FN bool gc__dac_roots_of_frame(void *context, const gc_dac_frame *frame, uint64_t site) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    if (frame->kind == GC_DAC_FRAME_ROOTS) return gc__dac_frame_roots(walk, frame, site);
+    return frame->kind != GC_DAC_FRAME_COMPILED || gc__dac_code_roots(walk, frame);
+}
+
+/* What a conservative scan of a thread would find: registers, and the stack. */
+GC__DAC_FN bool gc__dac_stack_roots(gc__dac_root_walk *walk, const gc_dac_thread *thread) {
+    gc_dac_native native;
+    uint64_t saved[GC_DAC_REGISTERS], count = gc__dac_fact(walk->copy, GC__DAC_FACT_REGISTERS);
+    if (!thread->stack_base || !thread->stack_pointer)
+        return gc__dac_fail(walk->dac, "the native stack of the thread `%s` is a root, but its bounds are not known",
+                            thread->name);
+    if (thread->running) {
+        gc__dac_native_find(walk->dac, thread->tid, &native);
+        if (!gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, native.registers, native.register_count)) return false;
+    } else if (count && count <= GC_DAC_REGISTERS &&
+               gc__dac_load(walk->dac, gc__dac_at(walk->copy, thread->address, GC__DAC_AT_thread_registers), saved,
+                            (size_t)count * 8)) {
+        if (!gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, saved, (unsigned)count)) return false;
+    }
+    return gc__dac_root_words(walk, GC_DAC_ROOT_STACK, thread->stack_pointer, thread->stack_base);
+}
+
+/* The native part of a stack that was left, and is scanned. */
+GC__DAC_FN bool gc__dac_left_roots(gc__dac_root_walk *walk, uint64_t stack, bool conservative) {
+    if (!conservative) return true;
+    uint64_t base = gc__dac_member(walk->dac, walk->copy, stack, GC__DAC_AT_stack_base);
+    uint64_t pointer = gc__dac_member(walk->dac, walk->copy, stack, GC__DAC_AT_stack_stack_pointer);
+    return gc__dac_root_words(walk, GC_DAC_ROOT_STACK, pointer, base);
+}
+
+GC__DAC_FN bool gc__dac_roots_of_thread(void *context, const gc_dac_thread *thread) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    uint64_t left = gc__dac_left_stack(walk->dac, walk->copy, thread->address);
+    walk->thread = thread;
+    gc__dac_each_frame(walk->dac, walk->copy, thread, gc__dac_roots_of_frame, walk);
+    if (!walk->stopped && thread->conservative) gc__dac_stack_roots(walk, thread);
+    if (!walk->stopped && left) gc__dac_left_roots(walk, left, thread->conservative);
+    walk->thread = NULL;
+    return !walk->stopped;
+}
+
+GC__DAC_FN bool gc__dac_roots_of_stack(void *context, uint64_t stack) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    gc__dac_each_left_frame(walk->dac, walk->copy, stack, gc__dac_roots_of_frame, walk);
+    bool conservative = gc__dac_member8(walk->dac, walk->copy, stack, GC__DAC_AT_stack_conservative) != 0;
+    if (!walk->stopped) gc__dac_left_roots(walk, stack, conservative);
+    return !walk->stopped;
+}
+
+GC__DAC_FN bool gc__dac_root_of_handle(void *context, const gc_dac_handle *handle, uint64_t place) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    bool counted = handle->kind == gc__dac_fact(walk->copy, GC__DAC_FACT_HANDLE_REF_COUNTED);
+    bool pinned = handle->kind == gc__dac_fact(walk->copy, GC__DAC_FACT_HANDLE_PINNED);
+    if (!counted && !pinned && handle->kind != gc__dac_fact(walk->copy, GC__DAC_FACT_HANDLE_STRONG)) return true;
+    gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_HANDLE);
+    root.slot = place;
+    root.word = handle->object;
+    root.handle = handle->handle;
+    root.handle_kind = handle->kind;
+    root.handle_kind_name = handle->kind_name;
+    root.pinned = pinned;
+    root.certain = !counted;
+    return gc__dac_root_report(walk, &root);
+}
+
+GC__DAC_FN bool gc__dac_root_of_finalizer(void *context, const gc_dac_finalizer *finalizer, uint64_t slot) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    if (finalizer->state == GC_DAC_REGISTERED) return false;
+    gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FINALIZER);
+    root.slot = slot;
+    root.word = finalizer->object;
+    return gc__dac_root_report(walk, &root);
+}
+
+GC__DAC_FN void gc__dac_global_roots(gc__dac_root_walk *walk) {
+    gc_dac *dac = walk->dac;
+    uint64_t collector = gc__dac_member(dac, walk->copy, walk->heap, GC__DAC_AT_heap_collector);
+    uint64_t list = gc__dac_at(walk->copy, collector, GC__DAC_AT_collector_globals);
+    uint64_t words = gc__dac_member(dac, walk->copy, list, GC__DAC_AT_words_words);
+    uint64_t count = gc__dac_member(dac, walk->copy, list, GC__DAC_AT_words_count);
+    for (uint64_t i = 0; i < count && count - i >= 3; i += 3) {
+        uint64_t entry[3], word;
+        if (!gc__dac_load(dac, words + 8 * i, entry, sizeof entry)) return;
+        for (uint64_t j = 0; j < entry[1] && gc__dac_step(dac, 1); j++) {
+            gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_GLOBAL);
+            if (!gc__dac_load(dac, entry[0] + 8 * j, &word, sizeof word)) break;
+            gc__dac_root_flags(walk->copy, &root, entry[2]);
+            root.slot = entry[0] + 8 * j;
+            root.word = word;
+            root.index = j;
+            if (!gc__dac_root_report(walk, &root)) return;
+        }
+    }
+}
+
+GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
+                             bool (*visit)(void *context, const gc_dac_root *root), void *context) {
+    gc__dac_root_walk walk = {dac, gc__dac_copy_of(dac, heap), heap->address, visit, context, NULL, false};
+    if (!walk.copy) return gc__dac_end(dac);
+    gc__dac_each_thread(dac, walk.copy, heap->address, gc__dac_roots_of_thread, &walk);
+    if (!walk.stopped) gc__dac_each_stack(dac, walk.copy, heap->address, gc__dac_roots_of_stack, &walk);
+    if (!walk.stopped) gc__dac_global_roots(&walk);
+    if (!walk.stopped) gc__dac_each_handle(dac, walk.copy, heap->address, gc__dac_root_of_handle, &walk);
+    if (!walk.stopped) gc__dac_each_finalizer(dac, walk.copy, heap->address, gc__dac_root_of_finalizer, &walk);
+    if (gc__dac_member(dac, walk.copy, heap->address, GC__DAC_AT_heap_scan_roots))
+        gc__dac_fail(dac, "this heap has a scan_roots callback, whose roots only the program knows: they are left out");
     return gc__dac_end(dac);
 }
 /* A live process as a target; and opening and closing readers. */
@@ -2501,5 +3106,372 @@ GC_DAC_API bool gc_dac_read_text(gc_dac *dac, uint64_t address, char *text, size
     if (gc__dac_begin(dac) && (!room || !gc__dac_fetch_text(dac, address, text, room)))
         gc__dac_fail(dac, "there is no readable text at 0x%llx", (unsigned long long)address);
     return gc__dac_end(dac);
+}
+/* An ELF core file as a target. What it lacks of the program's files is read from these, once they have been compared. */
+
+
+#define GC__DAC_PAGE ((uint64_t)4096) /* the first page of a program's file, which cores have */
+
+/* Memory that the core has: bytes of its file. */
+typedef struct gc__dac_segment {
+    uint64_t start, end, offset;
+} gc__dac_segment;
+
+/* A file of the program. Several mappings may be of one. */
+typedef struct gc__dac_image {
+    char *path;
+    gc__dac_file file;
+    bool tried, usable;
+} gc__dac_image;
+
+typedef struct gc__dac_part {
+    uint64_t start, end, offset;
+    size_t image;
+} gc__dac_part;
+
+typedef struct gc__dac_core {
+    gc_dac *dac;
+    gc__dac_file file;
+    const char *root;
+    unsigned machine;
+    gc__dac_segment *segments;
+    size_t segment_count;
+    gc__dac_part *parts; /* of NT_FILE, ascending */
+    size_t part_count;
+    gc__dac_image *images;
+    size_t image_count;
+    gc_dac_native *natives;
+    size_t native_count, native_room;
+} gc__dac_core;
+
+/* The segment that has the address; NULL: none. */
+GC__DAC_FN const gc__dac_segment *gc__dac_segment_of(const gc__dac_core *core, uint64_t address) {
+    size_t low = 0, high = core->segment_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (core->segments[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < core->segment_count && core->segments[low].start <= address ? &core->segments[low] : NULL;
+}
+
+GC__DAC_FN const gc__dac_part *gc__dac_part_of(const gc__dac_core *core, uint64_t address) {
+    size_t low = 0, high = core->part_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (core->parts[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < core->part_count && core->parts[low].start <= address ? &core->parts[low] : NULL;
+}
+
+/* The build id among the notes of an ELF file whose first bytes are given; NULL: it has none there. */
+GC__DAC_FN const uint8_t *gc__dac_build_id(const uint8_t *bytes, size_t size, size_t *length) {
+    Elf64_Ehdr header;
+    Elf64_Phdr part;
+    if (size < sizeof header) return NULL;
+    memcpy(&header, bytes, sizeof header);
+    for (unsigned i = 0; i < header.e_phnum && header.e_phentsize == sizeof part; i++) {
+        uint64_t at = header.e_phoff + i * sizeof part;
+        if (at > size || size - at < sizeof part) return NULL;
+        memcpy(&part, bytes + at, sizeof part);
+        if (part.p_type != PT_NOTE || part.p_offset > size || part.p_filesz > size - part.p_offset) continue;
+        uint64_t from = part.p_offset, end = from + part.p_filesz, unit = part.p_align == 8 ? 8 : 4;
+        Elf64_Nhdr note;
+        while (end - from >= sizeof note) {
+            memcpy(&note, bytes + from, sizeof note);
+            uint64_t name = from + sizeof note, contents = name + ((note.n_namesz + unit - 1) & ~(unit - 1));
+            if (contents > end || note.n_descsz > end - contents) break;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(bytes + name, "GNU", 4) == 0) {
+                *length = note.n_descsz;
+                return bytes + contents;
+            }
+            from = contents + ((note.n_descsz + unit - 1) & ~(unit - 1));
+            if (from > end) break;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the file is the one that the program had. The core has its first page, or else nothing can be compared. */
+GC__DAC_FN const char *gc__dac_image_fault(const gc__dac_core *core, size_t number) {
+    const gc__dac_file *file = &core->images[number].file;
+    for (size_t i = 0; i < core->part_count; i++) {
+        const gc__dac_part *part = &core->parts[i];
+        if (part->image != number || part->offset) continue;
+        const gc__dac_segment *segment = gc__dac_segment_of(core, part->start);
+        if (!segment || segment->end - part->start < GC__DAC_PAGE) continue;
+        const uint8_t *page = core->file.bytes + segment->offset + (part->start - segment->start);
+        size_t bytes = file->size < GC__DAC_PAGE ? file->size : (size_t)GC__DAC_PAGE, mine = 0, its = 0;
+        if (memcmp(page, file->bytes, bytes) == 0) return NULL;
+        const uint8_t *a = gc__dac_build_id(page, (size_t)GC__DAC_PAGE, &mine),
+                      *b = gc__dac_build_id(file->bytes, file->size, &its);
+        if (a && b && mine == its && memcmp(a, b, mine) == 0) return NULL;
+        return a && b ? "its build id is another one: it was built anew since" : "its first page is another one";
+    }
+    return "the core does not have its first page, so nothing shows that it is the same file";
+}
+
+/* Opens the image when it is first needed. NULL: it is not usable; the reader's complaint says why. */
+GC__DAC_FN const gc__dac_file *gc__dac_image_use(gc__dac_core *core, size_t number) {
+    gc__dac_image *image = &core->images[number];
+    if (image->tried) return image->usable ? &image->file : NULL;
+    image->tried = true;
+    if (image->path[0] != '/') return NULL;
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", core->root ? core->root : "", image->path);
+    size_t length = strlen(path), suffix = sizeof " (deleted)" - 1;
+    if (length > suffix && strcmp(path + length - suffix, " (deleted)") == 0) path[length - suffix] = 0;
+    const char *fault = gc__dac_os_map(path, &image->file);
+    if (!fault) fault = gc__dac_image_fault(core, number);
+    image->usable = !fault;
+    if (fault && !core->dac->complaint[0])
+        snprintf(core->dac->complaint, sizeof core->dac->complaint,
+                 "; %.600s, which has what the core lacks, cannot be used: %s", path, fault);
+    return fault ? NULL : &image->file;
+}
+
+GC__DAC_FN const void *gc__dac_core_at(void *context, uint64_t address, size_t bytes) {
+    gc__dac_core *core = (gc__dac_core *)context;
+    const gc__dac_segment *segment = gc__dac_segment_of(core, address);
+    if (segment)
+        return segment->end - address >= bytes ? core->file.bytes + segment->offset + (address - segment->start) : NULL;
+    const gc__dac_part *part = gc__dac_part_of(core, address);
+    if (!part || part->end - address < bytes) return NULL;
+    /* The segment may begin within the part: what was written of it. */
+    const gc__dac_file *file = gc__dac_image_use(core, part->image);
+    uint64_t offset = part->offset + (address - part->start);
+    if (!file || offset > file->size || file->size - offset < bytes) return NULL;
+    for (uint64_t at = address; at - address < bytes; at += GC__DAC_PAGE)
+        if (gc__dac_segment_of(core, at)) return NULL;
+    return file->bytes + offset;
+}
+
+GC__DAC_FN size_t gc__dac_core_read(void *context, uint64_t address, void *to, size_t bytes) {
+    size_t done = 0;
+    while (done < bytes) {
+        uint64_t at = address + done, page = GC__DAC_PAGE - at % GC__DAC_PAGE;
+        gc__dac_core *core = (gc__dac_core *)context;
+        const gc__dac_segment *segment = gc__dac_segment_of(core, at);
+        uint64_t part = segment ? segment->end - at : page;
+        if (part > bytes - done) part = bytes - done;
+        const void *from = gc__dac_core_at(context, at, (size_t)part);
+        if (!from) break;
+        memcpy((char *)to + done, from, (size_t)part);
+        done += (size_t)part;
+    }
+    return done;
+}
+
+GC__DAC_FN bool gc__dac_core_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
+    const gc__dac_core *core = (const gc__dac_core *)context;
+    if (i >= core->part_count) return false;
+    mapping->start = core->parts[i].start;
+    mapping->end = core->parts[i].end;
+    mapping->file_offset = core->parts[i].offset;
+    mapping->path = core->images[core->parts[i].image].path;
+    return true;
+}
+
+GC__DAC_FN bool gc__dac_core_native(void *context, size_t i, gc_dac_native *native) {
+    const gc__dac_core *core = (const gc__dac_core *)context;
+    if (i >= core->native_count) return false;
+    *native = core->natives[i];
+    return true;
+}
+
+GC__DAC_FN void gc__dac_core_close(void *context) {
+    gc__dac_core *core = (gc__dac_core *)context;
+    for (size_t i = 0; i < core->image_count; i++) gc__dac_os_unmap(&core->images[i].file);
+    gc__dac_os_unmap(&core->file);
+    free(core->segments);
+    free(core->parts);
+    free(core->images);
+    free(core->natives);
+    free((char *)(uintptr_t)core->root);
+    free(core);
+}
+
+GC__DAC_FN uint64_t gc__dac_core_u64(const gc__dac_core *core, uint64_t offset) {
+    uint64_t word;
+    memcpy(&word, core->file.bytes + offset, sizeof word);
+    return word;
+}
+
+/* Reads the registers of a thread. */
+GC__DAC_FN void gc__dac_core_prstatus(gc__dac_core *core, uint64_t at, uint64_t bytes) {
+    uint64_t words[GC__DAC_KERNEL_REGISTERS];
+    uint32_t tid;
+    if (bytes < 112 + 8) return;
+    if (core->native_count == core->native_room) {
+        size_t room = core->native_room ? 2 * core->native_room : 16;
+        void *natives = realloc(core->natives, room * sizeof *core->natives);
+        if (!natives) return;
+        core->natives = (gc_dac_native *)natives;
+        core->native_room = room;
+    }
+    uint64_t count = (bytes - 112) / 8;
+    if (count > GC__DAC_KERNEL_REGISTERS) count = GC__DAC_KERNEL_REGISTERS;
+    memcpy(words, core->file.bytes + at + 112, (size_t)count * 8);
+    memcpy(&tid, core->file.bytes + at + 32, sizeof tid);
+    gc_dac_native *native = &core->natives[core->native_count];
+    memset(native, 0, sizeof *native);
+    native->tid = tid;
+    if (gc__dac_registers(core->machine, words, (unsigned)count, native)) core->native_count++;
+}
+
+/* Reads the list of mapped files. The unit of its offsets differs: the kernel counts pages, gcore bytes. */
+GC__DAC_FN const char *gc__dac_core_files(gc__dac_core *core, uint64_t at, uint64_t bytes) {
+    if (core->parts || bytes < 16) return NULL;
+    uint64_t count = gc__dac_core_u64(core, at), unit = gc__dac_core_u64(core, at + 8);
+    if (count > (bytes - 16) / 24) return "its list of files is damaged";
+    const char *path = (const char *)core->file.bytes + at + 16 + count * 24;
+    const char *end = (const char *)core->file.bytes + at + bytes;
+    core->parts = (gc__dac_part *)calloc((size_t)count + 1, sizeof *core->parts);
+    core->images = (gc__dac_image *)calloc((size_t)count + 1, sizeof *core->images);
+    if (!core->parts || !core->images) return "the system gives no memory to the reader";
+    for (uint64_t i = 0; i < count && path < end; i++) {
+        const char *zero = (const char *)memchr(path, 0, (size_t)(end - path));
+        if (!zero) return "its list of files is damaged";
+        gc__dac_part *part = &core->parts[core->part_count];
+        part->start = gc__dac_core_u64(core, at + 16 + i * 24);
+        part->end = gc__dac_core_u64(core, at + 24 + i * 24);
+        part->offset = gc__dac_core_u64(core, at + 32 + i * 24) * unit;
+        if (part->start >= part->end || (core->part_count && part->start < part[-1].end))
+            return "its list of files is damaged";
+        /* Mappings of one file follow one another. */
+        if (!core->image_count || strcmp(core->images[core->image_count - 1].path, path) != 0)
+            core->images[core->image_count++].path = (char *)(uintptr_t)path;
+        part->image = core->image_count - 1;
+        core->part_count++;
+        path = zero + 1;
+    }
+    return NULL;
+}
+
+GC__DAC_FN const char *gc__dac_core_notes(gc__dac_core *core, uint64_t at, uint64_t end) {
+    Elf64_Nhdr note;
+    const char *fault = NULL;
+    while (!fault && at < end && end - at >= sizeof note) {
+        memcpy(&note, core->file.bytes + at, sizeof note);
+        uint64_t name = at + sizeof note, contents = name + (((uint64_t)note.n_namesz + 3) & ~(uint64_t)3);
+        if (contents > end || note.n_descsz > end - contents) return NULL;
+        if (note.n_namesz == 5 && memcmp(core->file.bytes + name, "CORE", 5) == 0) {
+            if (note.n_type == NT_PRSTATUS) gc__dac_core_prstatus(core, contents, note.n_descsz);
+            if (note.n_type == NT_FILE) fault = gc__dac_core_files(core, contents, note.n_descsz);
+        }
+        at = contents + (((uint64_t)note.n_descsz + 3) & ~(uint64_t)3);
+    }
+    return fault;
+}
+
+GC__DAC_FN int gc__dac_segment_order(const void *a, const void *b) {
+    uint64_t left = ((const gc__dac_segment *)a)->start, right = ((const gc__dac_segment *)b)->start;
+    return (left > right) - (left < right);
+}
+
+/* Reads the program headers. */
+GC__DAC_FN const char *gc__dac_core_headers(gc__dac_core *core, const Elf64_Ehdr *header, uint64_t count) {
+    uint64_t total = 0;
+    const uint64_t size = core->file.size;
+    if (header->e_phoff > size || count > (size - header->e_phoff) / sizeof(Elf64_Phdr))
+        return "it is cut off, or damaged";
+    core->segments = (gc__dac_segment *)calloc((size_t)count + 1, sizeof *core->segments);
+    if (!core->segments) return "the system gives no memory to the reader";
+    for (uint64_t i = 0; i < count; i++) {
+        Elf64_Phdr part;
+        memcpy(&part, core->file.bytes + header->e_phoff + i * sizeof part, sizeof part);
+        bool cut = part.p_offset > size || part.p_filesz > size - part.p_offset;
+        if (cut && part.p_filesz && !core->dac->complaint[0])
+            snprintf(core->dac->complaint, sizeof core->dac->complaint, "; the core is cut off: raise `ulimit -c`");
+        if (cut) part.p_filesz = part.p_offset > size ? 0 : size - part.p_offset;
+        if (part.p_type == PT_NOTE) {
+            const char *fault = gc__dac_core_notes(core, part.p_offset, part.p_offset + part.p_filesz);
+            if (fault) return fault;
+        }
+        if (part.p_type != PT_LOAD || !part.p_filesz || part.p_filesz > part.p_memsz) continue;
+        gc__dac_segment segment = {part.p_vaddr, part.p_vaddr + part.p_filesz, part.p_offset};
+        total += part.p_filesz;
+        if (segment.end < segment.start || total > size) return "its segments overlap: it is damaged";
+        core->segments[core->segment_count++] = segment;
+    }
+    qsort(core->segments, core->segment_count, sizeof *core->segments, gc__dac_segment_order);
+    for (size_t i = 1; i < core->segment_count; i++)
+        if (core->segments[i].start < core->segments[i - 1].end) return "its segments overlap: it is damaged";
+    return NULL;
+}
+
+/* What the file is, if it is no core. */
+GC__DAC_FN const char *gc__dac_core_kind(const gc__dac_file *file) {
+    static const struct {
+        const char magic[7], *kind;
+    } known[] = {{"\x28\xB5\x2F\xFD", "it is compressed by zstd: unpack it by `zstd -d`, or `coredumpctl dump`"},
+                 {"\x04\x22\x4D\x18", "it is compressed by lz4: unpack it by `lz4 -d`, or `coredumpctl dump`"},
+                 {"\xFD"
+                  "7zXZ",
+                  "it is compressed by xz: unpack it by `xz -d`, or `coredumpctl dump`"},
+                 {"\x1F\x8B", "it is compressed by gzip: unpack it by `gzip -d`"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t length = strlen(known[i].magic);
+        if (file->size >= length && memcmp(file->bytes, known[i].magic, length) == 0) return known[i].kind;
+    }
+    return "it is no ELF file";
+}
+
+/* NULL, or why the file cannot be read as a core. */
+GC__DAC_FN const char *gc__dac_core_parse(gc__dac_core *core) {
+    Elf64_Ehdr header;
+    if (core->file.size < sizeof header || memcmp(core->file.bytes, ELFMAG, SELFMAG) != 0)
+        return gc__dac_core_kind(&core->file);
+    memcpy(&header, core->file.bytes, sizeof header);
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
+        return "it is of a program that is not 64-bit and little-endian, and gc.h runs in no others";
+    if (header.e_type != ET_CORE) return "it is an ELF file, but no core";
+    if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64)
+        return "it is of a processor that gc.h does not know";
+    if (header.e_phentsize != sizeof(Elf64_Phdr)) return "it is damaged";
+    core->machine = header.e_machine;
+    uint64_t count = header.e_phnum;
+    if (count == PN_XNUM) {
+        Elf64_Shdr first;
+        if (header.e_shoff > core->file.size || core->file.size - header.e_shoff < sizeof first)
+            return "it is cut off, or damaged";
+        memcpy(&first, core->file.bytes + header.e_shoff, sizeof first);
+        count = first.sh_info;
+    }
+    return gc__dac_core_headers(core, &header, count);
+}
+
+/* Makes the mapped file the reader's target; closes it in the end. `root` is copied. */
+GC__DAC_FN const char *gc__dac_core_use(gc_dac *dac, gc__dac_core *core, const char *root) {
+    gc_dac_target target = {
+        core, gc__dac_core_read, gc__dac_core_at, gc__dac_core_mapping, gc__dac_core_native, gc__dac_core_close};
+    char *copied = root ? (char *)malloc(strlen(root) + 1) : NULL;
+    if (copied) strcpy(copied, root);
+    core->root = copied;
+    core->dac = dac;
+    dac->target = target;
+    dac->target_bytes = core->file.size;
+    dac->budget_bytes = ((uint64_t)64 << 20) + 2 * core->file.size;
+    return root && !copied ? "the system gives no memory to the reader" : gc__dac_core_parse(core);
+}
+
+GC_DAC_API gc_dac *gc_dac_open_core(const char *path, const char *root) {
+    gc_dac *dac = gc__dac_new(0, GC__DAC_BUDGET_BYTES);
+    gc__dac_core *core = dac ? (gc__dac_core *)calloc(1, sizeof *core) : NULL;
+    if (!core) {
+        free(dac);
+        return NULL;
+    }
+    const char *fault = gc__dac_os_map(path, &core->file);
+    const char *refused = gc__dac_core_use(dac, core, root);
+    if (!fault) fault = refused;
+    if (!fault) return gc__dac_opened(dac);
+    gc__dac_reject(dac, gc__dac_format(dac, "the core file %.500s: %s", path, fault));
+    return dac;
 }
 #endif

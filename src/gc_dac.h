@@ -19,5 +19,9 @@
 #include "dac/types.h"          /* types of objects */
 #include "dac/objects.h"        /* walks through regions */
 #include "dac/slots.h"          /* slots of objects */
+#include "dac/threads.h"        /* threads and frames */
+#include "dac/handles.h"        /* handles, finalizers */
+#include "dac/roots.h"          /* roots of all kinds */
 #include "dac/process.h"        /* live processes; opening, closing */
+#include "dac/core.h"           /* core files */
 #endif

@@ -237,6 +237,7 @@ typedef struct gc_dac_root {
     uint64_t index;       /* of a frame of GC_ROOTS_ARRAY, or of global slots: which one */
     uint64_t handle;      /* of a handle; else 0 */
     unsigned handle_kind;
+    const char *handle_kind_name; /* NULL: it is none */
 } gc_dac_root;
 
 typedef struct gc_dac_handle {
@@ -260,7 +261,7 @@ typedef struct gc_dac_finalizer {
     uint64_t finalizer;  /* the gc_finalizer; 0: not known */
     const char *type;    /* of the object */
     uint64_t thread;     /* that runs it; 0 */
-    uint64_t running_ns; /* since when, by the target's monotonic clock; 0 */
+    uint64_t started_ns; /* when that began, by the system's monotonic clock; 0 */
 } gc_dac_finalizer;
 
 /* Walks. Each calls `visit` until that returns false. Returns false if something could not be reported, which gc_dac_message

@@ -126,8 +126,8 @@ GC__DAC_FN bool gc__dac_cursor_lost(gc_dac *dac, gc__dac_cursor *cursor, uint64_
     if (cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);
     if (at >= cursor->readable)
         return gc__dac_fail(
-            dac, "the region at 0x%llx is not readable from 0x%llx on: the objects from there on are left out",
-            (unsigned long long)cursor->place->base, (unsigned long long)at);
+            dac, "the region at 0x%llx is not readable from 0x%llx on: the objects from there on are left out%s",
+            (unsigned long long)cursor->place->base, (unsigned long long)at, dac->complaint);
     if (gc__dac_fact(cursor->copy, GC__DAC_FACT_HAS_MODEL))
         return gc__dac_fail(
             dac, "this program has an object model of its own (GC_MODEL_BYTES): only gc_dac_host.bytes can say "
@@ -135,8 +135,8 @@ GC__DAC_FN bool gc__dac_cursor_lost(gc_dac *dac, gc__dac_cursor *cursor, uint64_
     return gc__dac_fail(
         dac,
         "the header 0x%llx of the object at 0x%llx leads to no type: it was overwritten, or the file that has the "
-        "types is not readable. Objects behind it are left out",
-        (unsigned long long)header, (unsigned long long)at);
+        "types is not readable. Objects behind it are left out%s",
+        (unsigned long long)header, (unsigned long long)at, dac->complaint);
 }
 
 GC__DAC_FN bool gc__dac_cursor_unfinished(gc__dac_cursor *cursor, uint64_t next) {
@@ -328,7 +328,8 @@ GC__DAC_FN bool gc__dac_object_find(gc_dac *dac, gc__dac_copy *copy, uint64_t ad
     object->address = start;
     const uint8_t *memory = gc__dac_contents(dac, start, &bytes);
     if (!memory || !gc__dac_object_parse(dac, copy, memory, bytes, room, object))
-        return gc__dac_fail(dac, "the header of the object at 0x%llx leads to no type", (unsigned long long)start);
+        return gc__dac_fail(dac, "the header of the object at 0x%llx leads to no type%s", (unsigned long long)start,
+                            dac->complaint);
     object->generation = place->generation;
     if (gc__dac_is_large(copy, place)) object->flags |= GC_DAC_OBJECT_LARGE;
     if (address - start >= object->bytes)

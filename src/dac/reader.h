@@ -82,7 +82,8 @@ struct gc_dac {
     uint8_t *object;      /* the contents of gc_dac_object_at's last object */
     size_t object_bytes;
     gc_dac_type *last_type;
-    unsigned depth; /* of calls; 0: opening */
+    char complaint[GC__DAC_MESSAGE_BYTES]; /* why something is not readable; goes with the messages of that */
+    unsigned depth;                        /* of calls; 0: opening */
     gc__dac_call calls[GC__DAC_CALLS];
 };
 
@@ -232,7 +233,7 @@ GC__DAC_FN bool gc__dac_load(gc_dac *dac, uint64_t address, void *to, size_t byt
     if (gc__dac_copy_memory(dac, address, to, bytes) == bytes) return true;
     memset(to, 0, bytes);
     return gc__dac_fail(dac, "%zu bytes at 0x%llx are not readable%s", bytes, (unsigned long long)address,
-                        dac->target.at ? ": the core does not have them" : "");
+                        dac->complaint);
 }
 
 GC__DAC_FN uint64_t gc__dac_u64(gc_dac *dac, uint64_t address) {

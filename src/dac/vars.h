@@ -208,7 +208,9 @@ GC__DAC_FN const char *gc__dac_copies_fault(gc_dac *dac) {
     for (size_t i = 0; i < dac->copy_count; i++)
         if (!dac->copies[i].info.rejected) return NULL;
     if (dac->copy_count) return dac->copies[0].info.rejected;
-    if (gc__dac_this_call(dac)->message[0])
-        return gc__dac_format(dac, "no file of the target has a note of gc.h; %s", gc__dac_this_call(dac)->message);
+    const char *faults = gc__dac_this_call(dac)->message;
+    if (faults[0] || dac->complaint[0])
+        return gc__dac_format(dac, "no file of the target has a readable note of gc.h%s%s%s", faults[0] ? "; " : "",
+                              faults, dac->complaint);
     return "no file of the target has a note of gc.h: it does not use gc.h, or one that is older than gc_dac.h";
 }

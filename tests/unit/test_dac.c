@@ -120,7 +120,139 @@ static void test_live(void) {
     stop(pid);
 }
 
+/* Everything that keeps objects alive, each kind once. */
+
+typedef struct seen {
+    gc_dac *dac;
+    gc_dac_heap heap;
+    unsigned roots[GC_DAC_ROOT_KINDS];
+    char frame[200], global[200];
+    unsigned handles[GC_HANDLE_KINDS], finalizers[4], frames, threads;
+    uint64_t dependent, pinned, finalized;
+    char finalized_type[32], frame_names[64];
+    gc_dac_thread thread;
+} seen;
+
+static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
+static const gc_finalizer quiet = {finalize, false, NULL};
+
+static void wait_in_frames(void) {
+    node *first = new_node(1), *second = new_node(2);
+    vector *third = NULL;
+    void *many[3] = {NULL, NULL, NULL};
+    GC_ROOTS(gc, first, second, third);
+    GC_ROOTS_ARRAY(gc, many, 3, 0);
+    many[2] = new_node(3);
+    items = new_vector(1);
+    gc_thread_set_name(gc, "the mutator");
+    gc_handle_create(heap, GC_HANDLE_WEAK, first);
+    gc_handle_create(heap, GC_HANDLE_STRONG, new_node(4));
+    gc_handle_create(heap, GC_HANDLE_PINNED, new_node(5));
+    gc_handle_create(heap, GC_HANDLE_REF_COUNTED, first);
+    gc_handle_create_dependent(heap, first, second);
+    gc_handle_destroy(heap, gc_handle_create(heap, GC_HANDLE_STRONG, first));
+    gc_finalizer_register(gc, first, &quiet);
+    gc_finalizer_register(gc, new_node(6), &quiet);
+    full();
+    raise(SIGSTOP);
+}
+
+static bool see_root(void *context, const gc_dac_root *root) {
+    seen *all = context;
+    all->roots[root->kind]++;
+    if (root->kind == GC_DAC_ROOT_FRAME)
+        snprintf(all->frame + strlen(all->frame), sizeof all->frame - strlen(all->frame), "%s:%s[%d] ", root->function,
+                 root->variable, (int)root->index);
+    if (root->kind == GC_DAC_ROOT_HANDLE && root->pinned) all->pinned = root->reference;
+    return true;
+}
+static bool see_handle(void *context, const gc_dac_handle *handle) {
+    seen *all = context;
+    all->handles[handle->kind]++;
+    if (handle->kind == GC_HANDLE_DEPENDENT) all->dependent = handle->extra;
+    return true;
+}
+static bool see_finalizer(void *context, const gc_dac_finalizer *finalizer) {
+    seen *all = context;
+    all->finalizers[finalizer->state]++;
+    snprintf(all->finalized_type, sizeof all->finalized_type, "%s", finalizer->type);
+    return true;
+}
+static bool see_frame(void *context, const gc_dac_frame *frame) {
+    seen *all = context;
+    all->frames++;
+    if (frame->kind == GC_DAC_FRAME_ROOTS) snprintf(all->frame_names, sizeof all->frame_names, "%s", frame->names);
+    return true;
+}
+static bool see_thread(void *context, const gc_dac_thread *thread) {
+    seen *all = context;
+    all->threads++;
+    all->thread = *thread;
+    return true;
+}
+static bool see_heap(void *context, const gc_dac_heap *each) {
+    ((seen *)context)->heap = *each;
+    return true;
+}
+static bool see_statistic(void *context, const char *name, uint64_t value) {
+    if (strcmp(name, "collections[2]") == 0) *(uint64_t *)context = value;
+    return true;
+}
+
+static void test_roots(void) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        begin(NULL);
+        gc_roots_add(heap, &items, 1, 0);
+        wait_in_frames();
+        _exit(0);
+    }
+    waitpid(pid, &status, WUNTRACED);
+    seen all;
+    memset(&all, 0, sizeof all);
+    all.dac = gc_dac_open_process(pid, GC_DAC_STOP);
+    ok(gc_dac_heaps(all.dac, see_heap, &all), "a heap: %s", gc_dac_message(all.dac));
+    ok(gc_dac_roots(all.dac, &all.heap, see_root, &all), "its roots: %s", gc_dac_message(all.dac));
+    is(all.roots[GC_DAC_ROOT_FRAME], 3, "three variables in frames");
+    has(all.frame, "wait_in_frames:first[0] wait_in_frames:second[1]", "by their names");
+    has(all.frame, "wait_in_frames:many[][2]", "an array's variable by its number");
+    is(all.roots[GC_DAC_ROOT_GLOBAL], 1, "a global slot");
+    is(all.roots[GC_DAC_ROOT_HANDLE], 3, "three handles that keep objects");
+    is(all.roots[GC_DAC_ROOT_FINALIZER], 1, "an object that waits for its finalizer");
+    ok(gc_dac_handles(all.dac, &all.heap, see_handle, &all), "its handles: %s", gc_dac_message(all.dac));
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
+        is(all.handles[kind], kind != GC_HANDLE_WEAK_LONG, "handles of kind %d", kind);
+    gc_dac_object object;
+    ok(gc_dac_object_at(all.dac, all.dependent, &object), "the dependent's object: %s", gc_dac_message(all.dac));
+    is(((const node *)(const void *)object.contents)->value, 2, "is the second");
+    ok(gc_dac_object_at(all.dac, all.pinned + 9, &object) && object.address == all.pinned, "an address within an object");
+    ok(!gc_dac_object_at(all.dac, 4096, &object), "no object");
+    has(gc_dac_message(all.dac), "in no heap", "and the reason");
+    ok(gc_dac_finalizers(all.dac, &all.heap, see_finalizer, &all), "its finalizers: %s", gc_dac_message(all.dac));
+    is(all.finalizers[GC_DAC_REGISTERED], 1, "one registered");
+    is(all.finalizers[GC_DAC_DUE], 1, "one due");
+    has(all.finalized_type, "node", "with the type of its object");
+    ok(gc_dac_threads(all.dac, &all.heap, see_thread, &all), "its threads: %s", gc_dac_message(all.dac));
+    is(all.threads, 1, "one thread");
+    is(all.thread.tid, pid, "by its number");
+    has(all.thread.name, "the mutator", "by its name");
+    ok(all.thread.pc && all.thread.sp && all.thread.sp < all.thread.stack_base, "with its registers");
+    ok(all.thread.running && all.thread.mode == GC_DAC_COOPERATIVE, "in cooperative mode");
+    ok(gc_dac_frames(all.dac, &all.heap, &all.thread, see_frame, &all), "its frames: %s", gc_dac_message(all.dac));
+    is(all.frames, 2, "two scopes of GC_ROOTS");
+    has(all.frame_names, "first, second, third", "the outer one last");
+    uint64_t collections = 0;
+    ok(gc_dac_statistics(all.dac, &all.heap, see_statistic, &collections), "its statistics: %s", gc_dac_message(all.dac));
+    is(collections, 1, "one full collection");
+    is(all.heap.collections, 1, "as the heap says");
+    has(all.heap.collection_reason, "gc_collect", "with the reason");
+    gc_dac_close(all.dac);
+    stop(pid);
+}
+
 int main(void) {
     test_live();
+    test_roots();
     return done();
 }

@@ -1,0 +1,250 @@
+/* Roots: what keeps objects alive. */
+#pragma once
+
+#include "threads.h"
+#include "handles.h"
+#include "slots.h"
+
+typedef struct gc__dac_root_walk {
+    gc_dac *dac;
+    gc__dac_copy *copy;
+    uint64_t heap;
+    bool (*visit)(void *context, const gc_dac_root *root);
+    void *context;
+    const gc_dac_thread *thread; /* whose roots are reported; NULL: nobody's */
+    bool stopped;
+} gc__dac_root_walk;
+
+GC__DAC_FN gc_dac_root gc__dac_root_new(const gc__dac_root_walk *walk, gc_dac_root_kind kind) {
+    gc_dac_root root;
+    memset(&root, 0, sizeof root);
+    root.kind = kind;
+    root.certain = true;
+    root.thread = walk->thread ? walk->thread->address : 0;
+    root.thread_name = walk->thread ? walk->thread->name : "";
+    root.function = root.file = root.variable = "";
+    return root;
+}
+
+/* Reports the root if its word refers to the heap. False: the visitor wants no more. */
+GC__DAC_FN bool gc__dac_root_report(gc__dac_root_walk *walk, gc_dac_root *root) {
+    root->reference = root->value && root->certain ? gc__dac_value(walk->dac, walk->copy, root->word)
+                                                   : gc__dac_reference(walk->copy, root->word);
+    const gc__dac_place *place = root->reference ? gc__dac_place_of(walk->copy, root->reference) : NULL;
+    if (!place || place->heap != walk->heap) return true;
+    walk->stopped = !walk->visit(walk->context, root);
+    return !walk->stopped;
+}
+
+GC__DAC_FN void gc__dac_root_flags(const gc__dac_copy *copy, gc_dac_root *root, uint64_t flags) {
+    root->interior = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_INTERIOR)) != 0;
+    root->pinned = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_PINNED)) != 0;
+    root->value = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
+}
+
+/* The i-th of "list, cell". */
+GC__DAC_FN const char *gc__dac_name_of(gc_dac *dac, const char *names, uint64_t i) {
+    while (i-- && *names) {
+        int depth = 0; /* commas within parentheses or brackets belong to one name */
+        for (; *names && (depth > 0 || *names != ','); names++)
+            depth += (*names == '(' || *names == '[') - (*names == ')' || *names == ']');
+        names += *names == ',';
+    }
+    names += strspn(names, " ");
+    if (!strchr(names, ',')) return names;
+    return gc__dac_format(dac, "%.*s", (int)strcspn(names, ","), names);
+}
+
+/* Words on a stack, or in registers, that may be references. */
+GC__DAC_FN bool gc__dac_root_words(gc__dac_root_walk *walk, gc_dac_root_kind kind, uint64_t from, uint64_t end) {
+    uint64_t chunk[512];
+    from = (from + 7) & ~(uint64_t)7;
+    if (end > from && end - from > GC__DAC_STACK_BYTES) end = from + GC__DAC_STACK_BYTES;
+    while (from && end > from && end - from >= 8) {
+        size_t bytes = end - from < sizeof chunk ? (size_t)(end - from) & ~(size_t)7 : sizeof chunk;
+        size_t got = gc__dac_copy_memory(walk->dac, from, chunk, bytes) / 8;
+        if (!gc__dac_step(walk->dac, got + 1)) return false;
+        for (size_t i = 0; i < got; i++) {
+            gc_dac_root root = gc__dac_root_new(walk, kind);
+            root.slot = from + 8 * i;
+            root.word = chunk[i];
+            root.certain = false;
+            root.interior = root.pinned = true;
+            if (gc__dac_reference(walk->copy, root.word) && !gc__dac_root_report(walk, &root)) return false;
+        }
+        if (got * 8 < bytes)
+            return gc__dac_fail(walk->dac, "the stack is not readable at 0x%llx: roots on it are left out%s",
+                                (unsigned long long)(from + 8 * got), walk->dac->complaint);
+        from += bytes;
+    }
+    return true;
+}
+
+GC__DAC_FN bool gc__dac_root_registers(gc__dac_root_walk *walk, gc_dac_root_kind kind, const uint64_t *words,
+                                       unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        gc_dac_root root = gc__dac_root_new(walk, kind);
+        root.word = words[i];
+        root.index = i;
+        root.certain = false;
+        root.interior = root.pinned = true;
+        if (!gc__dac_root_report(walk, &root)) return false;
+    }
+    return true;
+}
+
+/* The variables of a frame of GC_ROOTS. */
+GC__DAC_FN bool gc__dac_frame_roots(gc__dac_root_walk *walk, const gc_dac_frame *frame, uint64_t site) {
+    gc_dac *dac = walk->dac;
+    const gc__dac_copy *copy = walk->copy;
+    uint64_t flags = gc__dac_member32(dac, copy, site, GC__DAC_AT_site_flags);
+    uint64_t slots = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_frame_slots);
+    bool array = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONTIGUOUS)) != 0;
+    for (uint64_t i = 0; i < frame->count && gc__dac_step(dac, 1); i++) {
+        gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FRAME);
+        uint64_t entry = 0;
+        if (!gc__dac_load(dac, slots + 8 * i, &entry, sizeof entry)) return true;
+        gc__dac_root_flags(copy, &root, flags);
+        root.slot = array ? slots + 8 * i : entry;
+        root.word = array ? entry : gc__dac_u64(dac, entry);
+        root.index = i;
+        root.function = frame->function;
+        root.file = frame->file;
+        root.line = frame->line;
+        if (!root.word) continue;
+        root.variable = array ? frame->names : gc__dac_name_of(dac, frame->names, i);
+        if (!gc__dac_root_report(walk, &root)) return false;
+    }
+    return true;
+}
+
+/* A record of compiled code: its registers, and the stack from its stack pointer to where the next record or the stack ends.
+   Which of these are references only stack maps could say. */
+GC__DAC_FN bool gc__dac_code_roots(gc__dac_root_walk *walk, const gc_dac_frame *frame) {
+    gc_dac *dac = walk->dac;
+    const gc__dac_copy *copy = walk->copy;
+    uint64_t words[GC_DAC_REGISTERS], count = gc__dac_fact(copy, GC__DAC_FACT_CODE_REGISTERS);
+    uint64_t sp_number = gc__dac_fact(copy, GC__DAC_FACT_CODE_STACK_POINTER),
+             known = gc__dac_member32(dac, copy, frame->address, GC__DAC_AT_code_known);
+    if (!count || count > GC_DAC_REGISTERS || sp_number >= count) return true;
+    if (!gc__dac_load(dac, gc__dac_at(copy, frame->address, GC__DAC_AT_code_registers), words, (size_t)count * 8))
+        return true;
+    uint64_t sp = words[sp_number], next = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_code_previous);
+    for (unsigned i = 0; i < count; i++)
+        if (!(known >> i & 1)) words[i] = 0;
+    words[sp_number] = 0;
+    if (!next && walk->thread) next = walk->thread->stack_base;
+    if (!gc__dac_root_registers(walk, GC_DAC_ROOT_COMPILED, words, (unsigned)count)) return false;
+    return next <= sp || gc__dac_root_words(walk, GC_DAC_ROOT_COMPILED, sp, next) || !walk->stopped;
+}
+
+GC__DAC_FN bool gc__dac_roots_of_frame(void *context, const gc_dac_frame *frame, uint64_t site) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    if (frame->kind == GC_DAC_FRAME_ROOTS) return gc__dac_frame_roots(walk, frame, site);
+    return frame->kind != GC_DAC_FRAME_COMPILED || gc__dac_code_roots(walk, frame);
+}
+
+/* What a conservative scan of a thread would find: registers, and the stack. */
+GC__DAC_FN bool gc__dac_stack_roots(gc__dac_root_walk *walk, const gc_dac_thread *thread) {
+    gc_dac_native native;
+    uint64_t saved[GC_DAC_REGISTERS], count = gc__dac_fact(walk->copy, GC__DAC_FACT_REGISTERS);
+    if (!thread->stack_base || !thread->stack_pointer)
+        return gc__dac_fail(walk->dac, "the native stack of the thread `%s` is a root, but its bounds are not known",
+                            thread->name);
+    if (thread->running) {
+        gc__dac_native_find(walk->dac, thread->tid, &native);
+        if (!gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, native.registers, native.register_count)) return false;
+    } else if (count && count <= GC_DAC_REGISTERS &&
+               gc__dac_load(walk->dac, gc__dac_at(walk->copy, thread->address, GC__DAC_AT_thread_registers), saved,
+                            (size_t)count * 8)) {
+        if (!gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, saved, (unsigned)count)) return false;
+    }
+    return gc__dac_root_words(walk, GC_DAC_ROOT_STACK, thread->stack_pointer, thread->stack_base);
+}
+
+/* The native part of a stack that was left, and is scanned. */
+GC__DAC_FN bool gc__dac_left_roots(gc__dac_root_walk *walk, uint64_t stack, bool conservative) {
+    if (!conservative) return true;
+    uint64_t base = gc__dac_member(walk->dac, walk->copy, stack, GC__DAC_AT_stack_base);
+    uint64_t pointer = gc__dac_member(walk->dac, walk->copy, stack, GC__DAC_AT_stack_stack_pointer);
+    return gc__dac_root_words(walk, GC_DAC_ROOT_STACK, pointer, base);
+}
+
+GC__DAC_FN bool gc__dac_roots_of_thread(void *context, const gc_dac_thread *thread) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    uint64_t left = gc__dac_left_stack(walk->dac, walk->copy, thread->address);
+    walk->thread = thread;
+    gc__dac_each_frame(walk->dac, walk->copy, thread, gc__dac_roots_of_frame, walk);
+    if (!walk->stopped && thread->conservative) gc__dac_stack_roots(walk, thread);
+    if (!walk->stopped && left) gc__dac_left_roots(walk, left, thread->conservative);
+    walk->thread = NULL;
+    return !walk->stopped;
+}
+
+GC__DAC_FN bool gc__dac_roots_of_stack(void *context, uint64_t stack) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    gc__dac_each_left_frame(walk->dac, walk->copy, stack, gc__dac_roots_of_frame, walk);
+    bool conservative = gc__dac_member8(walk->dac, walk->copy, stack, GC__DAC_AT_stack_conservative) != 0;
+    if (!walk->stopped) gc__dac_left_roots(walk, stack, conservative);
+    return !walk->stopped;
+}
+
+GC__DAC_FN bool gc__dac_root_of_handle(void *context, const gc_dac_handle *handle, uint64_t place) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    bool counted = handle->kind == gc__dac_fact(walk->copy, GC__DAC_FACT_HANDLE_REF_COUNTED);
+    bool pinned = handle->kind == gc__dac_fact(walk->copy, GC__DAC_FACT_HANDLE_PINNED);
+    if (!counted && !pinned && handle->kind != gc__dac_fact(walk->copy, GC__DAC_FACT_HANDLE_STRONG)) return true;
+    gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_HANDLE);
+    root.slot = place;
+    root.word = handle->object;
+    root.handle = handle->handle;
+    root.handle_kind = handle->kind;
+    root.handle_kind_name = handle->kind_name;
+    root.pinned = pinned;
+    root.certain = !counted;
+    return gc__dac_root_report(walk, &root);
+}
+
+GC__DAC_FN bool gc__dac_root_of_finalizer(void *context, const gc_dac_finalizer *finalizer, uint64_t slot) {
+    gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
+    if (finalizer->state == GC_DAC_REGISTERED) return false;
+    gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FINALIZER);
+    root.slot = slot;
+    root.word = finalizer->object;
+    return gc__dac_root_report(walk, &root);
+}
+
+GC__DAC_FN void gc__dac_global_roots(gc__dac_root_walk *walk) {
+    gc_dac *dac = walk->dac;
+    uint64_t collector = gc__dac_member(dac, walk->copy, walk->heap, GC__DAC_AT_heap_collector);
+    uint64_t list = gc__dac_at(walk->copy, collector, GC__DAC_AT_collector_globals);
+    uint64_t words = gc__dac_member(dac, walk->copy, list, GC__DAC_AT_words_words);
+    uint64_t count = gc__dac_member(dac, walk->copy, list, GC__DAC_AT_words_count);
+    for (uint64_t i = 0; i < count && count - i >= 3; i += 3) {
+        uint64_t entry[3], word;
+        if (!gc__dac_load(dac, words + 8 * i, entry, sizeof entry)) return;
+        for (uint64_t j = 0; j < entry[1] && gc__dac_step(dac, 1); j++) {
+            gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_GLOBAL);
+            if (!gc__dac_load(dac, entry[0] + 8 * j, &word, sizeof word)) break;
+            gc__dac_root_flags(walk->copy, &root, entry[2]);
+            root.slot = entry[0] + 8 * j;
+            root.word = word;
+            root.index = j;
+            if (!gc__dac_root_report(walk, &root)) return;
+        }
+    }
+}
+
+GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
+                             bool (*visit)(void *context, const gc_dac_root *root), void *context) {
+    gc__dac_root_walk walk = {dac, gc__dac_copy_of(dac, heap), heap->address, visit, context, NULL, false};
+    if (!walk.copy) return gc__dac_end(dac);
+    gc__dac_each_thread(dac, walk.copy, heap->address, gc__dac_roots_of_thread, &walk);
+    if (!walk.stopped) gc__dac_each_stack(dac, walk.copy, heap->address, gc__dac_roots_of_stack, &walk);
+    if (!walk.stopped) gc__dac_global_roots(&walk);
+    if (!walk.stopped) gc__dac_each_handle(dac, walk.copy, heap->address, gc__dac_root_of_handle, &walk);
+    if (!walk.stopped) gc__dac_each_finalizer(dac, walk.copy, heap->address, gc__dac_root_of_finalizer, &walk);
+    if (gc__dac_member(dac, walk.copy, heap->address, GC__DAC_AT_heap_scan_roots))
+        gc__dac_fail(dac, "this heap has a scan_roots callback, whose roots only the program knows: they are left out");
+    return gc__dac_end(dac);
+}
