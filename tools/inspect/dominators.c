@@ -39,7 +39,7 @@ typedef struct semi_nca {
 
 typedef struct place {
     uint32_t object;
-    uint32_t at; /* its next reference, relative to its first one */
+    uint32_t at; /* its next reference, relative to where the object's block begins */
 } place;
 
 typedef struct depth_search {
@@ -56,8 +56,11 @@ static void reach(depth_search *search, uint32_t object, uint32_t parent) {
         memory_grow(finder->parent, finder->reached, &search->parents_capacity, sizeof *finder->parent, "parents");
     finder->parent[finder->reached] = parent;
     finder->number[object] = finder->reached++;
+    uint64_t at = edges_of(search->edges, object), first = search->edges->blocks[object / 32];
+    if (!search->edges->bytes[at]) return; /* it has no references */
+    if (at - first > UINT32_MAX) die("an object has references of more than 4 GiB");
     search->stack = memory_grow(search->stack, search->depth, &search->capacity, sizeof *search->stack, "the search's stack");
-    search->stack[search->depth++] = (place){object, 0};
+    search->stack[search->depth++] = (place){object, (uint32_t)(at - first)};
 }
 
 /* Goes on with the references of the object on top of the stack, until one leads to an object that was not reached before. */
@@ -65,7 +68,7 @@ static void step(depth_search *search) {
     place *top = &search->stack[search->depth - 1];
     const edge_store *edges = search->edges;
     uint32_t object = top->object, to;
-    uint64_t first = edges_of(edges, object), at = first + top->at;
+    uint64_t first = edges->blocks[object / 32], at = first + top->at;
     while ((to = edges_next(edges, object, &at)) != OBJECT_NONE)
         if (search->finder->number[to] == OBJECT_NONE) break;
     if (at - first > UINT32_MAX) die("an object has references of more than 4 GiB");
@@ -106,20 +109,44 @@ static inline uint32_t other_way(const semi_nca *finder, uint32_t from, uint32_t
     return lost || holder == held || holder == finder->parent[held] ? OBJECT_NONE : holder;
 }
 
-static void count_before(void *context, uint32_t from, uint32_t to) {
-    semi_nca *finder = context;
-    if (other_way(finder, from, to) != OBJECT_NONE) finder->offset[finder->number[to]]++;
+/* References wait here while the memory is fetched that they need: they lead everywhere, and one alone would wait for it. */
+enum { BATCH = 64 };
+typedef struct edge_batch {
+    semi_nca *finder;
+    bool filling; /* else counting */
+    unsigned count;
+    uint32_t from[BATCH], to[BATCH];
+} edge_batch;
+
+static void finish_batch(edge_batch *batch) {
+    semi_nca *finder = batch->finder;
+    for (unsigned i = 0; i < batch->count; i++) {
+        uint32_t held = finder->number[batch->to[i]];
+        __builtin_prefetch(&finder->parent[held]);
+        __builtin_prefetch(&finder->offset[held], 1);
+    }
+    for (unsigned i = 0; i < batch->count; i++) {
+        uint32_t holder = other_way(finder, batch->from[i], batch->to[i]), held = finder->number[batch->to[i]];
+        if (holder == OBJECT_NONE) continue;
+        uint32_t at = finder->offset[held]++;
+        if (batch->filling) finder->before[at] = holder;
+    }
+    batch->count = 0;
 }
 
-static void fill_before(void *context, uint32_t from, uint32_t to) {
-    semi_nca *finder = context;
-    uint32_t holder = other_way(finder, from, to);
-    if (holder != OBJECT_NONE) finder->before[finder->offset[finder->number[to]]++] = holder;
+static void add_to_batch(void *context, uint32_t from, uint32_t to) {
+    edge_batch *batch = context;
+    __builtin_prefetch(&batch->finder->number[to]);
+    batch->from[batch->count] = from;
+    batch->to[batch->count++] = to;
+    if (batch->count == BATCH) finish_batch(batch);
 }
 
 static void list_before(semi_nca *finder, graph_walk *walk, void *graph) {
     finder->offset = memory_zeroed(finder->reached, 4, "predecessors");
-    walk(graph, count_before, finder);
+    edge_batch batch = {.finder = finder};
+    walk(graph, add_to_batch, &batch);
+    finish_batch(&batch);
     for (uint32_t n = 1; n < finder->reached; n++) {
         uint32_t degree = finder->offset[n];
         finder->offset[n] = (uint32_t)finder->before_count;
@@ -129,7 +156,9 @@ static void list_before(semi_nca *finder, graph_walk *walk, void *graph) {
     }
     if (finder->before_count > UINT32_MAX) die("the heap has more than %u references, which is too many", UINT32_MAX);
     finder->before = memory_take((size_t)finder->before_count, 4, "predecessors");
-    walk(graph, fill_before, finder);
+    batch.filling = true;
+    walk(graph, add_to_batch, &batch);
+    finish_batch(&batch);
 }
 
 /* Parents will be overwritten; this row of bits is enough to find them again in ascending order. */

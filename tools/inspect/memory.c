@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE ((size_t)2 << 20)
+#define LARGE_BYTES (4 * LARGE_PAGE)
 
 void die(const char *format, ...) {
     va_list arguments;
@@ -25,11 +29,16 @@ static void *had(void *memory, size_t count, size_t size, const char *what) {
 
 void *memory_take(size_t count, size_t size, const char *what) {
     if (size && count > SIZE_MAX / 2 / size) return had(NULL, SIZE_MAX / size, size, what);
-    return had(malloc(count && size ? count * size : 1), count, size, what);
+    if (count * size < LARGE_BYTES) return had(malloc(count && size ? count * size : 1), count, size, what);
+    void *memory = had(aligned_alloc(LARGE_PAGE, (count * size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1)), count, size, what);
+    madvise(memory, count * size, MADV_HUGEPAGE);
+    return memory;
 }
 
 void *memory_zeroed(size_t count, size_t size, const char *what) {
-    return had(calloc(count + !count, size), count, size, what);
+    if (size && count > SIZE_MAX / 2 / size) return had(NULL, SIZE_MAX / size, size, what);
+    if (count * size < LARGE_BYTES) return had(calloc(count + !count, size), count, size, what);
+    return memset(memory_take(count, size, what), 0, count * size);
 }
 
 /* By a quarter beyond a megabyte: the system moves such arrays without a copy, and what was not written costs nothing. */

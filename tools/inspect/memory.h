@@ -7,7 +7,8 @@
 /* Ends the program with status 2 and a message on stderr. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* `count` things of `size` bytes, not cleared. `what` is named if there is no memory. */
+/* `count` things of `size` bytes, not cleared. `what` is named if there is no memory. Large ones are in large pages, where the
+   system has them: they are mostly read here and there. */
 void *memory_take(size_t count, size_t size, const char *what);
 /* The same, cleared. */
 void *memory_zeroed(size_t count, size_t size, const char *what);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define BUCKETS_MAX ((uint64_t)1 << 18)
-#define RANK_WORDS 8
+#define RANK_WORDS 4
 #define RANK_BYTES (RANK_WORDS * 64 * 8) /* of the heap, for each entry of `ranks` */
 
 static size_t rank_count(const object_range *range) {
@@ -79,7 +79,7 @@ void objects_number(object_set *set) {
         for (size_t rank = 0; rank < rank_count(range); rank++) {
             range->ranks[rank] = (uint32_t)number;
             for (size_t word = 0; word < RANK_WORDS; word++)
-                number += (unsigned)__builtin_popcountll(range->starts[rank * RANK_WORDS + word]);
+                number += bits_count(range->starts[rank * RANK_WORDS + word]);
         }
         if (number >= OBJECT_NONE - 1) die("the heap has more than %u objects, which is too many", OBJECT_NONE - 2);
     }
@@ -89,8 +89,16 @@ void objects_number(object_set *set) {
 static uint32_t number_at(const object_range *range, uint64_t bit) {
     size_t rank = (size_t)(bit / 64 / RANK_WORDS), word = rank * RANK_WORDS;
     uint32_t number = range->ranks[rank];
-    for (; word < bit / 64; word++) number += (uint32_t)__builtin_popcountll(range->starts[word]);
-    return number + (uint32_t)__builtin_popcountll(range->starts[word] & ((UINT64_C(1) << bit % 64) - 1));
+    for (; word < bit / 64; word++) number += bits_count(range->starts[word]);
+    return number + bits_count(range->starts[word] & ((UINT64_C(1) << bit % 64) - 1));
+}
+
+void objects_prefetch(const object_set *set, uint64_t address) {
+    const object_range *range = range_of(set, address);
+    if (!range) return;
+    uint64_t word = (address - range->base) / 512;
+    __builtin_prefetch(&range->starts[word]);
+    __builtin_prefetch(&range->ranks[word / RANK_WORDS]);
 }
 
 uint32_t objects_find(const object_set *set, uint64_t address) {
@@ -134,7 +142,7 @@ uint64_t objects_address(const object_set *set, uint32_t number) {
     size_t rank = rank_of(range, number), word = rank * RANK_WORDS;
     uint32_t left = number - range->ranks[rank];
     for (;; word++) {
-        uint32_t here = (uint32_t)__builtin_popcountll(range->starts[word]);
+        uint32_t here = bits_count(range->starts[word]);
         if (left < here) break;
         left -= here;
     }

@@ -1,6 +1,6 @@
 /* The set of all objects: a bit for each 8 bytes of the regions, set where an object begins, and the number of bits before
-   each 512. So an object has a number, by which other tables are indexed, and neither its address nor its number is stored:
-   one follows from the other. The set takes 1/62 of the regions' bytes. */
+   each 256. So an object has a number, by which other tables are indexed, and neither its address nor its number is stored:
+   one follows from the other. The set takes 1/57 of the regions' bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,17 @@
 
 #define OBJECT_NONE UINT32_MAX
 
+/* How many bits are 1. Processors differ in what they have for it, so the compiler's function would be a call. */
+static inline uint32_t bits_count(uint64_t word) {
+    word -= word >> 1 & 0x5555555555555555;
+    word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+    return (uint32_t)(((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
+}
+
 typedef struct object_range {
     uint64_t base, end; /* ranges ascend and do not overlap */
     uint64_t *starts;
-    uint32_t *ranks; /* of each 8 words of `starts`: the number of the first object in them */
+    uint32_t *ranks; /* of each 4 words of `starts`: the number of the first object in them */
     uint32_t first;  /* the number of the first object in the range */
 } object_range;
 
@@ -35,6 +42,8 @@ bool objects_add(object_set *set, uint64_t address);
 void objects_number(object_set *set);
 /* The object that begins at the address; OBJECT_NONE: none does. */
 uint32_t objects_find(const object_set *set, uint64_t address);
+/* Has the memory fetched that objects_find will read for the address. */
+void objects_prefetch(const object_set *set, uint64_t address);
 /* The last object that begins at or before the address in the address's range; OBJECT_NONE: none does. */
 uint32_t objects_before(const object_set *set, uint64_t address);
 uint64_t objects_address(const object_set *set, uint32_t number);

@@ -1,0 +1,3 @@
+/* The reader. */
+#define GC_DAC_IMPLEMENTATION
+#include "gc_dac.h"
