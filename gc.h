@@ -4413,6 +4413,7 @@ typedef struct gc__cycle {
     size_t evacuate_partly_bytes;       /* fit into this */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
+    bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
     bool recycle_young;                 /* so do those of young regions that are not dense, in a heap that moves nothing */
     bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
@@ -5426,6 +5427,11 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     if (!heap->options.heap_bytes_max) return;
+    if (heap->cycle->all_holes) {
+        heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
+        heap->cycle->recycle_below = 100;
+        return;
+    }
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);
@@ -7269,6 +7275,15 @@ GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
+/* Gives mutators all holes that compaction has left: the free end into which it copied, or what pins keep. */
+GC__FN void gc__collect_for_holes(gc_heap *heap) {
+    gc__world_stop(heap);
+    heap->cycle->all_holes = true;
+    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    heap->cycle->all_holes = false;
+    gc__world_resume(heap);
+}
+
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
@@ -7284,6 +7299,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
         bool gained = gc__compact_for_room(heap, room_for), strict = room_for == SIZE_MAX;
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
+        if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
         object = gc__allocate_try(thread, bytes, zeroed);
         if (!object && heap->collection.left_out) gc__fail_left_out();
         return object;

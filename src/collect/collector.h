@@ -32,6 +32,7 @@ typedef struct gc__cycle {
     size_t evacuate_partly_bytes;       /* fit into this */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
+    bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
     bool recycle_young;                 /* so do those of young regions that are not dense, in a heap that moves nothing */
     bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */

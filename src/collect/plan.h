@@ -221,6 +221,11 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     if (!heap->options.heap_bytes_max) return;
+    if (heap->cycle->all_holes) {
+        heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
+        heap->cycle->recycle_below = 100;
+        return;
+    }
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);

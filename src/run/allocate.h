@@ -88,6 +88,15 @@ GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
+/* Gives mutators all holes that compaction has left: the free end into which it copied, or what pins keep. */
+GC__FN void gc__collect_for_holes(gc_heap *heap) {
+    gc__world_stop(heap);
+    heap->cycle->all_holes = true;
+    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    heap->cycle->all_holes = false;
+    gc__world_resume(heap);
+}
+
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
@@ -103,6 +112,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
         bool gained = gc__compact_for_room(heap, room_for), strict = room_for == SIZE_MAX;
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
+        if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
         object = gc__allocate_try(thread, bytes, zeroed);
         if (!object && heap->collection.left_out) gc__fail_left_out();
         return object;
