@@ -513,7 +513,7 @@ struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold, at least 8 regions; 0: as much as there is.
+    size_t heap_bytes_max;   /* memory the heap may hold, at least 4 regions; 0: as much as there is.
                                    An eighth of it is kept for evacuation, unless non_moving. */
     size_t nursery_bytes;    /* allocation between young collections; 0: from the L2 cache, adapting to survival */
     unsigned growth_percent; /* a full collection runs when the old generation has grown by this much; 0: 100 */
@@ -2054,8 +2054,6 @@ GC__FN void gc__map_take(gc__map *map, gc__words *list) {
    the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
 
 
-#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
-
 enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
 
 /* What a collection does with a region. The verdict table has it in the two lowest bits of the region's entry, and above
@@ -2079,6 +2077,7 @@ typedef struct gc__region {
     uintptr_t hole;          /* the search for holes goes on here */
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */
+    size_t taken_bytes;      /* bytes of its holes in which mutators allocate, since the last collection */
     size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
     size_t spare;            /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint64_t condemned;      /* number of the last collection that condemned it */
@@ -2105,11 +2104,12 @@ typedef struct gc__arena {
     uint64_t *marks; /* an object's bit is number address / 8: biased, like the card table that barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used;  /* regions below this number have been in use; atomic, written under the lock */
-    size_t heaps; /* number of heaps that exist or are being created: lock */
+    size_t used;      /* regions below this number have been in use; atomic, written under the lock */
+    size_t free_from; /* every region below this number has a heap: lock */
+    size_t heaps;     /* number of heaps that exist or are being created: lock */
 } gc__arena;
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -2140,19 +2140,6 @@ GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.use
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
-
-GC__FN uintptr_t gc__populate_end(uintptr_t address) {
-    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
-}
-
-/* Has the system provide memory up to `to`, before it is written; nothing beyond `written` was written yet. The first part
-   of a region is left alone: a tiny heap may need no more, and stress leaves most regions after a few objects. */
-GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
-    uintptr_t from = gc__populate_end(written);
-    if (from < to && from % GC_REGION_BYTES) gc__os_populate((void *)from, gc__populate_end(to) - from);
-}
-
-/* Mark bits: one per 8 bytes. */
 /* The tables beside the arena, with an entry or more for each region.
 
    Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the part for regions that have
@@ -2636,6 +2623,7 @@ GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
 GC__FN void gc__filler_write(uintptr_t at, size_t bytes) {
     if (bytes) GC__WORD(at) = (uintptr_t)bytes << 2 | GC__FILLER_TAG;
 }
+GC__FN size_t gc__filler_bytes(uintptr_t at) { return GC__WORD(at) >> 2; }
 GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLER_TAG; }
 
 #if GC_HAS_MODEL
@@ -2903,7 +2891,7 @@ GC__FN void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
-    arena->base = arena->bytes = arena->count = arena->used = 0;
+    arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -2915,7 +2903,7 @@ GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
 GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
     size_t run = 0;
-    for (size_t i = 0; i < arena->used; i++) {
+    for (size_t i = span > 1 ? 0 : arena->free_from; i < arena->used; i++) {
         run = gc__arena_takes(&arena->regions[i], heap) ? run + 1 : 0;
         if (run == span) return i + 1 - span;
     }
@@ -2953,6 +2941,7 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
         region->kind = i == first ? (span > 1 ? GC__LARGE : GC__SMALL) : GC__LARGE_REST;
         region->rest_index = (uint32_t)(i - first);
     }
+    if (found && span == 1) arena->free_from = first + 1;
     if (found && first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
     gc__lock_release(&arena->lock);
     if (found) {
@@ -2983,6 +2972,8 @@ GC__FN void gc__arena_release(gc__region *region) {
     if (zero) region->dirty_end = region->base;
     region->left_out = left_out;
     region->kind = GC__FREE;
+    size_t index = (size_t)(region - gc__the_arena.regions);
+    if (index < gc__the_arena.free_from) gc__the_arena.free_from = index;
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
 }
@@ -3266,6 +3257,10 @@ typedef struct GcDacVars {
 } GcDacVars;
 #endif
 
+#define GC__HOLE_LOG2_MIN 5
+#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
+#define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
+
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
 struct gc_heap {
@@ -3276,9 +3271,10 @@ struct gc_heap {
     size_t free_count;
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
-    gc__region *recycled;     /* in the list regions[0]: where mutators go on searching for holes */
-    size_t hole_missed_bytes; /* a search for a hole of this size or more has failed */
-    size_t held_regions;      /* in the lists, the free list included; not the quarantine */
+    gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
+    gc_word holes[GC__HOLE_LISTS]; /* lists of holes for mutators, by size */
+    uint64_t holes_listed[2];      /* bits of the lists that are not empty */
+    size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_regions;
     size_t large_bytes, external_bytes;
@@ -3330,7 +3326,7 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
 GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
-    region->live_bytes = region->spare = 0;
+    region->live_bytes = region->taken_bytes = region->spare = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = false;
 }
@@ -3510,6 +3506,23 @@ GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
     heap->large_regions -= region->span;
 }
 
+#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
+#define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
+
+GC__FN uintptr_t gc__populate_end(uintptr_t address) {
+    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+}
+
+/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet.
+   The first part of a region is left alone in a small heap, which may need no more, and under stress, which leaves most
+   regions after a few objects. */
+GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    const gc_heap *heap = region->heap;
+    bool sparing = heap->options.stress || heap->held_regions < GC__SMALL_HEAP_BYTES >> GC_REGION_SHIFT;
+    if (from < to && (from % GC_REGION_BYTES || !sparing)) gc__os_populate((void *)from, gc__populate_end(to) - from);
+}
+
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
 GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
     size_t spare = region->spare;
@@ -3543,7 +3556,7 @@ GC__FN void gc__region_index(gc__region *region) {
     uintptr_t at = region->indexed_end;
     while (at < region->top) {
         if (gc__is_filler(at)) {
-            at += GC__WORD(at) >> 2;
+            at += gc__filler_bytes(at);
         } else {
             gc__mark_set(at);
             at += gc__object_bytes(at);
@@ -3572,7 +3585,7 @@ GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uin
     }
     for (uintptr_t at = region->base; at < region->top;) {
         if (gc__is_filler(at)) {
-            at += GC__WORD(at) >> 2;
+            at += gc__filler_bytes(at);
             continue;
         }
         if (!visit(context, at)) return false;
@@ -3592,53 +3605,95 @@ GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
 
 
 #define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
-#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)32)
 
-/* Makes a region linear by writing a filler into each of its holes. */
-GC__FN void gc__region_format(gc__region *region) {
-    uintptr_t end = gc__region_end(region), at = region->base;
-    while (at < end) {
-        uintptr_t object = gc__mark_next(at, end);
-        gc__filler_write(at, object - at);
-        at = object < end ? object + gc__object_bytes(object) : end;
+/* The holes of a heap for mutators are in lists by size, four for each power of two, linked by their second words. A hole
+   that is taken is as small as possible; what a window leaves of it is listed again. */
+
+GC__FN unsigned gc__hole_class(size_t bytes) {
+    unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
+    return (log2 - GC__HOLE_LOG2_MIN) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
+}
+
+/* Adds a filler to the lists, unless it is too small for that. */
+GC__FN void gc__hole_list(gc_heap *heap, uintptr_t at, size_t bytes) {
+    if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return;
+    unsigned list = gc__hole_class(bytes);
+    GC__WORD(at + 8) = heap->holes[list];
+    heap->holes[list] = at;
+    heap->holes_listed[list / 64] |= (uint64_t)1 << list % 64;
+}
+
+GC__FN void gc__holes_forget(gc_heap *heap) {
+    memset(heap->holes, 0, sizeof heap->holes);
+    memset(heap->holes_listed, 0, sizeof heap->holes_listed);
+}
+
+/* Makes a region linear by writing a filler into each of its holes, and lists them, those with low addresses first. */
+GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
+    uintptr_t end = gc__region_end(region), at = end;
+    while (at > region->base) {
+        uintptr_t object = gc__mark_previous(region->base, at - 8);
+        uintptr_t hole = object ? object + gc__object_bytes(object) : region->base;
+        gc__filler_write(hole, at - hole);
+        gc__hole_list(heap, hole, at - hole);
+        at = object ? object : region->base;
     }
     region->top = region->dirty_end = end;
-    region->hole = region->indexed_end = region->base;
+    region->indexed_end = region->base;
+    region->taken_bytes = 0;
     region->formatted = true;
     __atomic_store_n(&region->linear, true, __ATOMIC_RELEASE); /* until here its mark bits are its objects */
 }
 
-/* The next hole of at least `bytes` in a formatted region, from region->hole on; 0 if there is none. */
-GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr_t *limit) {
-    while (region->hole < region->top) {
-        uintptr_t at = region->hole;
-        bool filler = gc__is_filler(at);
-        size_t size = filler ? GC__WORD(at) >> 2 : gc__object_bytes(at);
-        region->hole = at + size;
-        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN_MUTATOR) {
-            *limit = at + size;
-            return at;
-        }
+/* The first list that is not empty, from `list` on; GC__HOLE_LISTS if there is none. */
+GC__FN unsigned gc__holes_from(const gc_heap *heap, unsigned list) {
+    for (unsigned word = list / 64; word < 2; word++) {
+        uint64_t listed = heap->holes_listed[word];
+        if (word == list / 64) listed &= ~(uint64_t)0 << list % 64;
+        if (listed) return word * 64 + (unsigned)__builtin_ctzl(listed);
     }
-    return 0;
+    return GC__HOLE_LISTS;
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. A failing search leaves the smaller holes that it passed to others, and
-   holes of that size or larger are not searched for again before the next collection. */
-GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    if (bytes >= heap->hole_missed_bytes) return NULL;
-    gc__region *start = heap->recycled;
-    for (gc__region *region = start; region; region = region->next) {
-        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
-        if (!region->linear) gc__region_format(region);
-        uintptr_t hole = region->hole;
-        heap->recycled = region;
-        if ((*from = gc__hole_in_formatted(region, bytes, limit)) != 0) return region;
-        region->hole = hole;
+#define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
+
+/* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
+GC__FN uintptr_t gc__hole_take(gc_heap *heap, size_t bytes) {
+    if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) bytes = GC__HOLE_BYTES_MIN_MUTATOR;
+    unsigned list = gc__hole_class(bytes);
+    gc_word *link = &heap->holes[list];
+    for (int tries = GC__HOLE_TRIES; *link && gc__filler_bytes(*link) < bytes; link = &GC__WORD(*link + 8))
+        if (--tries == 0) break;
+    if (!*link || gc__filler_bytes(*link) < bytes) {
+        list = gc__holes_from(heap, list + 1);
+        if (list == GC__HOLE_LISTS) return 0;
+        link = &heap->holes[list];
     }
-    heap->recycled = start;
-    heap->hole_missed_bytes = bytes;
-    return NULL;
+    uintptr_t hole = *link;
+    *link = GC__WORD(hole + 8);
+    if (!heap->holes[list]) heap->holes_listed[list / 64] &= ~((uint64_t)1 << list % 64);
+    return hole;
+}
+
+/* A hole of at least `bytes` for mutators, or NULL. Regions are formatted when the lists have none. */
+GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
+    while ((*from = gc__hole_take(heap, bytes)) == 0) {
+        gc__region *region = heap->recycled;
+        if (!region) return NULL;
+        heap->recycled = region->next;
+        if (region->kind == GC__SMALL && !region->linear) gc__region_format(heap, region);
+    }
+    gc__region *region = gc__region_of(*from);
+    size_t taken = gc__filler_bytes(*from);
+    *limit = *from + taken;
+    region->taken_bytes += taken;
+    return region;
+}
+
+/* Lists what a window has left of its hole, in which a filler was written. */
+GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
+    region->taken_bytes -= end - from;
+    gc__hole_list(heap, from, end - from);
 }
 
 /* The next hole of at least `bytes` in a region whose mark bits are its objects, from region->hole on. Sizes are looked
@@ -3709,8 +3764,12 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     }
 }
 
+/* Lock held. */
 GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
     gc__allocation_flush(window, zeroed);
+    gc__region *region = window->region;
+    if (region && region->formatted)
+        gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
     gc__window_set(window, NULL, 0, 0);
 }
 
@@ -3756,7 +3815,7 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
               dirty = to < dirty_end ? to : dirty_end;
     if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
     if (dirty_end < to) {
-        gc__region_populate(dirty_end, to);
+        gc__region_populate(region, dirty_end, to);
         __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     }
     window->limit = (char *)to;
@@ -3782,7 +3841,7 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     if (bytes > gc__span_room(window)) return false;
     uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;
     if (written < (uintptr_t)window->limit) written = (uintptr_t)window->limit;
-    gc__region_populate(written, to);
+    gc__region_populate(window->region, written, to);
     to = gc__populate_end(to);
     if (to < written) to = written;
     window->limit = (char *)(to < end ? to : end);
@@ -5243,12 +5302,11 @@ GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     }
 }
 
-/* The bytes that the region's objects take at most: what mutators allocated in its holes lies below its `hole`. */
+/* The bytes that the region's objects take at most. */
 GC__FN size_t gc__used_bytes(const gc__region *region) {
     if (!region->linear) return region->live_bytes;
     if (!region->formatted) return region->top - region->base;
-    size_t searched = region->hole - region->base;
-    return searched + gc__min(region->live_bytes, GC_REGION_BYTES - searched);
+    return region->live_bytes + region->taken_bytes;
 }
 
 /* The part of them that has survived a collection, in a region of generation 0 where mutators allocate in holes. */
@@ -5464,7 +5522,8 @@ GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8
                (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
     }
     if (heap->collection.reason == GC_REASON_LIMIT) return true;
-    return (region->generation == 2 || heap->cycle->recycle_young) && gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
+    return (region->generation == 2 || heap->cycle->recycle_young) &&
+           gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
@@ -5503,6 +5562,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     }
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = NULL;
+    gc__holes_forget(heap);
     return condemned;
 }
 /* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
@@ -5627,7 +5687,6 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     }
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     heap->recycled = heap->regions[0];
-    heap->hole_missed_bytes = SIZE_MAX;
 }
 
 /* Tells barriers where young regions are now. */
@@ -8066,7 +8125,7 @@ GC__FN gc_result gc__fork_open(void) {
 /* Creating and destroying heaps. */
 
 
-#define GC__REGIONS_MIN 8 /* heap_bytes_max must allow two windows, promotion into two generations, and slack */
+#define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
 
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {

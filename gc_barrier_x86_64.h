@@ -44,7 +44,7 @@
 #include <string.h>
 
 #ifndef GC_REGION_SHIFT
-#define GC_REGION_SHIFT 22 /* log2 of a region's bytes: 16 to 30. Smaller wastes less, larger costs less bookkeeping. */
+#define GC_REGION_SHIFT 18 /* log2 of a region's bytes: 16 to 30. Smaller wastes less, larger costs less bookkeeping. */
 #endif
 #ifndef GC_CARD_BITS
 #define GC_CARD_BITS 0 /* 1: a card is one bit (an eighth of the table, a locked OR per dirtied card); 0: a byte */

@@ -51,7 +51,7 @@ struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold, at least 8 regions; 0: as much as there is.
+    size_t heap_bytes_max;   /* memory the heap may hold, at least 4 regions; 0: as much as there is.
                                    An eighth of it is kept for evacuation, unless non_moving. */
     size_t nursery_bytes;    /* allocation between young collections; 0: from the L2 cache, adapting to survival */
     unsigned growth_percent; /* a full collection runs when the old generation has grown by this much; 0: 100 */

@@ -37,12 +37,11 @@ GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     }
 }
 
-/* The bytes that the region's objects take at most: what mutators allocated in its holes lies below its `hole`. */
+/* The bytes that the region's objects take at most. */
 GC__FN size_t gc__used_bytes(const gc__region *region) {
     if (!region->linear) return region->live_bytes;
     if (!region->formatted) return region->top - region->base;
-    size_t searched = region->hole - region->base;
-    return searched + gc__min(region->live_bytes, GC_REGION_BYTES - searched);
+    return region->live_bytes + region->taken_bytes;
 }
 
 /* The part of them that has survived a collection, in a region of generation 0 where mutators allocate in holes. */
@@ -258,7 +257,8 @@ GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8
                (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
     }
     if (heap->collection.reason == GC_REASON_LIMIT) return true;
-    return (region->generation == 2 || heap->cycle->recycle_young) && gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
+    return (region->generation == 2 || heap->cycle->recycle_young) &&
+           gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
@@ -297,5 +297,6 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     }
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = NULL;
+    gc__holes_forget(heap);
     return condemned;
 }

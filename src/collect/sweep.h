@@ -63,7 +63,6 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     }
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     heap->recycled = heap->regions[0];
-    heap->hole_missed_bytes = SIZE_MAX;
 }
 
 /* Tells barriers where young regions are now. */

@@ -113,7 +113,7 @@ GC__FN void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
-    arena->base = arena->bytes = arena->count = arena->used = 0;
+    arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
 /* Whether the region can become part of a run for `heap`. */
@@ -125,7 +125,7 @@ GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
 GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
     size_t run = 0;
-    for (size_t i = 0; i < arena->used; i++) {
+    for (size_t i = span > 1 ? 0 : arena->free_from; i < arena->used; i++) {
         run = gc__arena_takes(&arena->regions[i], heap) ? run + 1 : 0;
         if (run == span) return i + 1 - span;
     }
@@ -163,6 +163,7 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached)
         region->kind = i == first ? (span > 1 ? GC__LARGE : GC__SMALL) : GC__LARGE_REST;
         region->rest_index = (uint32_t)(i - first);
     }
+    if (found && span == 1) arena->free_from = first + 1;
     if (found && first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
     gc__lock_release(&arena->lock);
     if (found) {
@@ -193,6 +194,8 @@ GC__FN void gc__arena_release(gc__region *region) {
     if (zero) region->dirty_end = region->base;
     region->left_out = left_out;
     region->kind = GC__FREE;
+    size_t index = (size_t)(region - gc__the_arena.regions);
+    if (index < gc__the_arena.free_from) gc__the_arena.free_from = index;
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
 }

@@ -5,6 +5,10 @@
 #include "rank.h"
 #include "arena.h"
 
+#define GC__HOLE_LOG2_MIN 5
+#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
+#define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
+
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
 struct gc_heap {
@@ -15,9 +19,10 @@ struct gc_heap {
     size_t free_count;
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
-    gc__region *recycled;     /* in the list regions[0]: where mutators go on searching for holes */
-    size_t hole_missed_bytes; /* a search for a hole of this size or more has failed */
-    size_t held_regions;      /* in the lists, the free list included; not the quarantine */
+    gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
+    gc_word holes[GC__HOLE_LISTS]; /* lists of holes for mutators, by size */
+    uint64_t holes_listed[2];      /* bits of the lists that are not empty */
+    size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_regions;
     size_t large_bytes, external_bytes;
@@ -69,7 +74,7 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
 GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
-    region->live_bytes = region->spare = 0;
+    region->live_bytes = region->taken_bytes = region->spare = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = false;
 }
@@ -247,6 +252,23 @@ GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
     heap->slack_bytes -= gc__large_slack(region);
     heap->spare_bytes -= region->spare;
     heap->large_regions -= region->span;
+}
+
+#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
+#define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
+
+GC__FN uintptr_t gc__populate_end(uintptr_t address) {
+    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+}
+
+/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet.
+   The first part of a region is left alone in a small heap, which may need no more, and under stress, which leaves most
+   regions after a few objects. */
+GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    const gc_heap *heap = region->heap;
+    bool sparing = heap->options.stress || heap->held_regions < GC__SMALL_HEAP_BYTES >> GC_REGION_SHIFT;
+    if (from < to && (from % GC_REGION_BYTES || !sparing)) gc__os_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */

@@ -7,53 +7,95 @@
 #include "heap.h"
 
 #define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
-#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)32)
 
-/* Makes a region linear by writing a filler into each of its holes. */
-GC__FN void gc__region_format(gc__region *region) {
-    uintptr_t end = gc__region_end(region), at = region->base;
-    while (at < end) {
-        uintptr_t object = gc__mark_next(at, end);
-        gc__filler_write(at, object - at);
-        at = object < end ? object + gc__object_bytes(object) : end;
+/* The holes of a heap for mutators are in lists by size, four for each power of two, linked by their second words. A hole
+   that is taken is as small as possible; what a window leaves of it is listed again. */
+
+GC__FN unsigned gc__hole_class(size_t bytes) {
+    unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
+    return (log2 - GC__HOLE_LOG2_MIN) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
+}
+
+/* Adds a filler to the lists, unless it is too small for that. */
+GC__FN void gc__hole_list(gc_heap *heap, uintptr_t at, size_t bytes) {
+    if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return;
+    unsigned list = gc__hole_class(bytes);
+    GC__WORD(at + 8) = heap->holes[list];
+    heap->holes[list] = at;
+    heap->holes_listed[list / 64] |= (uint64_t)1 << list % 64;
+}
+
+GC__FN void gc__holes_forget(gc_heap *heap) {
+    memset(heap->holes, 0, sizeof heap->holes);
+    memset(heap->holes_listed, 0, sizeof heap->holes_listed);
+}
+
+/* Makes a region linear by writing a filler into each of its holes, and lists them, those with low addresses first. */
+GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
+    uintptr_t end = gc__region_end(region), at = end;
+    while (at > region->base) {
+        uintptr_t object = gc__mark_previous(region->base, at - 8);
+        uintptr_t hole = object ? object + gc__object_bytes(object) : region->base;
+        gc__filler_write(hole, at - hole);
+        gc__hole_list(heap, hole, at - hole);
+        at = object ? object : region->base;
     }
     region->top = region->dirty_end = end;
-    region->hole = region->indexed_end = region->base;
+    region->indexed_end = region->base;
+    region->taken_bytes = 0;
     region->formatted = true;
     __atomic_store_n(&region->linear, true, __ATOMIC_RELEASE); /* until here its mark bits are its objects */
 }
 
-/* The next hole of at least `bytes` in a formatted region, from region->hole on; 0 if there is none. */
-GC__FN uintptr_t gc__hole_in_formatted(gc__region *region, size_t bytes, uintptr_t *limit) {
-    while (region->hole < region->top) {
-        uintptr_t at = region->hole;
-        bool filler = gc__is_filler(at);
-        size_t size = filler ? GC__WORD(at) >> 2 : gc__object_bytes(at);
-        region->hole = at + size;
-        if (filler && size >= bytes && size >= GC__HOLE_BYTES_MIN_MUTATOR) {
-            *limit = at + size;
-            return at;
-        }
+/* The first list that is not empty, from `list` on; GC__HOLE_LISTS if there is none. */
+GC__FN unsigned gc__holes_from(const gc_heap *heap, unsigned list) {
+    for (unsigned word = list / 64; word < 2; word++) {
+        uint64_t listed = heap->holes_listed[word];
+        if (word == list / 64) listed &= ~(uint64_t)0 << list % 64;
+        if (listed) return word * 64 + (unsigned)__builtin_ctzl(listed);
     }
-    return 0;
+    return GC__HOLE_LISTS;
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. A failing search leaves the smaller holes that it passed to others, and
-   holes of that size or larger are not searched for again before the next collection. */
-GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    if (bytes >= heap->hole_missed_bytes) return NULL;
-    gc__region *start = heap->recycled;
-    for (gc__region *region = start; region; region = region->next) {
-        if (region->kind != GC__SMALL || (region->linear && !region->formatted)) continue;
-        if (!region->linear) gc__region_format(region);
-        uintptr_t hole = region->hole;
-        heap->recycled = region;
-        if ((*from = gc__hole_in_formatted(region, bytes, limit)) != 0) return region;
-        region->hole = hole;
+#define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
+
+/* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
+GC__FN uintptr_t gc__hole_take(gc_heap *heap, size_t bytes) {
+    if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) bytes = GC__HOLE_BYTES_MIN_MUTATOR;
+    unsigned list = gc__hole_class(bytes);
+    gc_word *link = &heap->holes[list];
+    for (int tries = GC__HOLE_TRIES; *link && gc__filler_bytes(*link) < bytes; link = &GC__WORD(*link + 8))
+        if (--tries == 0) break;
+    if (!*link || gc__filler_bytes(*link) < bytes) {
+        list = gc__holes_from(heap, list + 1);
+        if (list == GC__HOLE_LISTS) return 0;
+        link = &heap->holes[list];
     }
-    heap->recycled = start;
-    heap->hole_missed_bytes = bytes;
-    return NULL;
+    uintptr_t hole = *link;
+    *link = GC__WORD(hole + 8);
+    if (!heap->holes[list]) heap->holes_listed[list / 64] &= ~((uint64_t)1 << list % 64);
+    return hole;
+}
+
+/* A hole of at least `bytes` for mutators, or NULL. Regions are formatted when the lists have none. */
+GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
+    while ((*from = gc__hole_take(heap, bytes)) == 0) {
+        gc__region *region = heap->recycled;
+        if (!region) return NULL;
+        heap->recycled = region->next;
+        if (region->kind == GC__SMALL && !region->linear) gc__region_format(heap, region);
+    }
+    gc__region *region = gc__region_of(*from);
+    size_t taken = gc__filler_bytes(*from);
+    *limit = *from + taken;
+    region->taken_bytes += taken;
+    return region;
+}
+
+/* Lists what a window has left of its hole, in which a filler was written. */
+GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
+    region->taken_bytes -= end - from;
+    gc__hole_list(heap, from, end - from);
 }
 
 /* The next hole of at least `bytes` in a region whose mark bits are its objects, from region->hole on. Sizes are looked

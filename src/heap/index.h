@@ -11,7 +11,7 @@ GC__FN void gc__region_index(gc__region *region) {
     uintptr_t at = region->indexed_end;
     while (at < region->top) {
         if (gc__is_filler(at)) {
-            at += GC__WORD(at) >> 2;
+            at += gc__filler_bytes(at);
         } else {
             gc__mark_set(at);
             at += gc__object_bytes(at);
@@ -40,7 +40,7 @@ GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uin
     }
     for (uintptr_t at = region->base; at < region->top;) {
         if (gc__is_filler(at)) {
-            at += GC__WORD(at) >> 2;
+            at += gc__filler_bytes(at);
             continue;
         }
         if (!visit(context, at)) return false;

@@ -13,6 +13,7 @@
 GC__FN void gc__filler_write(uintptr_t at, size_t bytes) {
     if (bytes) GC__WORD(at) = (uintptr_t)bytes << 2 | GC__FILLER_TAG;
 }
+GC__FN size_t gc__filler_bytes(uintptr_t at) { return GC__WORD(at) >> 2; }
 GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLER_TAG; }
 
 #if GC_HAS_MODEL

@@ -9,8 +9,6 @@
 #include "../api/barrier.h"
 #include "../platform/platform.h"
 
-#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
-
 enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
 
 /* What a collection does with a region. The verdict table has it in the two lowest bits of the region's entry, and above
@@ -34,6 +32,7 @@ typedef struct gc__region {
     uintptr_t hole;          /* the search for holes goes on here */
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */
+    size_t taken_bytes;      /* bytes of its holes in which mutators allocate, since the last collection */
     size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
     size_t spare;            /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint64_t condemned;      /* number of the last collection that condemned it */
@@ -60,11 +59,12 @@ typedef struct gc__arena {
     uint64_t *marks; /* an object's bit is number address / 8: biased, like the card table that barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
-    size_t used;  /* regions below this number have been in use; atomic, written under the lock */
-    size_t heaps; /* number of heaps that exist or are being created: lock */
+    size_t used;      /* regions below this number have been in use; atomic, written under the lock */
+    size_t free_from; /* every region below this number has a heap: lock */
+    size_t heaps;     /* number of heaps that exist or are being created: lock */
 } gc__arena;
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -95,16 +95,3 @@ GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.use
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
-
-GC__FN uintptr_t gc__populate_end(uintptr_t address) {
-    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
-}
-
-/* Has the system provide memory up to `to`, before it is written; nothing beyond `written` was written yet. The first part
-   of a region is left alone: a tiny heap may need no more, and stress leaves most regions after a few objects. */
-GC__FN void gc__region_populate(uintptr_t written, uintptr_t to) {
-    uintptr_t from = gc__populate_end(written);
-    if (from < to && from % GC_REGION_BYTES) gc__os_populate((void *)from, gc__populate_end(to) - from);
-}
-
-/* Mark bits: one per 8 bytes. */

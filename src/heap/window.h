@@ -50,8 +50,12 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     }
 }
 
+/* Lock held. */
 GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
     gc__allocation_flush(window, zeroed);
+    gc__region *region = window->region;
+    if (region && region->formatted)
+        gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
     gc__window_set(window, NULL, 0, 0);
 }
 
@@ -97,7 +101,7 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
               dirty = to < dirty_end ? to : dirty_end;
     if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
     if (dirty_end < to) {
-        gc__region_populate(dirty_end, to);
+        gc__region_populate(region, dirty_end, to);
         __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
     }
     window->limit = (char *)to;
@@ -123,7 +127,7 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     if (bytes > gc__span_room(window)) return false;
     uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;
     if (written < (uintptr_t)window->limit) written = (uintptr_t)window->limit;
-    gc__region_populate(written, to);
+    gc__region_populate(window->region, written, to);
     to = gc__populate_end(to);
     if (to < written) to = written;
     window->limit = (char *)(to < end ? to : end);

@@ -8,7 +8,7 @@
 #include "finalize.h"
 #include "fork.h"
 
-#define GC__REGIONS_MIN 8 /* heap_bytes_max must allow two windows, promotion into two generations, and slack */
+#define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
 
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {

@@ -179,7 +179,7 @@ static void refused_options(void) {
         gc_options options;
         const char *word, *what;
     } wrong[] = {{{.heap_bytes_max = 1}, "heap_bytes_max", "a heap of one byte"},
-                 {{.heap_bytes_max = 8 * GC_REGION_BYTES - 1}, "heap_bytes_max", "a heap under 8 regions"},
+                 {{.heap_bytes_max = 4 * GC_REGION_BYTES - 1}, "heap_bytes_max", "a heap under 4 regions"},
                  {{.stress = (gc_stress)99}, "stress", "an unknown kind of stress"},
                  {{.verify = 64}, "verify", "an unknown bit of verify"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -193,7 +193,7 @@ static void refused_options(void) {
     const gc_options right[] = {{.heap_bytes_max = SIZE_MAX},
                                 {.nursery_bytes = 1},
                                 {.nursery_bytes = SIZE_MAX},
-                                {.heap_bytes_max = 8 * GC_REGION_BYTES, .nursery_bytes = (size_t)1 << 40},
+                                {.heap_bytes_max = 4 * GC_REGION_BYTES, .nursery_bytes = (size_t)1 << 40},
                                 {.growth_percent = 1},
                                 {.growth_percent = ~0u},
                                 {.pause_goal_us = 1},
