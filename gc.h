@@ -3257,7 +3257,7 @@ typedef struct GcDacVars {
 } GcDacVars;
 #endif
 
-#define GC__HOLE_LOG2_MIN 5
+#define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
 
