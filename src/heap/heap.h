@@ -26,9 +26,9 @@ struct gc_heap {
     size_t held_peak_bytes;
     size_t limit_regions;
     size_t large_bytes, external_bytes;
-    size_t large_regions;                    /* that large objects own */
-    size_t spare_bytes, free_spare_bytes;    /* the sum of `spare` of regions in use; of free ones */
-    size_t slack_bytes;                      /* what could be spare if it were given back to the system */
+    size_t large_regions;                 /* that large objects own */
+    size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
+    size_t slack_bytes;                   /* what could be spare if it were given back to the system */
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
@@ -225,7 +225,8 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
 /* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
     size_t clean;
-    gc__region *region = gc__heap_has_room(heap, GC_REGION_BYTES) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
+    gc__region *region =
+        gc__heap_has_room(heap, GC_REGION_BYTES) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
     if (region) gc__heap_note_held(heap);
     return region;
 }
