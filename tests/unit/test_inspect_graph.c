@@ -1,5 +1,6 @@
 /* The graphs of gc-inspect against the plainest reference there is: the set of objects, the store of references, the shortest
    way, the dominator tree. Random graphs print their seed: `test_inspect_graph SEED` runs that one alone. */
+#define _GNU_SOURCE /* as gc-inspect is compiled */
 #include "../../tools/inspect/dominators.c"
 #include "../../tools/inspect/edges.c"
 #include "../../tools/inspect/memory.c"
