@@ -47,6 +47,10 @@
 #define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
 #endif
 
+#if defined(GC_IMPLEMENTATION) && defined(GC_STANDALONE) && !defined(GC__RENAME)
+#error "with GC_STANDALONE the file that defines GC_IMPLEMENTATION includes gc_standalone.h instead of gc.h"
+#endif
+
 /* Linkage: where the definitions of gc.h are visible. Every translation unit must be compiled with the same choice:
 
    By default the units of one program, or of one shared library, share a gc.h that is invisible elsewhere: several
@@ -139,6 +143,12 @@
    referred to the object before it moved. A word is a uintptr_t.
    Or two numbers instead, by which collectors in libraries (gc_standalone.h) know values, too. GC_VALUE_MASK and
    GC_VALUE_TAG: a word refers to an object if (word & mask) == tag, and then to the object at word - tag. */
+#if defined(GC_STANDALONE_LIBRARY) && !defined(GC_VALUE_TAG) && !defined(GC_VALUE_IS_REF)
+static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it when the library is initialized */
+#define GC__VALUES_OF_PROGRAM 1
+#define GC_VALUE_MASK gc__value_mask
+#define GC_VALUE_TAG gc__value_tag
+#endif
 #ifdef GC_VALUE_TAG
 #define GC_HAS_VALUE_TAG 1
 #if defined(GC_VALUE_IS_REF) || !defined(GC_VALUE_MASK)
@@ -1831,6 +1841,39 @@ GC__FN void gc__scope_leave(const char **outer) {
     GC__SCOPE(name)
 /* The rest of the scope is a callback, which may call gc.h. */
 #define GC__HOST_SCOPE GC__SCOPE(NULL)
+/* What the collector takes from the program around it where it is a library, or one of several: implemented by
+   gc_standalone.h. All zero is a collector that is part of its program. */
+
+
+typedef struct gc__outside {
+    void *context;
+    const char *(*setting)(void *context, const char *name); /* 0: the environment */
+    void (*stomp)(void *context, const gc_barrier_change *change);
+    void (*warning)(void *context, const char *message);
+    void (*fatal)(void *context, const char *message);
+    bool stores_no_shadow; /* inline stores of the program do not keep the shadow heap */
+    const char *settings;  /* those of a library, "NAME=VALUE NAME=VALUE", for what is not set; NULL: none */
+} gc__outside;
+
+static gc__outside gc__the_outside; /* written before the first heap is created */
+
+/* A setting by its name; NULL: it is not set. */
+GC__FN const char *gc__setting(const char *name) {
+    static __thread char value[32];
+    const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : getenv(name);
+    size_t length = strlen(name);
+    for (const char *at = set ? NULL : gc__the_outside.settings; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, name, length) != 0 || at[length] != '=') continue;
+        snprintf(value, sizeof value, "%.*s", (int)strcspn(at + length + 1, " "), at + length + 1);
+        return value;
+    }
+    return set;
+}
+
+GC__FN void gc__outside_stomp(const gc_barrier_change *change) {
+    if (gc__the_outside.stomp) gc__the_outside.stomp(gc__the_outside.context, change);
+}
 /* Failures, warnings and fatal faults, each as a sentence. */
 
 
@@ -1876,6 +1919,8 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
     va_end(arguments);
     if (options && options->fatal) {
         options->fatal(options->host, message);
+    } else if (gc__the_outside.fatal) {
+        gc__the_outside.fatal(gc__the_outside.context, message);
     } else {
         fflush(stdout);
         fprintf(stderr, "gc.h: %s\n", message);
@@ -1887,6 +1932,8 @@ GC__FN void gc__warn(const gc_options *options, const char *message) {
     GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
+    else if (gc__the_outside.warning)
+        gc__the_outside.warning(gc__the_outside.context, message);
     else
         fprintf(stderr, "gc.h: warning: %s\n", message);
 }
@@ -2287,6 +2334,7 @@ GC__DATA(gc_barrier_functions gc__barrier_calls);
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
     gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
+    gc__outside_stomp(&change);
     for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
         if (each->changed) each->changed(each->host, &change);
 }
@@ -2372,6 +2420,7 @@ GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
         gc_barrier_change change = {GC_STOMP_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
         gc__barrier_use(gc__barrier_in_force);
         if (!gc__barrier_observers) gc__bounds_set(UINTPTR_MAX, 0);
+        gc__outside_stomp(&change);
         observer->next = gc__barrier_observers;
         gc__barrier_observers = observer;
         if (observer->changed) observer->changed(observer->host, &change);
@@ -6373,7 +6422,7 @@ GC__FN gc_word *gc__shadow_of(const void *slot) {
 
 /* Lock held. */
 GC__FN gc_result gc__shadow_open(void) {
-    if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
+    if (!GC_SHADOW_HEAP || gc__shadow || gc__the_outside.stores_no_shadow) return GC_OK;
     gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
     return gc__fail(
@@ -6416,7 +6465,7 @@ GC__FN bool gc__shadow_object(void *context, uintptr_t object) {
 }
 
 GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
-    if (!GC_SHADOW_HEAP) return;
+    if (!GC_SHADOW_HEAP || !gc__shadow) return;
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = visit;
@@ -8131,9 +8180,11 @@ GC__FN gc_result gc__fork_open(void) {
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
-    const char *stress = getenv("GC_STRESS"), *verify = getenv("GC_VERIFY"), *checkmark = getenv("GC_CHECKMARK");
+    const char *verify = gc__setting("GC_VERIFY");
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    const char *checkmark = gc__setting("GC_CHECKMARK");
     if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;
     unsigned long every = strtoul(stress, &end, 10);

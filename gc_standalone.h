@@ -23,7 +23,9 @@
 
    X(kind, name): CALL is a function that is called by its name. INLINE is one that programs have inline; the table has the
    library's own, for callers that go by the table. TYPED and TYPED_INLINE are such functions that are missing where objects
-   have a host's own headers (GC_MODEL_BYTES). */
+   have a host's own headers (GC_MODEL_BYTES), and MACHINE those that some processors have. */
+
+typedef struct gc_functions gc_functions; /* a collector's table of all of these */
 
 /* clang-format off */
 #define GC__INTERFACE(X) \
@@ -126,8 +128,8 @@
     X(CALL, gc_code_count) \
     X(CALL, gc_code_add_llvm) \
     X(CALL, gc_code_remove_llvm) \
-    X(CALL, gc_code_call_native) \
-    X(CALL, gc_code_call_native_ref) \
+    X(MACHINE, gc_code_call_native) \
+    X(MACHINE, gc_code_call_native_ref) \
     X(CALL, gc_code_call) \
     X(CALL, gc_code_restore) \
     X(CALL, gc_code_release) \
@@ -155,6 +157,7 @@
 #define GC__RENAME(name) GC__PRAGMA(redefine_extname name gc__embedded_##name)
 #define GC__RENAME_CALL(name) GC__RENAME(name)
 #define GC__RENAME_TYPED(name) GC__RENAME(name)
+#define GC__RENAME_MACHINE(name) GC__RENAME(name)
 #define GC__RENAME_INLINE(name)
 #define GC__RENAME_TYPED_INLINE(name)
 #define GC__RENAME_KIND(kind, name) GC__RENAME_##kind(name)
@@ -202,41 +205,41 @@ typedef struct gc_version_info {
 } gc_version_info;
 
 /* All that inline code depends on: name, value. */
-#define GC_GEOMETRY(X)                                              \
-    X(region_shift, GC_REGION_SHIFT)                                \
-    X(card_shift, GC_CARD_SHIFT)                                    \
-    X(card_bits, GC_CARD_BITS)                                      \
-    X(bundle_shift, GC_BUNDLE_SHIFT)                                \
-    X(address_bits, GC_ADDRESS_BITS)                                \
-    X(barrier, (uint32_t)GC__BARRIER_CHOSEN)                        \
-    X(own_values, GC_HAS_VALUES - GC_HAS_VALUE_TAG)                 \
-    X(own_model, GC_HAS_MODEL)                                      \
-    X(generations, GC_GENERATIONS)                                  \
-    X(saved_registers, GC__SAVED_REGISTERS)                         \
-    X(object_bytes, (uint32_t)sizeof(gc_object))                    \
-    X(array_bytes, (uint32_t)sizeof(gc_array))                      \
-    X(type_bytes, (uint32_t)sizeof(gc_type))                        \
-    X(finalizer_bytes, (uint32_t)sizeof(gc_finalizer))              \
-    X(window_bytes, (uint32_t)sizeof(gc_window))                    \
-    X(frame_bytes, (uint32_t)sizeof(gc_frame))                      \
-    X(frame_site_bytes, (uint32_t)sizeof(gc_frame_site))            \
-    X(stack_bytes, (uint32_t)sizeof(gc_stack))                      \
-    X(thread_bytes, (uint32_t)sizeof(gc_thread))                    \
-    X(thread_raw, (uint32_t)offsetof(gc_thread, raw))               \
-    X(thread_frames, (uint32_t)offsetof(gc_thread, frames))         \
-    X(thread_poll, (uint32_t)offsetof(gc_thread, poll))             \
-    X(thread_mode, (uint32_t)offsetof(gc_thread, mode))             \
-    X(thread_code, (uint32_t)offsetof(gc_thread, code))             \
-    X(thread_registers, (uint32_t)offsetof(gc_thread, registers))   \
-    X(barrier_tables_bytes, (uint32_t)sizeof(gc_barrier_tables))    \
-    X(barrier_change_bytes, (uint32_t)sizeof(gc_barrier_change))    \
-    X(options_bytes, (uint32_t)sizeof(gc_options))                  \
-    X(collection_bytes, (uint32_t)sizeof(gc_collection))            \
-    X(stats_bytes, (uint32_t)sizeof(gc_stats))                      \
-    X(handle_kinds, (uint32_t)GC_HANDLE_KINDS)                      \
-    X(code_bytes, (uint32_t)sizeof(gc_code))                        \
-    X(code_frame_bytes, (uint32_t)sizeof(gc_code_frame))            \
-    X(code_cursor_bytes, (uint32_t)sizeof(gc_code_cursor))          \
+#define GC_GEOMETRY(X)                                            \
+    X(region_shift, GC_REGION_SHIFT)                              \
+    X(card_shift, GC_CARD_SHIFT)                                  \
+    X(card_bits, GC_CARD_BITS)                                    \
+    X(bundle_shift, GC_BUNDLE_SHIFT)                              \
+    X(address_bits, GC_ADDRESS_BITS)                              \
+    X(barrier, (uint32_t)GC__BARRIER_CHOSEN)                      \
+    X(own_values, GC_HAS_VALUES - GC_HAS_VALUE_TAG)               \
+    X(own_model, GC_HAS_MODEL)                                    \
+    X(generations, GC_GENERATIONS)                                \
+    X(saved_registers, GC__SAVED_REGISTERS)                       \
+    X(object_bytes, (uint32_t)sizeof(gc_object))                  \
+    X(array_bytes, (uint32_t)sizeof(gc_array))                    \
+    X(type_bytes, (uint32_t)sizeof(gc_type))                      \
+    X(finalizer_bytes, (uint32_t)sizeof(gc_finalizer))            \
+    X(window_bytes, (uint32_t)sizeof(gc_window))                  \
+    X(frame_bytes, (uint32_t)sizeof(gc_frame))                    \
+    X(frame_site_bytes, (uint32_t)sizeof(gc_frame_site))          \
+    X(stack_bytes, (uint32_t)sizeof(gc_stack))                    \
+    X(thread_bytes, (uint32_t)sizeof(gc_thread))                  \
+    X(thread_raw, (uint32_t)offsetof(gc_thread, raw))             \
+    X(thread_frames, (uint32_t)offsetof(gc_thread, frames))       \
+    X(thread_poll, (uint32_t)offsetof(gc_thread, poll))           \
+    X(thread_mode, (uint32_t)offsetof(gc_thread, mode))           \
+    X(thread_code, (uint32_t)offsetof(gc_thread, code))           \
+    X(thread_registers, (uint32_t)offsetof(gc_thread, registers)) \
+    X(barrier_tables_bytes, (uint32_t)sizeof(gc_barrier_tables))  \
+    X(barrier_change_bytes, (uint32_t)sizeof(gc_barrier_change))  \
+    X(options_bytes, (uint32_t)sizeof(gc_options))                \
+    X(collection_bytes, (uint32_t)sizeof(gc_collection))          \
+    X(stats_bytes, (uint32_t)sizeof(gc_stats))                    \
+    X(handle_kinds, (uint32_t)GC_HANDLE_KINDS)                    \
+    X(code_bytes, (uint32_t)sizeof(gc_code))                      \
+    X(code_frame_bytes, (uint32_t)sizeof(gc_code_frame))          \
+    X(code_cursor_bytes, (uint32_t)sizeof(gc_code_cursor))        \
     X(code_format_bytes, (uint32_t)sizeof(gc_code_format))
 
 typedef struct gc_geometry {
@@ -253,6 +256,7 @@ typedef struct gc_geometry {
 #endif
 #define GC__FIELD_CALL(name) GC__TYPE_OF(name) * name;
 #define GC__FIELD_INLINE(name) GC__FIELD_CALL(name)
+#define GC__FIELD_MACHINE(name) GC__FIELD_CALL(name)
 #if GC_HAS_MODEL
 #define GC__FIELD_TYPED(name) void (*name)(void);
 #else
@@ -262,19 +266,19 @@ typedef struct gc_geometry {
 #define GC__FIELD(kind, name) GC__FIELD_##kind(name)
 
 /* The functions of a collector. */
-typedef struct gc_functions {
+struct gc_functions {
     uint32_t bytes; /* of this table; what lies beyond it is missing */
     uint32_t unused;
     const gc_geometry *geometry;
     GC__INTERFACE(GC__FIELD)
-} gc_functions;
+};
 
 /* What a program gives to a library; 0 is allowed for each function, and means what its comment says. The other things that
    a collector needs of a host (suspend, restart, scan_roots, finalizers_ready...) are those of each heap: gc_options. */
 typedef struct gc_host {
     uint32_t bytes;        /* of this table; what lies beyond it is missing */
     uint32_t major, minor; /* GC_INTERFACE_* of the program */
-    uint32_t unused;
+    uint32_t shadow_heap;  /* GC_SHADOW_HEAP: whether inline stores keep the shadow heap */
     const gc_geometry *geometry;
     uintptr_t value_mask, value_tag; /* GC_VALUE_MASK and GC_VALUE_TAG; 0: the program has none */
     void *context;                   /* handed to all of these */
@@ -323,3 +327,366 @@ GC_API gc_library *gc_library_load(const char *path);
    with the message. With GC_STANDALONE any other call of gc.h chooses as well, as if `refused` were 0. [any thread; waits;
    cannot fail] */
 GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context);
+
+/* The embedded collector. [any thread; never collects; cannot fail] */
+GC_API gc_library *gc_library_embedded(void);
+
+#ifdef GC_IMPLEMENTATION
+/* The platform contract for GC_STANDALONE: a symbol for each function of GC__INTERFACE, which jumps to where a slot says.
+   Whatever the caller passes goes through untouched. The slots are gc__stub_slots, in the order of the list. */
+
+
+#ifdef GC_STANDALONE
+#if GC__API_IS_STATIC
+#error "GC_STANDALONE makes symbols of the functions of gc.h: GC_API must not be static"
+#endif
+/* At first each slot leads to a piece of code that calls gc__stub_first(void **slot), and goes on at the address which that
+   returns. The part that chooses the collector defines it. */
+GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
+
+#define GC__STUB_DATA(...) ".pushsection .data\n\t" __VA_ARGS__ ".popsection\n\t"
+#define GC__STUB_SLOTS GC__STUB_DATA(".balign 8\n\t" GC__ASSEMBLY_LINKAGE("gc__stub_slots") "gc__stub_slots:\n\t")
+#define GC__STUB_INLINE(name) GC__STUB_DATA(".quad 0\n\t")
+#define GC__STUB_TYPED_INLINE(name) GC__STUB_INLINE(name)
+#define GC__STUB_MACHINE(name) GC__STUB_CALL(name)
+#if GC_HAS_MODEL
+#define GC__STUB_TYPED(name) GC__STUB_INLINE(name)
+#else
+#define GC__STUB_TYPED(name) GC__STUB_CALL(name)
+#endif
+#define GC__STUB(kind, name) GC__STUB_##kind(name)
+
+/* clang-format off */
+#if defined(__x86_64__)
+/* r10 and r11 go through, for gc_code_call_native: no compiled code calls it before there is a thread. */
+#define GC__STUB_CALL(name) \
+    GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
+    GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", @function\n" #name ":\n\t" \
+    "{jmp *.Lgc__slot_" #name "(%%rip)|jmp qword ptr .Lgc__slot_" #name "[rip]}\n" \
+    ".Lgc__first_" #name ":\t" \
+    "{leaq .Lgc__slot_" #name "(%%rip), %%r11|lea r11, .Lgc__slot_" #name "[rip]}\n\t" \
+    "jmp .Lgc__stub_first\n\t" \
+    ".size " #name ", .-" #name "\n\t"
+#define GC__STUB_VECTOR(at, number) \
+    "{movups " at "(%%rsp), %%xmm" number "|movups xmm" number ", [rsp+" at "]}\n\t"
+#define GC__STUB_SAVE_VECTOR(at, number) \
+    "{movups %%xmm" number ", " at "(%%rsp)|movups [rsp+" at "], xmm" number "}\n\t"
+#define GC__STUB_VECTORS(each) \
+    each("0", "0") each("16", "1") each("32", "2") each("48", "3") \
+    each("64", "4") each("80", "5") each("96", "6") each("112", "7")
+
+/* One function for all, so that the assembly may be in both dialects. It is not called by its own name. */
+__attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) static void gc__stubs(void) {
+    __asm__(
+        GC__STUB_SLOTS
+        GC__INTERFACE(GC__STUB)
+        ".Lgc__stub_first:\n\t"
+        GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16")
+        GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6")
+        GC__CODE_PUSH("rdi") GC__CODE_PUSH("rsi") GC__CODE_PUSH("rdx") GC__CODE_PUSH("rcx")
+        GC__CODE_PUSH("r8") GC__CODE_PUSH("r9") GC__CODE_PUSH("rax") GC__CODE_PUSH("r10")
+        GC__CODE_ADDRESS("rsp", -128, "rsp")
+        GC__STUB_VECTORS(GC__STUB_SAVE_VECTOR)
+        GC__CODE_MOVE("r11", "rdi")
+        "call gc__stub_first\n\t"
+        GC__CODE_MOVE("rax", "r11")
+        GC__STUB_VECTORS(GC__STUB_VECTOR)
+        GC__CODE_ADDRESS("rsp", 128, "rsp")
+        GC__CODE_POP("r10") GC__CODE_POP("rax") GC__CODE_POP("r9") GC__CODE_POP("r8")
+        GC__CODE_POP("rcx") GC__CODE_POP("rdx") GC__CODE_POP("rsi") GC__CODE_POP("rdi")
+        GC__CODE_POP("rbp") GC__CFI("def_cfa 7, 8")
+        "{jmp *%%r11|jmp r11}"
+        :: : "memory");
+}
+#else
+#define GC__STUB_CALL(name) \
+    GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
+    GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", %function\n" #name ":\n\t" \
+    "adrp x16, .Lgc__slot_" #name "\n\tldr x16, [x16, #:lo12:.Lgc__slot_" #name "]\n\tbr x16\n" \
+    ".Lgc__first_" #name ":\t" \
+    "adrp x17, .Lgc__slot_" #name "\n\tadd x17, x17, #:lo12:.Lgc__slot_" #name "\n\tb .Lgc__stub_first\n\t" \
+    ".size " #name ", .-" #name "\n\t"
+__asm__(
+    ".pushsection .text\n\t"
+    GC__STUB_SLOTS
+    GC__INTERFACE(GC__STUB)
+    ".Lgc__stub_first:\n\t"
+    "stp x29, x30, [sp, #-224]!\n\tmov x29, sp\n\t"
+    "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\tstr x8, [sp, #80]\n\t"
+    "stp q0, q1, [sp, #96]\n\tstp q2, q3, [sp, #128]\n\tstp q4, q5, [sp, #160]\n\tstp q6, q7, [sp, #192]\n\t"
+    "mov x0, x17\n\tbl gc__stub_first\n\tmov x16, x0\n\t"
+    "ldp q6, q7, [sp, #192]\n\tldp q4, q5, [sp, #160]\n\tldp q2, q3, [sp, #128]\n\tldp q0, q1, [sp, #96]\n\t"
+    "ldr x8, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n\tldp x2, x3, [sp, #32]\n\tldp x0, x1, [sp, #16]\n\t"
+    "ldp x29, x30, [sp], #224\n\tbr x16\n\t"
+    ".popsection");
+#endif
+/* clang-format on */
+#endif
+/* Whether a program and a library were compiled with the same geometry, which inline code depends on. */
+
+
+static const gc_geometry gc__geometry_here = {sizeof(gc_geometry),
+#define GC__GEOMETRY_VALUE(name, value) value,
+                                              GC_GEOMETRY(GC__GEOMETRY_VALUE)
+#undef GC__GEOMETRY_VALUE
+};
+
+/* GC_VALUE_MASK and GC_VALUE_TAG of this unit; 0: it has none. */
+#if GC_HAS_VALUE_TAG
+#define GC__VALUE_MASK_HERE ((uintptr_t)(GC_VALUE_MASK))
+#define GC__VALUE_TAG_HERE ((uintptr_t)(GC_VALUE_TAG))
+#else
+#define GC__VALUE_MASK_HERE ((uintptr_t)0)
+#define GC__VALUE_TAG_HERE ((uintptr_t)0)
+#endif
+
+/* Makes a clause of the first few facts in which the two differ, those of the program first. False: they are the same, as
+   far as both know of them. */
+GC__FN bool gc__geometry_differs(const gc_geometry *program, const gc_geometry *library, char *text, size_t bytes) {
+    static const char *const names[] = {
+#define GC__GEOMETRY_NAME(name, value) #name,
+        GC_GEOMETRY(GC__GEOMETRY_NAME)
+#undef GC__GEOMETRY_NAME
+    };
+    const uint32_t *mine = &program->bytes + 1, *other = &library->bytes + 1;
+    size_t known = program->bytes < library->bytes ? program->bytes : library->bytes, used = 0, differences = 0;
+    *text = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && (i + 2) * sizeof *mine <= known; i++) {
+        if (mine[i] == other[i]) continue;
+        if (differences++ < 4 && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s is %u in the program and %u in the library",
+                                     used ? ", " : "", names[i], (unsigned)mine[i], (unsigned)other[i]);
+    }
+    if (differences > 4 && used < bytes)
+        snprintf(text + used, bytes - used, ", and %zu more differences", differences - 4);
+    return differences != 0;
+}
+
+/* The functions of the collector in this unit. */
+#define GC__ENTRY_CALL(name) name,
+#define GC__ENTRY_INLINE(name) name,
+#define GC__ENTRY_MACHINE(name) GC__HAS_CODE_CALLS ? name : NULL,
+#if GC_HAS_MODEL
+#define GC__ENTRY_TYPED(name) NULL,
+#else
+#define GC__ENTRY_TYPED(name) name,
+#endif
+#define GC__ENTRY_TYPED_INLINE(name) GC__ENTRY_TYPED(name)
+#define GC__ENTRY(kind, name) GC__ENTRY_##kind(name)
+static const gc_functions gc__functions_here
+    __attribute__((unused)) = {sizeof(gc_functions), 0, &gc__geometry_here, GC__INTERFACE(GC__ENTRY)};
+/* The library's side of the protocol: its two exports. */
+
+
+#ifdef GC_STANDALONE_LIBRARY
+#ifndef GC_LIBRARY_NAME
+#define GC_LIBRARY_NAME "gc.h " GC_VERSION_TEXT
+#endif
+#ifndef GC_LIBRARY_BUILD
+#define GC_LIBRARY_BUILD 0
+#endif
+#ifndef GC_LIBRARY_SETTINGS
+#define GC_LIBRARY_SETTINGS NULL /* "GC_STRESS=stack GC_VERIFY=1", say: for what the program's settings leave open */
+#endif
+#define GC__LIBRARY_EXPORT GC__EXTERN __attribute__((visibility("default")))
+
+GC__LIBRARY_EXPORT gc_version_info_function GC_VersionInfo;
+GC__LIBRARY_EXPORT gc_initialize_function GC_Initialize;
+
+GC__LIBRARY_EXPORT void GC_VersionInfo(gc_version_info *info) {
+    info->major = GC_INTERFACE_MAJOR;
+    info->minor = GC_INTERFACE_MINOR;
+    info->build = GC_LIBRARY_BUILD;
+    info->name = GC_LIBRARY_NAME;
+}
+
+static bool gc__library_serves; /* GC_Initialize has succeeded */
+
+/* Takes over which values are references. False: they were compiled in, and are other ones. */
+GC__FN bool gc__library_take_values(const gc_host *host) {
+#ifdef GC__VALUES_OF_PROGRAM
+    gc__value_mask = host->value_mask;
+    gc__value_tag = host->value_tag;
+#endif
+    return GC__VALUE_MASK_HERE == host->value_mask && GC__VALUE_TAG_HERE == host->value_tag;
+}
+
+/* Whether this library can serve the program; `why` is a sentence if not. */
+GC__FN bool gc__library_accepts(const gc_host *host, char *why, size_t bytes) {
+    size_t used = (size_t)snprintf(why, bytes, "the geometries differ, which inline code depends on: ");
+    if (host->major != GC_INTERFACE_MAJOR)
+        snprintf(why, bytes, "the program's interface is %u.%u, and the library's is %d.%d", (unsigned)host->major,
+                 (unsigned)host->minor, GC_INTERFACE_MAJOR, GC_INTERFACE_MINOR);
+    else if (gc__library_serves)
+        snprintf(why, bytes, "the library is in use already, and serves one host: copy the file for another");
+    else if (gc__geometry_differs(host->geometry, &gc__geometry_here, why + used, bytes - used))
+        return false;
+    else if (!gc__library_take_values(host))
+        snprintf(why, bytes,
+                 "the library was compiled with a GC_VALUE_MASK and GC_VALUE_TAG, and the program with others");
+    else
+        return true;
+    return false;
+}
+
+GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_functions **functions, struct GcDacVars *vars) {
+    gc_host host; /* fields that an older program does not know of are 0 */
+    char why[768];
+    (void)vars;
+    memset(&host, 0, sizeof host);
+    memcpy(&host, given, given->bytes < sizeof host ? given->bytes : sizeof host);
+    if (!gc__library_accepts(&host, why, sizeof why)) {
+        if (host.refused) host.refused(host.context, why);
+        return GC_ERROR_LIBRARY;
+    }
+    gc__library_serves = true;
+    gc__the_outside.context = host.context;
+    gc__the_outside.setting = host.setting;
+    gc__the_outside.stomp = host.stomp;
+    gc__the_outside.warning = host.warning;
+    gc__the_outside.fatal = host.fatal;
+    gc__the_outside.stores_no_shadow = !host.shadow_heap;
+    gc__the_outside.settings = GC_LIBRARY_SETTINGS;
+    *functions = &gc__functions_here;
+    return 0;
+}
+#endif
+/* The program's side: the embedded collector, what libraries are given, and the functions of the collector in force. */
+
+
+#ifndef GC_STANDALONE_LIBRARY
+
+static gc_library gc__embedded_library;
+static const gc_library *gc__library_in_force; /* NULL: not chosen yet; atomic, written under the lock */
+static gc__lock gc__library_lock = GC__LOCK_INITIALIZER;
+
+#ifdef GC_STANDALONE
+/* The data of inline code, which in this unit has the names of the embedded collector's. */
+GC__SHARED gc_barrier_tables gc__inline_tables __asm__("gc__tables");
+GC__SHARED gc_barrier_functions gc__inline_barrier_calls __asm__("gc__barrier_calls");
+GC__DATA(gc_barrier_tables gc__inline_tables);
+GC__DATA(gc_barrier_functions gc__inline_barrier_calls);
+
+/* Brings the data of inline code up to date: first the tables, then what is in use of them. */
+GC__FN void gc__inline_update(const gc_library *library) {
+    const gc_barrier_tables *from = library->tables;
+    gc_barrier_tables *to = &gc__inline_tables;
+    to->age = from->age;
+    to->cards = from->cards;
+    to->bundles = from->bundles;
+    to->watch = from->watch;
+    to->log_bits = from->log_bits;
+    to->log = from->log;
+    __atomic_store_n(&to->lowest, from->lowest, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->highest, from->highest, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->low, from->low, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->high, from->high, __ATOMIC_RELEASE);
+    gc__inline_barrier_calls = *gc_barrier_functions_of(library->barrier);
+}
+#else
+GC__FN void gc__inline_update(const gc_library *library) { (void)library; }
+#endif
+
+/* gc_host.stomp, under the barrier lock of the library. */
+GC__FN void gc__library_stomped(void *context, const gc_barrier_change *change) {
+    gc_library *library = (gc_library *)context;
+    library->barrier = change->barrier;
+    library->tables = change->tables;
+    if (library == __atomic_load_n(&gc__library_in_force, __ATOMIC_ACQUIRE)) gc__inline_update(library);
+}
+
+/* What a library is given; the caller fills in `refused`. */
+GC__FN void gc__library_host(gc_library *library) {
+    gc_host *host = &library->host;
+    memset(host, 0, sizeof *host);
+    host->bytes = sizeof *host;
+    host->major = GC_INTERFACE_MAJOR;
+    host->minor = GC_INTERFACE_MINOR;
+    host->shadow_heap = GC_SHADOW_HEAP;
+    host->geometry = &gc__geometry_here;
+    host->value_mask = GC__VALUE_MASK_HERE;
+    host->value_tag = GC__VALUE_TAG_HERE;
+    host->context = library;
+    host->stomp = gc__library_stomped;
+}
+
+/* Lock held. */
+GC__FN gc_library *gc__library_embed(void) {
+    gc_library *library = &gc__embedded_library;
+    if (library->functions) return library;
+    gc__library_host(library);
+    gc__the_outside.context = library;
+    gc__the_outside.stomp = library->host.stomp;
+    library->version.major = GC_INTERFACE_MAJOR;
+    library->version.minor = GC_INTERFACE_MINOR;
+    library->version.name = "gc.h " GC_VERSION_TEXT ", embedded";
+    library->functions = &gc__functions_here;
+    return library;
+}
+
+GC_API gc_library *gc_library_embedded(void) {
+    gc__lock_take(&gc__library_lock);
+    gc_library *library = gc__library_embed();
+    gc__lock_release(&gc__library_lock);
+    return library;
+}
+
+#ifdef GC_STANDALONE
+#define GC__STUBS ((sizeof(gc_functions) - offsetof(gc_functions, gc_version)) / sizeof(void *))
+
+/* The i-th function of the collector; NULL: it has none. */
+GC__FN void *gc__library_function(const gc_library *library, size_t i) {
+    size_t at = offsetof(gc_functions, gc_version) + i * sizeof(void *);
+    if (at + sizeof(void *) > library->functions->bytes) return NULL;
+    return *(void *const *)(const void *)((const char *)library->functions + at);
+}
+
+/* Lock held. Puts the collector in force: from now on gc_NAME is its function. What it has not keeps leading to
+   gc__stub_first. */
+GC__FN void gc__library_install(const gc_library *library) {
+    if (library->tables) gc__inline_update(library);
+    __atomic_store_n(&gc__library_in_force, library, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < GC__STUBS; i++) {
+        void *function = gc__library_function(library, i);
+        if (function) __atomic_store_n(&gc__stub_slots[i], function, __ATOMIC_RELEASE);
+    }
+}
+
+GC__FN const char *gc__stub_name(size_t i) {
+    static const char *const names[] = {
+#define GC__STUB_NAME(kind, name) #name,
+        GC__INTERFACE(GC__STUB_NAME)
+#undef GC__STUB_NAME
+    };
+    return names[i];
+}
+
+/* Called instead of gc_NAME until the collector is chosen, and later for a function that it has not. */
+GC__EXTERN GC__VISIBLE void *gc__stub_first(void **slot);
+GC__EXTERN void *gc__stub_first(void **slot) {
+    size_t i = (size_t)(slot - gc__stub_slots);
+    const gc_library *library = gc_library_choose(NULL, NULL);
+    if (!gc__library_function(library, i))
+        gc__fatal(
+            NULL,
+            "%s is newer than the collector in use, %s (%s), whose interface is %u.%u and the program's %d.%d: ask "
+            "GC_LIBRARY_HAS before the call, or use a newer library",
+            gc__stub_name(i), library->version.name, library->path ? library->path : "embedded",
+            (unsigned)library->version.major, (unsigned)library->version.minor, GC_INTERFACE_MAJOR, GC_INTERFACE_MINOR);
+    return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+}
+#else
+GC__FN void gc__library_install(const gc_library *library) {
+    __atomic_store_n(&gc__library_in_force, library, __ATOMIC_RELEASE);
+}
+#endif
+
+GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context) {
+    (void)refused, (void)context;
+    gc__lock_take(&gc__library_lock);
+    if (!gc__library_in_force) gc__library_install(gc__library_embed());
+    gc__lock_release(&gc__library_lock);
+    return gc__library_in_force;
+}
+#endif
+#endif

@@ -54,6 +54,7 @@
 #ifdef GC_IMPLEMENTATION
 #include "platform/platform.h"  /* the contract with the system and the CPU */
 #include "base/entry.h"         /* signal handlers that must not call gc.h */
+#include "base/outside.h"       /* what the program around a library supplies */
 #include "base/report.h"        /* failures as sentences */
 #include "base/words.h"         /* growing arrays outside the heap */
 #include "base/map.h"           /* maps from objects to words */

@@ -20,3 +20,10 @@
 #include "gc_stackmap.h"
 
 #include "api/standalone.h"
+
+#ifdef GC_IMPLEMENTATION
+#include "platform/stubs.h"      /* symbols that jump to the collector in force */
+#include "standalone/geometry.h" /* what both sides must have in common */
+#include "standalone/library.h"  /* the library's exports */
+#include "standalone/host.h"     /* the collector in force */
+#endif

@@ -40,8 +40,7 @@ my %looks_into = (
     '\bheap->handles->' => 'handles/table.h', '\bheap->finalizers->' => 'handles/finalizers.h', '\bheap->stress->' => 'diag/stress.h',
     '\bgc_finalizer \*\)' => 'api/finalizer.h');
 my (%words, %looks);
-my $interface = 'src/api/interface.h';
-for my $path ($interface, grep { $_ ne $interface } @parts) {
+for my $path (@parts) {
     open my $in, '<', $path or die;
     local $/;
     my $text = <$in>;
@@ -50,8 +49,6 @@ for my $path ($interface, grep { $_ ne $interface } @parts) {
     # Ignores fields of structures, whose names other parts may use as well, and structures that are only passed on by address.
     $text =~ s{\bstruct\s+\w+}{}g;
     $words{$path}{$1} = 1 while $text =~ /(?<![.\w])(?<!->)([A-Za-z_]\w*)/g;
-    # A part that expands the list of all functions uses all of them.
-    if ($path ne $interface && $words{$path}{GC__INTERFACE}) { $words{$path}{$_} = 1 for keys %{$words{$interface}} }
     # A part that looks into a structure depends on where that is.
     for my $field (keys %looks_into) { $looks{$path}{$looks_into{$field}} = 1 if $text =~ /$field/ }
 }
@@ -103,7 +100,9 @@ for my $path (@parts) {
         next if $looks{$path}{$to =~ s{^src/}{}r};
         next if $to eq 'src/gc_barrier_x86_64.h' || $path eq 'src/api/config.h';
         my @in = $to eq 'src/api/config.h' ? ($to, 'src/api/linkage.h') : $to; # which it alone may include
-        next if grep { $words{$path}{$_} } grep { my $name = $_; grep { $definers{$name}{$_} || $declarers{$name}{$_} } @in } keys %{{%definers, %declarers}};
+        # A part that expands the list of all functions uses all of them.
+        my %used = (%{$words{$path}}, $words{$path}{GC__INTERFACE} ? %{$words{'src/api/interface.h'}} : ());
+        next if grep { $used{$_} } grep { my $name = $_; grep { $definers{$name}{$_} || $declarers{$name}{$_} } @in } keys %{{%definers, %declarers}};
         report("$path includes $to, and uses nothing of it");
     }
 }

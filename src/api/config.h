@@ -5,6 +5,10 @@
 #define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
 #endif
 
+#if defined(GC_IMPLEMENTATION) && defined(GC_STANDALONE) && !defined(GC__RENAME)
+#error "with GC_STANDALONE the file that defines GC_IMPLEMENTATION includes gc_standalone.h instead of gc.h"
+#endif
+
 #include "linkage.h"
 
 #include <stdbool.h>
@@ -38,6 +42,12 @@
    referred to the object before it moved. A word is a uintptr_t.
    Or two numbers instead, by which collectors in libraries (gc_standalone.h) know values, too. GC_VALUE_MASK and
    GC_VALUE_TAG: a word refers to an object if (word & mask) == tag, and then to the object at word - tag. */
+#if defined(GC_STANDALONE_LIBRARY) && !defined(GC_VALUE_TAG) && !defined(GC_VALUE_IS_REF)
+static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it when the library is initialized */
+#define GC__VALUES_OF_PROGRAM 1
+#define GC_VALUE_MASK gc__value_mask
+#define GC_VALUE_TAG gc__value_tag
+#endif
 #ifdef GC_VALUE_TAG
 #define GC_HAS_VALUE_TAG 1
 #if defined(GC_VALUE_IS_REF) || !defined(GC_VALUE_MASK)

@@ -4,8 +4,10 @@
 
    X(kind, name): CALL is a function that is called by its name. INLINE is one that programs have inline; the table has the
    library's own, for callers that go by the table. TYPED and TYPED_INLINE are such functions that are missing where objects
-   have a host's own headers (GC_MODEL_BYTES). */
+   have a host's own headers (GC_MODEL_BYTES), and MACHINE those that some processors have. */
 #pragma once
+
+typedef struct gc_functions gc_functions; /* a collector's table of all of these */
 
 /* clang-format off */
 #define GC__INTERFACE(X) \
@@ -108,8 +110,8 @@
     X(CALL, gc_code_count) \
     X(CALL, gc_code_add_llvm) \
     X(CALL, gc_code_remove_llvm) \
-    X(CALL, gc_code_call_native) \
-    X(CALL, gc_code_call_native_ref) \
+    X(MACHINE, gc_code_call_native) \
+    X(MACHINE, gc_code_call_native_ref) \
     X(CALL, gc_code_call) \
     X(CALL, gc_code_restore) \
     X(CALL, gc_code_release) \
@@ -137,6 +139,7 @@
 #define GC__RENAME(name) GC__PRAGMA(redefine_extname name gc__embedded_##name)
 #define GC__RENAME_CALL(name) GC__RENAME(name)
 #define GC__RENAME_TYPED(name) GC__RENAME(name)
+#define GC__RENAME_MACHINE(name) GC__RENAME(name)
 #define GC__RENAME_INLINE(name)
 #define GC__RENAME_TYPED_INLINE(name)
 #define GC__RENAME_KIND(kind, name) GC__RENAME_##kind(name)

@@ -21,6 +21,8 @@
 #include "collect.h"
 #include "finalizer.h"
 #include "handle.h"
+#include "heap.h"
+#include "roots.h"
 #include "safe_handle.h"
 
 /* The environment variables that name a collector: one for the name of a file, which is looked for in the folder of the
@@ -48,41 +50,41 @@ typedef struct gc_version_info {
 } gc_version_info;
 
 /* All that inline code depends on: name, value. */
-#define GC_GEOMETRY(X)                                              \
-    X(region_shift, GC_REGION_SHIFT)                                \
-    X(card_shift, GC_CARD_SHIFT)                                    \
-    X(card_bits, GC_CARD_BITS)                                      \
-    X(bundle_shift, GC_BUNDLE_SHIFT)                                \
-    X(address_bits, GC_ADDRESS_BITS)                                \
-    X(barrier, (uint32_t)GC__BARRIER_CHOSEN)                        \
-    X(own_values, GC_HAS_VALUES - GC_HAS_VALUE_TAG)                 \
-    X(own_model, GC_HAS_MODEL)                                      \
-    X(generations, GC_GENERATIONS)                                  \
-    X(saved_registers, GC__SAVED_REGISTERS)                         \
-    X(object_bytes, (uint32_t)sizeof(gc_object))                    \
-    X(array_bytes, (uint32_t)sizeof(gc_array))                      \
-    X(type_bytes, (uint32_t)sizeof(gc_type))                        \
-    X(finalizer_bytes, (uint32_t)sizeof(gc_finalizer))              \
-    X(window_bytes, (uint32_t)sizeof(gc_window))                    \
-    X(frame_bytes, (uint32_t)sizeof(gc_frame))                      \
-    X(frame_site_bytes, (uint32_t)sizeof(gc_frame_site))            \
-    X(stack_bytes, (uint32_t)sizeof(gc_stack))                      \
-    X(thread_bytes, (uint32_t)sizeof(gc_thread))                    \
-    X(thread_raw, (uint32_t)offsetof(gc_thread, raw))               \
-    X(thread_frames, (uint32_t)offsetof(gc_thread, frames))         \
-    X(thread_poll, (uint32_t)offsetof(gc_thread, poll))             \
-    X(thread_mode, (uint32_t)offsetof(gc_thread, mode))             \
-    X(thread_code, (uint32_t)offsetof(gc_thread, code))             \
-    X(thread_registers, (uint32_t)offsetof(gc_thread, registers))   \
-    X(barrier_tables_bytes, (uint32_t)sizeof(gc_barrier_tables))    \
-    X(barrier_change_bytes, (uint32_t)sizeof(gc_barrier_change))    \
-    X(options_bytes, (uint32_t)sizeof(gc_options))                  \
-    X(collection_bytes, (uint32_t)sizeof(gc_collection))            \
-    X(stats_bytes, (uint32_t)sizeof(gc_stats))                      \
-    X(handle_kinds, (uint32_t)GC_HANDLE_KINDS)                      \
-    X(code_bytes, (uint32_t)sizeof(gc_code))                        \
-    X(code_frame_bytes, (uint32_t)sizeof(gc_code_frame))            \
-    X(code_cursor_bytes, (uint32_t)sizeof(gc_code_cursor))          \
+#define GC_GEOMETRY(X)                                            \
+    X(region_shift, GC_REGION_SHIFT)                              \
+    X(card_shift, GC_CARD_SHIFT)                                  \
+    X(card_bits, GC_CARD_BITS)                                    \
+    X(bundle_shift, GC_BUNDLE_SHIFT)                              \
+    X(address_bits, GC_ADDRESS_BITS)                              \
+    X(barrier, (uint32_t)GC__BARRIER_CHOSEN)                      \
+    X(own_values, GC_HAS_VALUES - GC_HAS_VALUE_TAG)               \
+    X(own_model, GC_HAS_MODEL)                                    \
+    X(generations, GC_GENERATIONS)                                \
+    X(saved_registers, GC__SAVED_REGISTERS)                       \
+    X(object_bytes, (uint32_t)sizeof(gc_object))                  \
+    X(array_bytes, (uint32_t)sizeof(gc_array))                    \
+    X(type_bytes, (uint32_t)sizeof(gc_type))                      \
+    X(finalizer_bytes, (uint32_t)sizeof(gc_finalizer))            \
+    X(window_bytes, (uint32_t)sizeof(gc_window))                  \
+    X(frame_bytes, (uint32_t)sizeof(gc_frame))                    \
+    X(frame_site_bytes, (uint32_t)sizeof(gc_frame_site))          \
+    X(stack_bytes, (uint32_t)sizeof(gc_stack))                    \
+    X(thread_bytes, (uint32_t)sizeof(gc_thread))                  \
+    X(thread_raw, (uint32_t)offsetof(gc_thread, raw))             \
+    X(thread_frames, (uint32_t)offsetof(gc_thread, frames))       \
+    X(thread_poll, (uint32_t)offsetof(gc_thread, poll))           \
+    X(thread_mode, (uint32_t)offsetof(gc_thread, mode))           \
+    X(thread_code, (uint32_t)offsetof(gc_thread, code))           \
+    X(thread_registers, (uint32_t)offsetof(gc_thread, registers)) \
+    X(barrier_tables_bytes, (uint32_t)sizeof(gc_barrier_tables))  \
+    X(barrier_change_bytes, (uint32_t)sizeof(gc_barrier_change))  \
+    X(options_bytes, (uint32_t)sizeof(gc_options))                \
+    X(collection_bytes, (uint32_t)sizeof(gc_collection))          \
+    X(stats_bytes, (uint32_t)sizeof(gc_stats))                    \
+    X(handle_kinds, (uint32_t)GC_HANDLE_KINDS)                    \
+    X(code_bytes, (uint32_t)sizeof(gc_code))                      \
+    X(code_frame_bytes, (uint32_t)sizeof(gc_code_frame))          \
+    X(code_cursor_bytes, (uint32_t)sizeof(gc_code_cursor))        \
     X(code_format_bytes, (uint32_t)sizeof(gc_code_format))
 
 typedef struct gc_geometry {
@@ -99,6 +101,7 @@ typedef struct gc_geometry {
 #endif
 #define GC__FIELD_CALL(name) GC__TYPE_OF(name) * name;
 #define GC__FIELD_INLINE(name) GC__FIELD_CALL(name)
+#define GC__FIELD_MACHINE(name) GC__FIELD_CALL(name)
 #if GC_HAS_MODEL
 #define GC__FIELD_TYPED(name) void (*name)(void);
 #else
@@ -108,19 +111,19 @@ typedef struct gc_geometry {
 #define GC__FIELD(kind, name) GC__FIELD_##kind(name)
 
 /* The functions of a collector. */
-typedef struct gc_functions {
+struct gc_functions {
     uint32_t bytes; /* of this table; what lies beyond it is missing */
     uint32_t unused;
     const gc_geometry *geometry;
     GC__INTERFACE(GC__FIELD)
-} gc_functions;
+};
 
 /* What a program gives to a library; 0 is allowed for each function, and means what its comment says. The other things that
    a collector needs of a host (suspend, restart, scan_roots, finalizers_ready...) are those of each heap: gc_options. */
 typedef struct gc_host {
     uint32_t bytes;        /* of this table; what lies beyond it is missing */
     uint32_t major, minor; /* GC_INTERFACE_* of the program */
-    uint32_t unused;
+    uint32_t shadow_heap;  /* GC_SHADOW_HEAP: whether inline stores keep the shadow heap */
     const gc_geometry *geometry;
     uintptr_t value_mask, value_tag; /* GC_VALUE_MASK and GC_VALUE_TAG; 0: the program has none */
     void *context;                   /* handed to all of these */
@@ -169,3 +172,6 @@ GC_API gc_library *gc_library_load(const char *path);
    with the message. With GC_STANDALONE any other call of gc.h chooses as well, as if `refused` were 0. [any thread; waits;
    cannot fail] */
 GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context);
+
+/* The embedded collector. [any thread; never collects; cannot fail] */
+GC_API gc_library *gc_library_embedded(void);

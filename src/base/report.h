@@ -5,6 +5,7 @@
 #include "../api/result.h"
 #include "../api/heap.h"
 #include "entry.h"
+#include "outside.h"
 
 #include <stdarg.h>
 
@@ -48,6 +49,8 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
     va_end(arguments);
     if (options && options->fatal) {
         options->fatal(options->host, message);
+    } else if (gc__the_outside.fatal) {
+        gc__the_outside.fatal(gc__the_outside.context, message);
     } else {
         fflush(stdout);
         fprintf(stderr, "gc.h: %s\n", message);
@@ -59,6 +62,8 @@ GC__FN void gc__warn(const gc_options *options, const char *message) {
     GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
+    else if (gc__the_outside.warning)
+        gc__the_outside.warning(gc__the_outside.context, message);
     else
         fprintf(stderr, "gc.h: warning: %s\n", message);
 }

@@ -3,6 +3,7 @@
    happens to be dirty. */
 #pragma once
 
+#include "../base/outside.h"
 #include "verify.h"
 
 static char *gc__shadow; /* the shadow of the arena's first byte; written under the arena's lock */
@@ -13,7 +14,7 @@ GC__FN gc_word *gc__shadow_of(const void *slot) {
 
 /* Lock held. */
 GC__FN gc_result gc__shadow_open(void) {
-    if (!GC_SHADOW_HEAP || gc__shadow) return GC_OK;
+    if (!GC_SHADOW_HEAP || gc__shadow || gc__the_outside.stores_no_shadow) return GC_OK;
     gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
     return gc__fail(
@@ -56,7 +57,7 @@ GC__FN bool gc__shadow_object(void *context, uintptr_t object) {
 }
 
 GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
-    if (!GC_SHADOW_HEAP) return;
+    if (!GC_SHADOW_HEAP || !gc__shadow) return;
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = visit;

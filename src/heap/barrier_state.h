@@ -4,6 +4,7 @@
    lies in [lowest, highest). Both hold whichever barrier is in force, since a host's own code may use any. */
 #pragma once
 
+#include "../base/outside.h"
 #include "../base/report.h"
 #include "side.h"
 
@@ -30,6 +31,7 @@ GC__DATA(gc_barrier_functions gc__barrier_calls);
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
     gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
+    gc__outside_stomp(&change);
     for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
         if (each->changed) each->changed(each->host, &change);
 }
@@ -115,6 +117,7 @@ GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
         gc_barrier_change change = {GC_STOMP_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
         gc__barrier_use(gc__barrier_in_force);
         if (!gc__barrier_observers) gc__bounds_set(UINTPTR_MAX, 0);
+        gc__outside_stomp(&change);
         observer->next = gc__barrier_observers;
         gc__barrier_observers = observer;
         if (observer->changed) observer->changed(observer->host, &change);

@@ -13,9 +13,11 @@
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
-    const char *stress = getenv("GC_STRESS"), *verify = getenv("GC_VERIFY"), *checkmark = getenv("GC_CHECKMARK");
+    const char *verify = gc__setting("GC_VERIFY");
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    const char *checkmark = gc__setting("GC_CHECKMARK");
     if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;
     unsigned long every = strtoul(stress, &end, 10);

@@ -1,0 +1,36 @@
+/* What the collector takes from the program around it where it is a library, or one of several: implemented by
+   gc_standalone.h. All zero is a collector that is part of its program. */
+#pragma once
+
+#include "../api/barrier.h"
+#include "../platform/platform.h"
+
+typedef struct gc__outside {
+    void *context;
+    const char *(*setting)(void *context, const char *name); /* 0: the environment */
+    void (*stomp)(void *context, const gc_barrier_change *change);
+    void (*warning)(void *context, const char *message);
+    void (*fatal)(void *context, const char *message);
+    bool stores_no_shadow; /* inline stores of the program do not keep the shadow heap */
+    const char *settings;  /* those of a library, "NAME=VALUE NAME=VALUE", for what is not set; NULL: none */
+} gc__outside;
+
+static gc__outside gc__the_outside; /* written before the first heap is created */
+
+/* A setting by its name; NULL: it is not set. */
+GC__FN const char *gc__setting(const char *name) {
+    static __thread char value[32];
+    const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : getenv(name);
+    size_t length = strlen(name);
+    for (const char *at = set ? NULL : gc__the_outside.settings; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, name, length) != 0 || at[length] != '=') continue;
+        snprintf(value, sizeof value, "%.*s", (int)strcspn(at + length + 1, " "), at + length + 1);
+        return value;
+    }
+    return set;
+}
+
+GC__FN void gc__outside_stomp(const gc_barrier_change *change) {
+    if (gc__the_outside.stomp) gc__the_outside.stomp(gc__the_outside.context, change);
+}

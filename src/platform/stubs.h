@@ -1,0 +1,93 @@
+/* The platform contract for GC_STANDALONE: a symbol for each function of GC__INTERFACE, which jumps to where a slot says.
+   Whatever the caller passes goes through untouched. The slots are gc__stub_slots, in the order of the list. */
+#pragma once
+
+#include "../api/interface.h"
+#include "code_x86_64.h"
+
+#ifdef GC_STANDALONE
+#if GC__API_IS_STATIC
+#error "GC_STANDALONE makes symbols of the functions of gc.h: GC_API must not be static"
+#endif
+/* At first each slot leads to a piece of code that calls gc__stub_first(void **slot), and goes on at the address which that
+   returns. The part that chooses the collector defines it. */
+GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
+
+#define GC__STUB_DATA(...) ".pushsection .data\n\t" __VA_ARGS__ ".popsection\n\t"
+#define GC__STUB_SLOTS GC__STUB_DATA(".balign 8\n\t" GC__ASSEMBLY_LINKAGE("gc__stub_slots") "gc__stub_slots:\n\t")
+#define GC__STUB_INLINE(name) GC__STUB_DATA(".quad 0\n\t")
+#define GC__STUB_TYPED_INLINE(name) GC__STUB_INLINE(name)
+#define GC__STUB_MACHINE(name) GC__STUB_CALL(name)
+#if GC_HAS_MODEL
+#define GC__STUB_TYPED(name) GC__STUB_INLINE(name)
+#else
+#define GC__STUB_TYPED(name) GC__STUB_CALL(name)
+#endif
+#define GC__STUB(kind, name) GC__STUB_##kind(name)
+
+/* clang-format off */
+#if defined(__x86_64__)
+/* r10 and r11 go through, for gc_code_call_native: no compiled code calls it before there is a thread. */
+#define GC__STUB_CALL(name) \
+    GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
+    GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", @function\n" #name ":\n\t" \
+    "{jmp *.Lgc__slot_" #name "(%%rip)|jmp qword ptr .Lgc__slot_" #name "[rip]}\n" \
+    ".Lgc__first_" #name ":\t" \
+    "{leaq .Lgc__slot_" #name "(%%rip), %%r11|lea r11, .Lgc__slot_" #name "[rip]}\n\t" \
+    "jmp .Lgc__stub_first\n\t" \
+    ".size " #name ", .-" #name "\n\t"
+#define GC__STUB_VECTOR(at, number) \
+    "{movups " at "(%%rsp), %%xmm" number "|movups xmm" number ", [rsp+" at "]}\n\t"
+#define GC__STUB_SAVE_VECTOR(at, number) \
+    "{movups %%xmm" number ", " at "(%%rsp)|movups [rsp+" at "], xmm" number "}\n\t"
+#define GC__STUB_VECTORS(each) \
+    each("0", "0") each("16", "1") each("32", "2") each("48", "3") \
+    each("64", "4") each("80", "5") each("96", "6") each("112", "7")
+
+/* One function for all, so that the assembly may be in both dialects. It is not called by its own name. */
+__attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) static void gc__stubs(void) {
+    __asm__(
+        GC__STUB_SLOTS
+        GC__INTERFACE(GC__STUB)
+        ".Lgc__stub_first:\n\t"
+        GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16")
+        GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6")
+        GC__CODE_PUSH("rdi") GC__CODE_PUSH("rsi") GC__CODE_PUSH("rdx") GC__CODE_PUSH("rcx")
+        GC__CODE_PUSH("r8") GC__CODE_PUSH("r9") GC__CODE_PUSH("rax") GC__CODE_PUSH("r10")
+        GC__CODE_ADDRESS("rsp", -128, "rsp")
+        GC__STUB_VECTORS(GC__STUB_SAVE_VECTOR)
+        GC__CODE_MOVE("r11", "rdi")
+        "call gc__stub_first\n\t"
+        GC__CODE_MOVE("rax", "r11")
+        GC__STUB_VECTORS(GC__STUB_VECTOR)
+        GC__CODE_ADDRESS("rsp", 128, "rsp")
+        GC__CODE_POP("r10") GC__CODE_POP("rax") GC__CODE_POP("r9") GC__CODE_POP("r8")
+        GC__CODE_POP("rcx") GC__CODE_POP("rdx") GC__CODE_POP("rsi") GC__CODE_POP("rdi")
+        GC__CODE_POP("rbp") GC__CFI("def_cfa 7, 8")
+        "{jmp *%%r11|jmp r11}"
+        :: : "memory");
+}
+#else
+#define GC__STUB_CALL(name) \
+    GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
+    GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", %function\n" #name ":\n\t" \
+    "adrp x16, .Lgc__slot_" #name "\n\tldr x16, [x16, #:lo12:.Lgc__slot_" #name "]\n\tbr x16\n" \
+    ".Lgc__first_" #name ":\t" \
+    "adrp x17, .Lgc__slot_" #name "\n\tadd x17, x17, #:lo12:.Lgc__slot_" #name "\n\tb .Lgc__stub_first\n\t" \
+    ".size " #name ", .-" #name "\n\t"
+__asm__(
+    ".pushsection .text\n\t"
+    GC__STUB_SLOTS
+    GC__INTERFACE(GC__STUB)
+    ".Lgc__stub_first:\n\t"
+    "stp x29, x30, [sp, #-224]!\n\tmov x29, sp\n\t"
+    "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\tstr x8, [sp, #80]\n\t"
+    "stp q0, q1, [sp, #96]\n\tstp q2, q3, [sp, #128]\n\tstp q4, q5, [sp, #160]\n\tstp q6, q7, [sp, #192]\n\t"
+    "mov x0, x17\n\tbl gc__stub_first\n\tmov x16, x0\n\t"
+    "ldp q6, q7, [sp, #192]\n\tldp q4, q5, [sp, #160]\n\tldp q2, q3, [sp, #128]\n\tldp q0, q1, [sp, #96]\n\t"
+    "ldr x8, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n\tldp x2, x3, [sp, #32]\n\tldp x0, x1, [sp, #16]\n\t"
+    "ldp x29, x30, [sp], #224\n\tbr x16\n\t"
+    ".popsection");
+#endif
+/* clang-format on */
+#endif
