@@ -47,7 +47,7 @@
 #define _GNU_SOURCE /* mmap's flags and pthread_getattr_np, also under -std=c11 */
 #endif
 
-#if defined(GC_IMPLEMENTATION) && defined(GC_STANDALONE) && !defined(GC__RENAME)
+#if defined(GC_IMPLEMENTATION) && defined(GC_STANDALONE) && !defined(GC__STANDALONE_FIRST)
 #error "with GC_STANDALONE the file that defines GC_IMPLEMENTATION includes gc_standalone.h instead of gc.h"
 #endif
 

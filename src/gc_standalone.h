@@ -12,6 +12,7 @@
    Neither: the collector is part of the program as ever, and libraries may be used beside it, by their tables. */
 #pragma once
 
+#define GC__STANDALONE_FIRST 1 /* this header was included before gc.h, as GC_STANDALONE needs it */
 #if defined(GC_STANDALONE_LIBRARY) && !defined(GC_IMPLEMENTATION)
 #define GC_IMPLEMENTATION
 #endif
