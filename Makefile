@@ -86,6 +86,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include examples/ladder/ladder.mk
 -include examples/jit/jit.mk
 -include examples/llvm/llvm.mk
+-include packaging/standalone.mk
 -include tools/inspect/inspect.mk
 
 .PHONY: all help demo quick quick-programs test test-programs soak fuzz headers api format clean
@@ -93,7 +94,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 all: $(examples) ## build the examples
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard packaging/install.mk bench/bench.mk examples/ladder/ladder.mk examples/jit/jit.mk tools/inspect/inspect.mk) | sed 's/ - /\t/' | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard packaging/*.mk bench/bench.mk examples/ladder/ladder.mk examples/jit/jit.mk tools/inspect/inspect.mk) | sed 's/ - /\t/' | expand -t 22
 
 demo: all ## run real programs in the Scheme interpreter
 	examples/scheme/demo.sh

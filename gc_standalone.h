@@ -690,4 +690,12 @@ GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *co
     return gc__library_in_force;
 }
 #endif
+/* The names of gc.h in the rest of the unit that contains the embedded collector: they would mean that one, whichever is in
+   force, so using them is an error. */
+
+
+#ifdef GC_STANDALONE
+#define GC__POISON(kind, name) GC__PRAGMA(GCC poison name)
+GC__INTERFACE(GC__POISON)
+#endif
 #endif

@@ -27,4 +27,5 @@
 #include "standalone/geometry.h" /* what both sides must have in common */
 #include "standalone/library.h"  /* the library's exports */
 #include "standalone/host.h"     /* the collector in force */
+#include "standalone/last.h"     /* what the rest of the unit must not do */
 #endif

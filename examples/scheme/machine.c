@@ -1,5 +1,4 @@
-/* machine.c - the machine's life: its heap, its roots, its stack. The collector's code is in this file too. */
-#define GC_IMPLEMENTATION
+/* machine.c - the machine's life: its heap, its roots, its stack. */
 #include "compile.h"
 
 #include <stdlib.h>

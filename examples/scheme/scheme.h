@@ -1,7 +1,7 @@
 /* scheme.h - values, objects and the machine of the example Scheme; every file of it includes this.
 
    How it sits on gc.h, in the order in which an embedder meets it:
-     values    one tagged word; the three GC_VALUE_ macros tell the collector which words are references
+     values    one tagged word; GC_VALUE_MASK and GC_VALUE_TAG tell the collector which words are references
      objects   plain structs that begin with a gc_object or gc_array; `types` describes their fields
      roots     the machine's value stack and registers are reported by a callback; C code that holds a value across
                something that may allocate names it in GC_ROOTS_VALUES
@@ -10,17 +10,12 @@
    unless it lives in a root. Functions that only look take values. */
 #pragma once
 
-/* A value is one word: xx..00 fixnum (so that zeroed memory reads as 0), xx..01 reference to an object, xx..10 immediate.
-   gc.h must learn this before it is included. */
-#define GC_VALUE_IS_REF(word) (((word)&1) != 0)
-#define GC_VALUE_TO_REF(word) ((word)-1)
-#define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) + 1)
-
-#include "gc.h"
+#include "collector.h"
 
 #include <setjmp.h>
 #include <string.h>
 
+/* A value is one word: xx..00 fixnum (so that zeroed memory reads as 0), xx..01 reference to an object, xx..10 immediate. */
 typedef uintptr_t value;
 
 /* Fixnums have 62 bits. */

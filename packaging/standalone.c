@@ -1,0 +1,3 @@
+/* A collector as a library, with the settings that the command line gives: `make standalone`. */
+#define GC_STANDALONE_LIBRARY
+#include "gc_standalone.h"

@@ -1,0 +1,28 @@
+# make standalone: collectors as libraries, for programs that are compiled with GC_STANDALONE (docs/standalone.md). They keep
+# the code of threads' variables in the form for libraries, and their unwind tables, for exceptions that finalizers throw.
+standalone := build/standalone
+standalone_libraries := $(addprefix $(standalone)/libgc-,release.so checked.so)
+standalone_flags := -std=c11 $(WARNINGS) -g -fPIC -fexceptions -shared -pthread -Wl,--no-undefined -Wl,-z,now -MMD -MP -I.
+
+# $(1): name, $(2): flags
+define standalone_library
+$(standalone)/libgc-$(1).so: packaging/standalone.c
+	@mkdir -p $$(@D)
+	$$(CC) $(standalone_flags) $(2) -DGC_LIBRARY_NAME='"gc.h $(1)"' -MF $$@.d $$< -o $$@
+endef
+$(eval $(call standalone_library,release,-O2))
+$(eval $(call standalone_library,checked,-O2 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1 \
+    -DGC_LIBRARY_SETTINGS='"GC_STRESS=stack GC_VERIFY=1 GC_CHECKMARK=1"'))
+
+# The Scheme interpreter as a program that can change its collector.
+standalone_scheme := build/examples/scheme-standalone
+$(standalone_scheme): $(patsubst %.c,build/objects/standalone/%.o,$(wildcard examples/scheme/*.c))
+	@mkdir -p $(@D)
+	$(CC) -pthread $^ -lm -ldl -o $@
+build/objects/standalone/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -DGC_STANDALONE -I. -c $< -o $@
+
+.PHONY: standalone
+standalone: $(standalone_libraries) $(standalone_scheme) ## build collectors as libraries, and the Scheme interpreter that can load them
+tests/scripts/standalone.t: standalone build/examples/scheme
