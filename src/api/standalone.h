@@ -161,12 +161,12 @@ typedef struct gc_library {
     ((library)->functions->bytes >= offsetof(gc_functions, name) + sizeof(void *) && (library)->functions->name)
 
 /* Is asked where the collector that the environment names cannot be used, for which `why` is a paragraph: whether the program
-   goes on with the embedded one. */
+   goes on with the embedded one. It must call nothing of gc.h. */
 typedef bool gc_library_refused(void *context, const char *why);
 
-/* Loads the collector at the absolute path and starts it, for use by its table beside those in use. [any thread; waits; NULL:
-   GC_ERROR_LIBRARY] */
-GC_API gc_library *gc_library_load(const char *path);
+/* Loads the collector at the absolute path and starts it, for use by its table beside those in use. If it cannot be used,
+   *why is a paragraph, valid until the next failure on this thread; `why` may be NULL. [any thread; waits; NULL: *why] */
+GC_API gc_library *gc_library_load(const char *path, const char **why);
 /* Returns the collector in force. The first call chooses it: the one that the environment names (GC_STANDALONE_NAME_VARIABLE
    and GC_STANDALONE_PATH_VARIABLE), or else the embedded one. If it cannot be used, `refused` decides; 0: the program ends
    with the message. With GC_STANDALONE any other call of gc.h chooses as well, as if `refused` were 0. [any thread; waits;

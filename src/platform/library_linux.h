@@ -185,7 +185,9 @@ GC__FN bool gc__os_library_open_file(gc__os_library *library, const char *name) 
         return gc__os_trouble(library, "Name the file that the link leads to by its own path",
                               "it is a symbolic link that leaves its folder, to `%s`", gc__os_path_end(target));
     if (error == ENOENT) return gc__os_trouble(library, "Build it there, or correct the name", "there is no such file");
-    return gc__os_trouble(library, "Have the user of the program be allowed to enter its folder and to read it",
+    return gc__os_trouble(library,
+                          error == EACCES ? "Allow the user of the program to enter its folder and to read it"
+                                          : "Name another file",
                           "it cannot be opened: %s", strerror(error));
 }
 

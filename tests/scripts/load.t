@@ -21,8 +21,8 @@ bytes() { printf '%b' "$3" | dd of="$dir/$1" bs=1 seek="$2" conv=notrunc status=
 as() { cp "$dir/$2" "$dir/$1"; }
 
 # shellcheck disable=SC2086 # a list of words
-$CC -std=c11 -g -Wall -Wextra -Werror -pthread -Isrc tests/scripts/load_host.c -o "$dir/host" || exit
-library good.so 'void GC_VersionInfo(void) {} int GC_Initialize(void) { return 0; }'
+$CC -std=c11 -g -Wall -Wextra -Werror -pthread -I. tests/scripts/load_host.c -o "$dir/host" || exit
+echo '#include "gc_standalone.h"' | $CC -std=c11 -g -Wall -Wextra -Werror -shared -fPIC -pthread -I. -DGC_STANDALONE_LIBRARY -x c - -o "$dir/good.so" || exit
 
 # run SETTING=VALUE...: the program's words, and in $status how it ended
 messages=$top/messages
@@ -43,8 +43,8 @@ refused() {
     local name=$1 pattern=$2
     shift 2
     run "$@" "$dir/host"
-    is "$status" 1 "refused: $name"
-    matches "$page" "^(GC|DOTNET|COMPlus)_[A-Za-z]+=.*: the collector .*is not used\. $pattern.* The program has version [0-9.]+ of the interface.*\. [A-Z].*\.$" 'and why'
+    is "$status" 127 "refused: $name"
+    matches "$page" "^gc\.h: GC_(NAME|PATH)=.*: the collector .*is not used\. $pattern.* The program has version 1\.0 of the interface.*\. [A-Z].*\.$" 'and why'
 }
 
 run "$dir/host"
@@ -63,9 +63,9 @@ setting='Reading the environment: '
 refused 'a name with a slash' "${setting}a name must not contain a slash" GC_NAME=elsewhere/good.so
 refused 'a name with a parent folder' "${setting}a name must not contain a slash" GC_NAME=../app/good.so
 refused 'a name that is a parent folder' "${setting}it leaves its folder by" GC_NAME=..
-refused 'a name that is a path' "${setting}the variable takes the name of a file" GC_NAME="$dir/good.so"
-refused 'a relative path' "${setting}the variable takes an absolute path" GC_PATH=good.so
-refused 'a relative path that begins with a dot' "${setting}the variable takes an absolute path" GC_PATH=./good.so
+refused 'a name that is a path' "${setting}it is a path, and the variable takes the name" GC_NAME="$dir/good.so"
+refused 'a relative path' "${setting}it is a relative path" GC_PATH=good.so
+refused 'a relative path that begins with a dot' "${setting}it is a relative path" GC_PATH=./good.so
 refused 'a path with a parent folder' "${setting}it leaves its folder by" GC_PATH="$dir/../app/good.so"
 refused 'a path with a parent folder at its end' "${setting}it leaves its folder by" GC_PATH="$dir/.."
 refused 'a path that ends in a slash' "${setting}it ends in a slash" GC_PATH="$dir/"
@@ -137,9 +137,9 @@ if [ "$(id -u)" -eq 0 ] && "${nobody[@]}" "$dir/host" > "$top/log" 2>&1; then
     as unreadable.so good.so && chmod 600 "$dir/unreadable.so"
     mkdir -m 700 "$top/closed" && cp "$dir/good.so" "$top/closed"
     run GC_NAME=unreadable.so "${nobody[@]}" "$dir/host"
-    matches "$status $page" '1 .*it cannot be opened: Permission denied' "refused: a file that the user may not read"
+    matches "$status $page" '127 .*it cannot be opened: Permission denied' "refused: a file that the user may not read"
     run GC_PATH="$top/closed/good.so" "${nobody[@]}" "$dir/host"
-    matches "$status $page" '1 .*it cannot be opened: Permission denied' "refused: a folder that the user may not enter"
+    matches "$status $page" '127 .*it cannot be opened: Permission denied' "refused: a folder that the user may not enter"
     cp "$dir/host" "$dir/setuid" && chmod 4755 "$dir/setuid"
     run SHOW_USER=1 GC_PATH="$dir/absent.so" "${nobody[@]}" "$dir/setuid"
     case $page in
@@ -148,7 +148,7 @@ if [ "$(id -u)" -eq 0 ] && "${nobody[@]}" "$dir/host" > "$top/log" 2>&1; then
     *) skip "a setuid program does not read the settings" "the file system does not honour setuid: $page" ;;
     esac
     run SHOW_USER=1 GC_PATH="$dir/absent.so" "${nobody[@]}" "$dir/host"
-    is "$status" 1 "where the same program without the bit reads them"
+    is "$status" 127 "where the same program without the bit reads them"
 else
     for name in 'a file that the user may not read' 'a setuid program'; do skip "$name" 'only root can be another user'; done
 fi
@@ -201,27 +201,95 @@ void GC_VersionInfo(void) {} int GC_Initialize(void) { return 0; }'
 as new.so good.so
 refused 'a file that is replaced meanwhile' 'Loading it: the file was replaced while' GC_PATH="$dir/replaced.so" NEW_FILE="$dir/new.so"
 
-# Twice.
-as other.so good.so && ln "$dir/good.so" "$dir/hard.so"
-run "$dir/host" GC_NAME good.so GC_NAME other.so
-is "$status, $page" "0, loaded
-loaded" "two libraries in one process"
-for again in good.so link.so hard.so; do
-    run "$dir/host" GC_NAME good.so GC_NAME $again
-    matches "$status $page" "^1 loaded" "one library twice, as $again"
-    matches "$page" "Loading it: this program has loaded it already, perhaps by another name" "is refused"
+# The protocol, with libraries that are made up.
+# fake NAME STATEMENTS [FUNCTION]: `info`, `host`, `functions` and `real`, a copy of what a real table has, are theirs to change
+fake() {
+    local name=$1 version=$2 initialize=$3
+    cat > "$top/fake.c" << END
+#include "gc_standalone.h"
+const char GC__CONFIGURATION = 1;
+static gc_geometry geometry;
+static gc_functions real = {sizeof real, 0, &geometry};
+void GC_VersionInfo(gc_version_info *info) {
+    const gc_version_info before = *info;
+    (void)before;
+    info->major = GC_INTERFACE_MAJOR, info->minor = GC_INTERFACE_MINOR, info->build = 7, info->name = "a made-up one";
+    $version
+}
+int32_t GC_Initialize(const gc_host *host, const gc_functions **functions, struct GcDacVars *vars) {
+    (void)vars;
+    geometry = *host->geometry;
+    *functions = &real;
+    $initialize
+    return 0;
+}
+END
+    $CC -std=c11 -shared -fPIC -I. "$top/fake.c" -o "$dir/$name" || echo "# $name is not built" >&2
+}
+start='Calling GC_Initialize: '
+fake words.so '' 'host->refused(host->context, "the moon is full"); return -2147467259;'
+refused 'by the library, with a reason' "${start}it returns -2147467259: the moon is full\." GC_NAME=words.so
+fake silent.so '' 'return 5;'
+refused 'by the library, without one' "${start}it returns 5\." GC_NAME=silent.so
+matches "$page" 'the library version 1\.0 \(a made-up one, build 7\)' 'whose version is in the message'
+fake long.so '' 'char why[5000]; memset(why, 120, 4999); why[4999] = 0; host->refused(host->context, why); return 1;'
+refused 'by the library, with too much to say' "${start}it returns 1: xxx*" GC_NAME=long.so
+fake none.so '' '*functions = 0;'
+refused 'a library without a table' "${start}it gives no table" GC_NAME=none.so
+fake short.so '' 'real.bytes -= sizeof(void *);'
+refused 'a library whose table is too short' "${start}it gives a table of [0-9]* bytes, and version 1\.0 has at least [0-9]*" GC_NAME=short.so
+fake shapeless.so '' 'real.geometry = 0;'
+refused 'a library that does not give its geometry' "${start}its table lacks the geometry" GC_NAME=shapeless.so
+fake shape.so '' 'geometry.region_shift = 30; geometry.card_bits = 1;'
+refused 'a library of another geometry' "${start}the geometries differ: region_shift is [0-9]* in the program and 30 in the library, card_bits is 0 in the program and 1" GC_NAME=shape.so
+fake nameless.so 'info->major = 7; info->name = 0;' ''
+differ='Comparing the versions: the first numbers of the versions differ'
+refused 'a library of another major version' "$differ" GC_NAME=nameless.so
+matches "$page" 'the library version 7\.0 \(without a name, build 7\)' 'both versions are in the message'
+fake chatty.so 'static char name[5000]; memset(name, 120, 4999); info->major = 0; info->name = name;' ''
+refused 'a library with a long name' "$differ" GC_NAME=chatty.so
+matches "$page" 'the library version 0\.0 \(x{60}, build 7\)' 'which is cut short'
+fake asks.so 'static char name[80]; snprintf(name, 80, "for %u.%u", before.major, before.minor); info->name = name; info->major = 9;' ''
+refused 'a library that asks' "$differ" GC_NAME=asks.so
+matches "$page" 'the library version 9\.0 \(for 1\.0, build 7\)' 'learns the version of the program'
+# A library checks, too.
+for macros in -DGC_REGION_SHIFT=20 '-DGC_CARD_SHIFT=10 -DGC_CARD_BITS=1'; do
+    # shellcheck disable=SC2086 # a list of definitions
+    echo '#include "gc_standalone.h"' | $CC -std=c11 -O0 -w -shared -fPIC -pthread -I. -DGC_STANDALONE_LIBRARY $macros -x c - -o "$dir/macros.so" || exit
+    refused "a library compiled with $macros" "${start}it returns [0-9]*: the geometries differ.* in the program and .* in the library" GC_NAME=macros.so
 done
-run "$dir/host" GC_NAME good.so GC_PATH "$dir/good.so"
-is "$status" 1 "and as a path"
+
+# Several.
+as other.so good.so && ln "$dir/good.so" "$dir/hard.so"
+run "$dir/host" "$dir/good.so" "$dir/other.so"
+is "$status, $page" "0, loaded
+loaded" "two libraries in one process, each with a heap"
+run GC_NAME=good.so "$dir/host" "$dir/other.so"
+is "$status, $page" "0, loaded" "gc_library_load does not read the environment"
+for again in good.so link.so hard.so; do
+    run "$dir/host" "$dir/good.so" "$dir/$again"
+    matches "$status $page" '^1 loaded' "one library twice, as $again"
+    matches "$page" '^gc_library_load of .*Loading it: this program has loaded it already, perhaps by another name' "is refused"
+done
 refused 'a library that is preloaded' 'Loading it: this program has loaded it already' LD_PRELOAD="$dir/good.so" GC_NAME=good.so
+run "$dir/host" "$dir/absent.so" "$dir/good.so"
+matches "$status $(tr '\n' ' ' <<< "$page")" '^1 gc_library_load of .*there is no such file.* loaded $' "after a failure another library can be loaded"
+run "$dir/host" good.so
+matches "$page" 'gc_library_load of good.so: .*: it is a relative path' "gc_library_load takes absolute paths"
+
+# The host's choice.
+run GO_ON=1 GC_NAME=absent.so "$dir/host"
+matches "$status $(tr '\n' ' ' <<< "$page")" '^0 told: GC_NAME=absent.so: .*there is no such file.*\. embedded $' "a host that is told may go on with its own collector"
+run GO_ON=1 GC_NAME=good.so "$dir/host"
+is "$status, $page" '0, loaded' "and is told nothing if all is well"
 
 # Mounts, in a name space of their own.
 if unshare -m true 2> "$top/log"; then
     mkdir "$top/mount"
     run unshare -m sh -c "mount -t tmpfs -o noexec,mode=755 none '$top/mount' && cp '$dir/good.so' '$top/mount' && GC_PATH='$top/mount/good.so' '$dir/host'"
-    matches "$status $page" '1 .*Loading it: the dynamic linker says: failed to map segment.*noexec' 'refused: a file system mounted with noexec'
+    matches "$status $page" '127 .*Loading it: the dynamic linker says: failed to map segment.*noexec' 'refused: a file system mounted with noexec'
     run unshare -m sh -c "mount -t tmpfs none /proc && GC_NAME=good.so '$dir/host'"
-    matches "$status $page" '1 .*the system does not say in which folder the program is' 'refused: a name where the folder of the program is not known'
+    matches "$status $page" '127 .*the system does not say in which folder the program is' 'refused: a name where the folder of the program is not known'
     run unshare -m sh -c "mount -t tmpfs none /proc && GC_PATH='$dir/good.so' '$dir/host'"
     is "$status, $page" '0, loaded' 'a path needs no /proc'
 else
@@ -229,11 +297,11 @@ else
 fi
 
 # The names of the CLR.
-$CC -std=c11 -g -pthread -Isrc -DGC_STANDALONE_CLR_VARIABLES=1 '-DGC_STANDALONE_PATH_VARIABLE="MY_PATH"' tests/scripts/load_host.c -o "$dir/clr" || exit
+$CC -std=c11 -g -pthread -I. -DGC_STANDALONE_CLR_VARIABLES=1 '-DGC_STANDALONE_PATH_VARIABLE="MY_PATH"' tests/scripts/load_host.c -o "$dir/clr" || exit
 for setting in DOTNET_GCName=good.so DOTNET_GCPath="$dir/good.so" COMPlus_GCName=good.so COMPlus_GCName="$dir/good.so" MY_PATH="$dir/good.so" GC_NAME=good.so; do
     run "$setting" "$dir/clr"
     is "$status, $page" '0, loaded' "${setting/$dir/} is read, if the program is compiled so"
 done
 run COMPlus_GCName=absent.so GC_PATH="$dir/absent.so" "$dir/host"
-is "$status, $page" "1, $(tail -1 "$messages")" 'and otherwise only its own settings are'
+is "$status, $page" "127, $(tail -1 "$messages")" 'and otherwise only its own settings are'
 finish
