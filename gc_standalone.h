@@ -317,12 +317,12 @@ typedef struct gc_library {
     ((library)->functions->bytes >= offsetof(gc_functions, name) + sizeof(void *) && (library)->functions->name)
 
 /* Is asked where the collector that the environment names cannot be used, for which `why` is a paragraph: whether the program
-   goes on with the embedded one. */
+   goes on with the embedded one. It must call nothing of gc.h. */
 typedef bool gc_library_refused(void *context, const char *why);
 
-/* Loads the collector at the absolute path and starts it, for use by its table beside those in use. [any thread; waits; NULL:
-   GC_ERROR_LIBRARY] */
-GC_API gc_library *gc_library_load(const char *path);
+/* Loads the collector at the absolute path and starts it, for use by its table beside those in use. If it cannot be used,
+   *why is a paragraph, valid until the next failure on this thread; `why` may be NULL. [any thread; waits; NULL: *why] */
+GC_API gc_library *gc_library_load(const char *path, const char **why);
 /* Returns the collector in force. The first call chooses it: the one that the environment names (GC_STANDALONE_NAME_VARIABLE
    and GC_STANDALONE_PATH_VARIABLE), or else the embedded one. If it cannot be used, `refused` decides; 0: the program ends
    with the message. With GC_STANDALONE any other call of gc.h chooses as well, as if `refused` were 0. [any thread; waits;
@@ -652,7 +652,674 @@ GC__FN void gc__library_install(const gc_library *library) {
         if (function) __atomic_store_n(&gc__stub_slots[i], function, __ATOMIC_RELEASE);
     }
 }
+#else
+GC__FN void gc__library_install(const gc_library *library) {
+    __atomic_store_n(&gc__library_in_force, library, __ATOMIC_RELEASE);
+}
+#endif
+#endif
+/* Finding, checking and loading the library that the environment names. */
 
+/* The platform contract for libraries that are loaded, on Linux: what the header of a file says, checked before the dynamic
+   linker reads it, whose messages tell less. */
+
+/* The platform contract for libraries that are loaded by the names of their files, on Linux: finding and opening a file. */
+
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#define GC__OS_LINKS_MAX 8 /* symbolic links that a name may lead through */
+#define GC__OS_OWNERS_MAX 16
+#define GC__OS_PATH_SHOWN 160
+
+/* A file that is checked before it is loaded. What is checked and what is loaded is one file: nobody can exchange it in
+   between but those who could as well exchange the program. */
+typedef struct gc__os_library {
+    int folder, file;    /* descriptors; -1: not open */
+    char path[PATH_MAX]; /* of the file; absolute, without symbolic links */
+    uint64_t bytes;
+    void *handle;      /* NULL: not loaded */
+    char trouble[440]; /* the reason why a call returned false, and the sentence after it what to do */
+    const char *remedy;
+} gc__os_library;
+
+/* Stores what is wrong. Returns false. */
+GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 3, 4), cold));
+GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(library->trouble, sizeof library->trouble, format, arguments);
+    va_end(arguments);
+    library->remedy = remedy;
+    return false;
+}
+
+/* The end of a long path, which says more than its beginning. */
+GC__FN const char *gc__os_path_end(const char *path) {
+    size_t length = strlen(path);
+    return length > GC__OS_PATH_SHOWN ? path + length - GC__OS_PATH_SHOWN : path;
+}
+
+/* A variable of the environment. NULL: it is not set, or empty, or the program has rights that its user lacks (setuid). */
+GC__FN const char *gc__os_setting(const char *variable) {
+    const char *value = secure_getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+/* The folder of the program's file, with a slash at its end; empty if the system does not say. */
+GC__FN void gc__os_program_folder(char *path, size_t size) {
+    ssize_t length = readlink("/proc/self/exe", path, size);
+    if (length < 0 || (size_t)length == size || *path != '/') length = 0;
+    while (length && path[length - 1] != '/') length--;
+    path[length] = 0;
+}
+
+/* Calls f for an open folder and each one above it, until f returns false. Returns whether it got to the root. */
+GC__FN bool gc__os_each_above(int folder, bool (*f)(void *context, const struct stat *facts, int depth),
+                              void *context) {
+    struct stat facts, above;
+    int at = openat(folder, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool ok = at >= 0 && fstat(at, &facts) == 0, is_root = false;
+    for (int depth = 0; ok && !is_root && (ok = f(context, &facts, depth)); depth++) {
+        int next = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        close(at);
+        at = next;
+        ok = at >= 0 && fstat(at, &above) == 0;
+        is_root = ok && above.st_dev == facts.st_dev && above.st_ino == facts.st_ino;
+        facts = above;
+    }
+    if (at >= 0) close(at);
+    return ok;
+}
+
+/* Those who could exchange the program: root, its user, and the owners of its file and of all folders above that. */
+typedef struct gc__os_owners {
+    uid_t ids[GC__OS_OWNERS_MAX];
+    int count;
+} gc__os_owners;
+
+GC__FN bool gc__os_owners_have(const gc__os_owners *owners, uid_t id) {
+    for (int i = 0; i < owners->count; i++)
+        if (owners->ids[i] == id) return true;
+    return false;
+}
+
+GC__FN bool gc__os_owners_add(void *owners_of_program, const struct stat *facts, int depth) {
+    gc__os_owners *owners = (gc__os_owners *)owners_of_program;
+    (void)depth;
+    if (owners->count < GC__OS_OWNERS_MAX && !gc__os_owners_have(owners, facts->st_uid))
+        owners->ids[owners->count++] = facts->st_uid;
+    return true;
+}
+
+GC__FN void gc__os_owners_find(gc__os_owners *owners) {
+    char program[PATH_MAX];
+    struct stat facts;
+    owners->ids[0] = 0;
+    owners->ids[1] = geteuid();
+    owners->count = 2;
+    if (stat("/proc/self/exe", &facts) == 0) gc__os_owners_add(owners, &facts, 0);
+    gc__os_program_folder(program, sizeof program);
+    int folder = open(program, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    gc__os_each_above(folder, gc__os_owners_add, owners);
+    close(folder);
+}
+
+typedef struct gc__os_guard {
+    gc__os_library *library;
+    gc__os_owners owners;
+} gc__os_guard;
+
+/* Whether nobody can change a file or folder but those who could exchange the program. A group that has the number of the
+   owner is his own, for many systems give each user such a group. */
+GC__FN bool gc__os_is_guarded(gc__os_guard *guard, const struct stat *facts, const char *which) {
+    bool by_group = (facts->st_mode & S_IWGRP) && facts->st_gid != facts->st_uid;
+    if (by_group || (facts->st_mode & S_IWOTH))
+        return gc__os_trouble(
+            guard->library, "Run `chmod go-w` on it, or copy the library into a folder that is yours alone",
+            "%s is writable by %s (mode %04o, owner %u, group %u), who could have any code run in this "
+            "program",
+            which, facts->st_mode & S_IWOTH ? "everybody" : "a group", (unsigned)facts->st_mode & 07777,
+            (unsigned)facts->st_uid, (unsigned)facts->st_gid);
+    if (!gc__os_owners_have(&guard->owners, facts->st_uid))
+        return gc__os_trouble(
+            guard->library, "Copy the library into a folder of yours, or of root",
+            "%s belongs to user %u, who could have any code run in this program: he is neither root, nor "
+            "the program's user %u, nor an owner of the program's file or of a folder above that",
+            which, (unsigned)facts->st_uid, (unsigned)geteuid());
+    return true;
+}
+
+/* Where folders have the sticky bit, as /tmp has, users cannot exchange what belongs to others. In the library's own folder
+   that is not enough: anybody could supply a library that is missing. */
+GC__FN bool gc__os_folder_is_guarded(void *context, const struct stat *facts, int depth) {
+    gc__os_guard *guard = (gc__os_guard *)context;
+    struct stat seen = *facts;
+    char which[80];
+    if (depth && (seen.st_mode & S_ISVTX)) seen.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
+    if (depth)
+        snprintf(which, sizeof which, "the folder that is %d above it", depth + 1);
+    else
+        snprintf(which, sizeof which, "its folder");
+    return gc__os_is_guarded(guard, &seen, which);
+}
+
+GC__FN bool gc__os_library_open_folder(gc__os_library *library, const char *folder) {
+    if (realpath(folder, library->path)) library->folder = open(library->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (library->folder >= 0) return true;
+    int error = errno;
+    snprintf(library->path, sizeof library->path, "%s", folder);
+    return gc__os_trouble(library, "Name a file whose folder exists and can be entered",
+                          "its folder cannot be opened: %s", strerror(error));
+}
+
+GC__FN int gc__os_library_open_link(gc__os_library *library, char *name) {
+    size_t length = strlen(library->path);
+    int links = 0;
+    do {
+        if (strlen(name) > NAME_MAX || length + strlen(name) >= sizeof library->path) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        strcpy(library->path + length, name);
+        int file = openat(library->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (file >= 0 || errno != ELOOP) return file;
+        ssize_t bytes = readlinkat(library->folder, library->path + length, name, NAME_MAX + 1);
+        name[bytes < 0 ? 0 : bytes] = 0;
+    } while (!strchr(name, '/') && strcmp(name, "..") != 0 && ++links < GC__OS_LINKS_MAX);
+    errno = ELOOP;
+    return -1;
+}
+
+/* A symbolic link may lead to another file of the same folder. */
+GC__FN bool gc__os_library_open_file(gc__os_library *library, const char *name) {
+    char target[NAME_MAX + 2];
+    size_t length = strlen(library->path);
+    if (library->path[length - 1] != '/') strcpy(library->path + length, "/");
+    snprintf(target, sizeof target, "%s", name);
+    library->file = gc__os_library_open_link(library, target);
+    if (library->file >= 0) return true;
+    int error = errno;
+    if (error == ELOOP && (strchr(target, '/') || strcmp(target, "..") == 0))
+        return gc__os_trouble(library, "Name the file that the link leads to by its own path",
+                              "it is a symbolic link that leaves its folder, to `%s`", gc__os_path_end(target));
+    if (error == ENOENT) return gc__os_trouble(library, "Build it there, or correct the name", "there is no such file");
+    return gc__os_trouble(library,
+                          error == EACCES ? "Allow the user of the program to enter its folder and to read it"
+                                          : "Name another file",
+                          "it cannot be opened: %s", strerror(error));
+}
+
+/* Finds the file `name` in the folder, and opens it. */
+GC__FN bool gc__os_library_find(gc__os_library *library, const char *folder, const char *name) {
+    struct stat facts;
+    if (!gc__os_library_open_folder(library, folder) || !gc__os_library_open_file(library, name)) return false;
+    memset(&facts, 0, sizeof facts);
+    if (fstat(library->file, &facts) != 0) facts.st_mode = 0;
+    library->bytes = (uint64_t)facts.st_size;
+    if (!S_ISREG(facts.st_mode))
+        return gc__os_trouble(library, "Name the file of a library", "it is %s, no file",
+                              S_ISDIR(facts.st_mode)    ? "a folder"
+                              : S_ISFIFO(facts.st_mode) ? "a FIFO"
+                                                        : "a device");
+    return facts.st_size > 0 ||
+           gc__os_trouble(library, "Build the library again, or copy it again", "the file is empty");
+}
+
+/* Whether nobody can change the file, or put another one in its place, but those who could exchange the program. */
+GC__FN bool gc__os_library_check_rights(gc__os_library *library) {
+    gc__os_guard guard;
+    struct stat facts;
+    guard.library = library;
+    gc__os_owners_find(&guard.owners);
+    gc__os_trouble(library, "Give the program the right to enter all folders above the file",
+                   "a folder above it cannot be entered");
+    return fstat(library->file, &facts) == 0 && gc__os_is_guarded(&guard, &facts, "the file") &&
+           gc__os_each_above(library->folder, gc__os_folder_is_guarded, &guard);
+}
+
+/* Without the library's path, which the linker's message begins with. */
+GC__FN const char *gc__os_linker_words(const gc__os_library *library) {
+    const char *words = dlerror();
+    size_t length = strlen(library->path);
+    if (!words) return "";
+    return strncmp(words, library->path, length) == 0 && strncmp(words + length, ": ", 2) == 0 ? words + length + 2
+                                                                                               : words;
+}
+
+/* Whether the path still leads to the file that was checked. */
+GC__FN bool gc__os_library_is_same(const gc__os_library *library) {
+    struct stat checked, named;
+    return fstat(library->file, &checked) == 0 && lstat(library->path, &named) == 0 && checked.st_dev == named.st_dev &&
+           checked.st_ino == named.st_ino && checked.st_size == named.st_size;
+}
+
+/* Loads the file that was checked. The linker is given its path rather than the open file's, by which neither a debugger
+   nor the printed stack could find it. */
+GC__FN bool gc__os_library_load(gc__os_library *library) {
+    void *loaded = dlopen(library->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (loaded) {
+        dlclose(loaded);
+        return gc__os_trouble(
+            library, "Copy the file, and name the copy, for a second instance of the collector",
+            "this program has loaded it already, perhaps by another name, and a library serves one host");
+    }
+    library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
+    if (!library->handle)
+        return gc__os_trouble(
+            library,
+            "Install the libraries that it needs, or build it again on this system; if memory cannot be "
+            "mapped, its file system may be mounted with noexec",
+            "the dynamic linker says: %s", gc__os_linker_words(library));
+    if (gc__os_library_is_same(library)) return true;
+    return gc__os_trouble(library, "Start the program again", "the file was replaced while the program was loading it");
+}
+
+/* The address of a symbol. NULL: the library has none. */
+GC__FN void *gc__os_library_symbol(gc__os_library *library, const char *symbol) {
+    void *found = dlsym(library->handle, symbol);
+    if (!found)
+        gc__os_trouble(library,
+                       "Build it from gc_standalone.h, which exports the symbol, and strip at most debug symbols",
+                       "the dynamic linker says: %s", gc__os_linker_words(library));
+    return found;
+}
+
+/* Closes the descriptors, and unloads the library unless it is to stay. */
+GC__FN void gc__os_library_close(gc__os_library *library, bool stays) {
+    if (library->folder >= 0) close(library->folder);
+    if (library->file >= 0) close(library->file);
+    if (library->handle && !stays) dlclose(library->handle);
+    library->folder = library->file = -1;
+}
+
+#include <elf.h>
+
+#if defined(__x86_64__)
+#define GC__ELF_MACHINE EM_X86_64
+#else
+#define GC__ELF_MACHINE EM_AARCH64
+#endif
+
+typedef struct gc__elf_name {
+    uint16_t number;
+    const char *text;
+} gc__elf_name;
+
+GC__FN const char *gc__elf_machine_text(uint16_t machine) {
+    static const gc__elf_name names[] = {{EM_386, "i386"},        {EM_ARM, "ARM"},       {EM_X86_64, "x86-64"},
+                                         {EM_AARCH64, "AArch64"}, {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"},
+                                         {243, "RISC-V"},         {EM_MIPS, "MIPS"},     {258, "LoongArch"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == machine) return names[i].text;
+    return "an unknown machine";
+}
+
+GC__FN const char *gc__elf_type_text(uint16_t type) {
+    static const gc__elf_name names[] = {
+        {ET_REL, "an object file, not linked yet"}, {ET_EXEC, "a program"}, {ET_CORE, "a core dump"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == type) return names[i].text;
+    return "a file of an unknown kind";
+}
+
+GC__FN bool gc__elf_is_cut(gc__os_library *library, uint64_t bytes) {
+    return gc__os_trouble(library, "Build the library again, or copy it again",
+                          "the file is truncated: it has %llu bytes, and its header speaks of %llu",
+                          (unsigned long long)library->bytes, (unsigned long long)bytes);
+}
+
+/* Whether so many bytes of the file are there, from the offset on. */
+GC__FN bool gc__elf_has(gc__os_library *library, uint64_t offset, uint64_t bytes) {
+    uint64_t end = offset + bytes < offset ? UINT64_MAX : offset + bytes;
+    return end <= library->bytes || gc__elf_is_cut(library, end);
+}
+
+GC__FN bool gc__elf_read(gc__os_library *library, void *to, size_t bytes, uint64_t offset) {
+    if (!gc__elf_has(library, offset, bytes)) return false;
+    return pread(library->file, to, bytes, (off_t)offset) == (ssize_t)bytes || gc__elf_is_cut(library, offset + bytes);
+}
+
+GC__FN bool gc__elf_is_elf(gc__os_library *library, const unsigned char *ident, size_t bytes) {
+    char shown[9] = "";
+    if (bytes >= SELFMAG && memcmp(ident, ELFMAG, SELFMAG) == 0) return true;
+    for (size_t i = 0; i < bytes && i < sizeof shown - 1; i++)
+        shown[i] = ident[i] > ' ' && ident[i] < 127 ? (char)ident[i] : '.';
+    return gc__os_trouble(library, "Name a shared library, which `gcc -shared` makes",
+                          "it is no ELF file: it begins with `%s`", shown);
+}
+
+/* Whether the file is for this machine. The first 20 bytes of headers are alike for all word sizes. */
+GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *start) {
+    bool is_big = start[EI_DATA] == ELFDATA2MSB;
+    uint16_t type = (uint16_t)(start[is_big ? 17 : 16] | start[is_big ? 16 : 17] << 8);
+    uint16_t machine = (uint16_t)(start[is_big ? 19 : 18] | start[is_big ? 18 : 19] << 8);
+    if (machine != GC__ELF_MACHINE || start[EI_CLASS] != ELFCLASS64 || start[EI_DATA] != ELFDATA2LSB)
+        return gc__os_trouble(
+            library, "Build the library by the compiler that the program was built by",
+            "it is for %s (machine %u) with words of %s bits, the %s byte first, and this program for %s "
+            "with words of 64 bits, the lowest byte first",
+            gc__elf_machine_text(machine), machine,
+            start[EI_CLASS] == ELFCLASS64   ? "64"
+            : start[EI_CLASS] == ELFCLASS32 ? "32"
+                                            : "unknown",
+            is_big ? "highest" : "lowest", gc__elf_machine_text(GC__ELF_MACHINE));
+    if (type == ET_DYN) return true;
+    return gc__os_trouble(library, "Link it by `gcc -shared`", "it is %s (type %u), no shared library",
+                          gc__elf_type_text(type), type);
+}
+
+/* Whether all is there that the header speaks of. */
+GC__FN bool gc__elf_is_whole(gc__os_library *library) {
+    Elf64_Ehdr header;
+    Elf64_Phdr part;
+    if (!gc__elf_read(library, &header, sizeof header, 0)) return false;
+    if (header.e_phentsize != sizeof part || header.e_phnum == 0)
+        return gc__os_trouble(library, "Build the library again", "its header is damaged: %u parts of %u bytes each",
+                              header.e_phnum, header.e_phentsize);
+    for (uint64_t i = 0; i < header.e_phnum; i++) {
+        uint64_t at = header.e_phoff + i * sizeof part;
+        if (at < header.e_phoff) return gc__elf_is_cut(library, UINT64_MAX);
+        if (!gc__elf_read(library, &part, sizeof part, at)) return false;
+        if (!gc__elf_has(library, part.p_offset, part.p_filesz)) return false;
+    }
+    return !header.e_shoff || gc__elf_has(library, header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
+}
+
+/* Checks the header of an open library. */
+GC__FN bool gc__elf_check(gc__os_library *library) {
+    unsigned char start[20] = {0};
+    ssize_t bytes = pread(library->file, start, sizeof start, 0);
+    if (bytes < 0)
+        return gc__os_trouble(library, "Copy the library to another disk", "it cannot be read: %s", strerror(errno));
+    if (!gc__elf_is_elf(library, start, (size_t)bytes)) return false;
+    if ((size_t)bytes < sizeof start) return gc__elf_is_cut(library, sizeof(Elf64_Ehdr));
+    return gc__elf_is_for_us(library, start) && gc__elf_is_whole(library);
+}
+
+#ifndef GC_STANDALONE_LIBRARY
+#define GC__INTERFACE_LAST gc_dump_text /* of version 1.0 */
+
+/* A library on its way into the program. Its path and what is wrong with it are in `file`. */
+typedef struct gc__load {
+    const char *variable, *value; /* which setting named it; variable NULL: gc_library_load; value NULL: none */
+    const char *step;             /* the one that failed, as a clause */
+    gc__os_library file;
+    void *version_info, *initialize; /* the two symbols */
+    gc_version_info version;         /* of the library */
+    bool is_version_known;
+    char why[320]; /* what GC_Initialize had to say */
+} gc__load;
+
+typedef struct gc__load_setting {
+    const char *variable;
+    bool is_name, is_path; /* what it may be */
+} gc__load_setting;
+
+GC__FN bool gc__load_has_parent(const char *path) {
+    for (const char *at = path; (at = strstr(at, "..")); at += 2)
+        if ((at == path || at[-1] == '/') && (at[2] == '/' || !at[2])) return true;
+    return false;
+}
+
+/* Whether the value is a name in the program's folder or an absolute path, whichever the setting takes. */
+GC__FN bool gc__load_check_value(gc__load *load, const gc__load_setting *setting) {
+    const char *value = load->value;
+    if (*value == '/' && !setting->is_path)
+        return gc__os_trouble(&load->file, "Set " GC_STANDALONE_PATH_VARIABLE " to the path instead",
+                              "it is a path, and the variable takes the name of a file beside the program");
+    if (*value != '/' && !setting->is_name)
+        return gc__os_trouble(&load->file, "Begin the path with a slash",
+                              "it is a relative path, which would depend on the current folder");
+    if (*value != '/' && strchr(value, '/'))
+        return gc__os_trouble(&load->file,
+                              "Set " GC_STANDALONE_PATH_VARIABLE " to the absolute path of the file instead",
+                              "a name must not contain a slash, for it is looked for beside the program alone");
+    if (gc__load_has_parent(value))
+        return gc__os_trouble(&load->file, "Write the path without `..`", "it leaves its folder by `..`");
+    if (value[strlen(value) - 1] == '/')
+        return gc__os_trouble(&load->file, "Name the file", "it ends in a slash, so it names a folder");
+    return true;
+}
+
+/* Reads the settings. True: at most one names a library. */
+GC__FN bool gc__load_read_settings(gc__load *load) {
+    static const gc__load_setting settings[] = {{GC_STANDALONE_NAME_VARIABLE, true, false},
+                                                {GC_STANDALONE_PATH_VARIABLE, false, true},
+                                                {"DOTNET_GCName", true, false},
+                                                {"DOTNET_GCPath", false, true},
+                                                {"COMPlus_GCName", true, true}};
+    const gc__load_setting *found = NULL;
+    for (size_t i = 0; i < (GC_STANDALONE_CLR_VARIABLES ? sizeof settings / sizeof *settings : 2); i++) {
+        const char *value = gc__os_setting(settings[i].variable);
+        if (value && found)
+            return gc__os_trouble(&load->file, "Unset one of them", "%s is set, too, to `%s`", settings[i].variable,
+                                  gc__os_path_end(value));
+        if (!value) continue;
+        found = &settings[i];
+        load->variable = found->variable;
+        load->value = value;
+    }
+    return !found || gc__load_check_value(load, found);
+}
+
+/* Opens the file and checks it. A name without a folder is looked for in `beside`, the program's. */
+GC__FN bool gc__load_open(gc__load *load, const char *beside) {
+    char folder[PATH_MAX];
+    const char *name = strrchr(load->value, '/');
+    size_t length = name ? (size_t)(name + 1 - load->value) : strlen(beside);
+    name = name ? name + 1 : load->value;
+    load->step = "Finding the file";
+    if (length == 0)
+        return gc__os_trouble(&load->file,
+                              "Mount /proc, or set " GC_STANDALONE_PATH_VARIABLE " to the absolute path of the file",
+                              "the system does not say in which folder the program is");
+    if (length >= sizeof folder) return gc__os_trouble(&load->file, "Move it", "its path is too long");
+    memcpy(folder, name == load->value ? beside : load->value, length);
+    folder[length] = 0;
+    if (!gc__os_library_find(&load->file, folder, name)) return false;
+    load->step = "Checking who may change it";
+    if (!gc__os_library_check_rights(&load->file)) return false;
+    load->step = "Reading its header";
+    return gc__elf_check(&load->file);
+}
+
+/* Loads the library, and looks up the symbols by which the protocol starts. */
+GC__FN bool gc__load_symbols(gc__load *load) {
+    load->step = "Loading it";
+    if (!gc__os_library_load(&load->file)) return false;
+    load->step = "Looking up GC_VersionInfo";
+    load->version_info = gc__os_library_symbol(&load->file, "GC_VersionInfo");
+    if (!load->version_info) return false;
+    load->step = "Looking up GC_Initialize";
+    load->initialize = gc__os_library_symbol(&load->file, "GC_Initialize");
+    return load->initialize != NULL;
+}
+
+/* The versions of both sides as a sentence. */
+GC__FN void gc__load_print_versions(const gc__load *load, char *text, size_t bytes) {
+    const gc_version_info *version = &load->version;
+    size_t used =
+        (size_t)snprintf(text, bytes, "The program has version %d.%d of the interface (gc.h " GC_VERSION_TEXT "), ",
+                         GC_INTERFACE_MAJOR, GC_INTERFACE_MINOR);
+    if (load->is_version_known)
+        snprintf(text + used, bytes - used, "the library version %u.%u (%.60s, build %u).", (unsigned)version->major,
+                 (unsigned)version->minor, version->name ? version->name : "without a name", (unsigned)version->build);
+    else
+        snprintf(text + used, bytes - used, "and the library has not been asked for its own.");
+}
+
+/* Asks the library for its version. With the same major version both sides know all that the lower minor version has. */
+GC__FN bool gc__load_ask_version(gc__load *load) {
+    gc_version_info_function *version_info;
+    memcpy(&version_info, &load->version_info, sizeof version_info);
+    load->step = "Comparing the versions";
+    load->version.major = GC_INTERFACE_MAJOR;
+    load->version.minor = GC_INTERFACE_MINOR;
+    load->version.name = "gc.h " GC_VERSION_TEXT;
+    version_info(&load->version);
+    load->is_version_known = true;
+    return load->version.major == GC_INTERFACE_MAJOR ||
+           gc__os_trouble(&load->file,
+                          "Use a library whose version begins with the same number, or compile the program again",
+                          "the first numbers of the versions differ, so the two do not understand each other");
+}
+
+static gc__load *gc__load_now; /* that for which GC_Initialize runs; written under the lock of libraries */
+
+/* gc_host.refused. */
+GC__FN void gc__load_refused(void *context, const char *why) {
+    (void)context;
+    if (gc__load_now && why) snprintf(gc__load_now->why, sizeof gc__load_now->why, ": %s", why);
+}
+
+/* Whether what GC_Initialize has given is what the program was compiled for. */
+GC__FN bool gc__load_check_functions(gc__load *load, const gc_functions *functions) {
+    const char *remedy = "Build the library from an unchanged gc_standalone.h";
+    size_t least = offsetof(gc_functions, GC__INTERFACE_LAST) + sizeof(void *);
+    char differences[320];
+    if (!functions) return gc__os_trouble(&load->file, remedy, "it gives no table of functions");
+    if (functions->bytes < least)
+        return gc__os_trouble(&load->file, remedy, "it gives a table of %u bytes, and version 1.0 has at least %zu",
+                              (unsigned)functions->bytes, least);
+    if (!functions->geometry) return gc__os_trouble(&load->file, remedy, "its table lacks the geometry");
+    if (!gc__geometry_differs(&gc__geometry_here, functions->geometry, differences, sizeof differences)) return true;
+    return gc__os_trouble(&load->file, "Compile both with the same GC_ macros", "the geometries differ: %s",
+                          differences);
+}
+
+/* Starts the library's collector. */
+GC__FN bool gc__load_initialize(gc__load *load, gc_library *library) {
+    gc_initialize_function *initialize;
+    const gc_functions *functions = NULL;
+    memcpy(&initialize, &load->initialize, sizeof initialize);
+    load->step = "Calling GC_Initialize";
+    gc__library_host(library);
+    library->host.refused = gc__load_refused;
+    gc__load_now = load;
+    int32_t result = initialize(&library->host, &functions, NULL);
+    gc__load_now = NULL;
+    if (result)
+        return gc__os_trouble(&load->file,
+                              "Use a library that was compiled with the GC_ macros of the program, or ask its author",
+                              "it returns %d%s", (int)result, load->why);
+    library->functions = functions;
+    library->version = load->version;
+    library->handle = load->file.handle;
+    return gc__load_check_functions(load, functions);
+}
+
+/* Makes a paragraph of what is wrong, as gc_last_message. */
+GC__FN void gc__load_fail(gc__load *load) {
+    const char *path = load->file.path;
+    char versions[240];
+    gc__load_print_versions(load, versions, sizeof versions);
+    if (load->variable)
+        gc__fail(GC_ERROR_LIBRARY, "%s=%s: ", load->variable, gc__os_path_end(load->value));
+    else
+        gc__fail(GC_ERROR_LIBRARY, "gc_library_load of %s: ", gc__os_path_end(load->value));
+    if (*path && strcmp(path, load->value) != 0)
+        gc__fail_more("the collector %s is not used. ", gc__os_path_end(path));
+    else
+        gc__fail_more("the collector is not used. ");
+    gc__fail_more("%s: %s. %s %s.", load->step, load->file.trouble, versions, load->file.remedy);
+}
+
+/* Loads what `load` names. Lock of libraries held. NULL with gc__fail. */
+GC__FN gc_library *gc__load_run(gc__load *load) {
+    char beside[PATH_MAX];
+    gc_library *library = (gc_library *)calloc(1, sizeof *library);
+    char *path = NULL;
+    gc__os_program_folder(beside, sizeof beside);
+    bool ok = gc__load_open(load, beside) && gc__load_symbols(load) && gc__load_ask_version(load);
+    if (ok) path = strdup(load->file.path);
+    if (ok && (!path || !library))
+        ok = gc__os_trouble(&load->file, "Free some memory", "the system has no more memory");
+    ok = ok && gc__load_initialize(load, library);
+    if (!ok) gc__load_fail(load);
+    gc__os_library_close(&load->file, ok);
+    if (ok) {
+        library->path = path;
+        return library;
+    }
+    free(path);
+    free(library);
+    return NULL;
+}
+
+GC__FN void gc__load_init(gc__load *load, const char *step) {
+    memset(load, 0, sizeof *load);
+    load->file.folder = load->file.file = -1;
+    load->step = step;
+}
+
+/* Loads the collector that the environment names. *library: NULL if it names none. Lock of libraries held. */
+GC__FN gc_result gc__library_named(gc_library **library) {
+    gc__load load;
+    gc__load_init(&load, "Reading the environment");
+    *library = NULL;
+    if (!gc__load_read_settings(&load)) {
+        gc__load_fail(&load);
+        return GC_ERROR_LIBRARY;
+    }
+    if (!load.value) return GC_OK;
+    *library = gc__load_run(&load);
+    return *library ? GC_OK : GC_ERROR_LIBRARY;
+}
+
+GC_API gc_library *gc_library_load(const char *path, const char **why) {
+    static const gc__load_setting setting = {NULL, false, true};
+    gc_library *library = NULL;
+    gc__load load;
+    if (gc__is_null(path, "gc_library_load", "path")) return NULL;
+    gc__load_init(&load, "Reading the path");
+    load.value = path;
+    gc__lock_take(&gc__library_lock);
+    if (gc__load_check_value(&load, &setting))
+        library = gc__load_run(&load);
+    else
+        gc__load_fail(&load);
+    gc__lock_release(&gc__library_lock);
+    if (!library && why) *why = gc__last_message;
+    return library;
+}
+#endif
+/* Choosing the collector in force. */
+
+
+#ifndef GC_STANDALONE_LIBRARY
+/* The status of a program that ends because its collector cannot be loaded: that of one which lacks a library. */
+#define GC__LOAD_STATUS 127
+
+/* The collector that the environment names, or the embedded one. Lock of libraries held. */
+GC__FN const gc_library *gc__library_named_or_embedded(gc_library_refused *refused, void *context) {
+    gc_library *named;
+    if (gc__library_named(&named) == GC_OK) return named ? named : gc__library_embed();
+    if (refused && refused(context, gc__last_message)) return gc__library_embed();
+    fflush(stdout);
+    fprintf(stderr, "gc.h: %s\n", gc__last_message);
+    _Exit(GC__LOAD_STATUS);
+}
+
+GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context) {
+    const gc_library *library = __atomic_load_n(&gc__library_in_force, __ATOMIC_ACQUIRE);
+    if (library) return library;
+    if (gc__lock_is_mine(&gc__library_lock))
+        gc__fatal(
+            NULL,
+            "a function of gc.h was called by the function that gc_library_choose was given, or by a library that is "
+            "being loaded: at that time no collector has been chosen yet");
+    gc__lock_take(&gc__library_lock);
+    if (!gc__library_in_force) gc__library_install(gc__library_named_or_embedded(refused, context));
+    gc__lock_release(&gc__library_lock);
+    return gc__library_in_force;
+}
+
+#ifdef GC_STANDALONE
 GC__FN const char *gc__stub_name(size_t i) {
     static const char *const names[] = {
 #define GC__STUB_NAME(kind, name) #name,
@@ -676,19 +1343,7 @@ GC__EXTERN void *gc__stub_first(void **slot) {
             (unsigned)library->version.major, (unsigned)library->version.minor, GC_INTERFACE_MAJOR, GC_INTERFACE_MINOR);
     return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 }
-#else
-GC__FN void gc__library_install(const gc_library *library) {
-    __atomic_store_n(&gc__library_in_force, library, __ATOMIC_RELEASE);
-}
 #endif
-
-GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context) {
-    (void)refused, (void)context;
-    gc__lock_take(&gc__library_lock);
-    if (!gc__library_in_force) gc__library_install(gc__library_embed());
-    gc__lock_release(&gc__library_lock);
-    return gc__library_in_force;
-}
 #endif
 /* The names of gc.h in the rest of the unit that contains the embedded collector: they would mean that one, whichever is in
    force, so using them is an error. */

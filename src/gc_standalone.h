@@ -26,6 +26,8 @@
 #include "platform/stubs.h"      /* symbols that jump to the collector in force */
 #include "standalone/geometry.h" /* what both sides must have in common */
 #include "standalone/library.h"  /* the library's exports */
-#include "standalone/host.h"     /* the collector in force */
+#include "standalone/host.h"     /* what libraries are given, and calls of the collector in force */
+#include "standalone/load.h"     /* finding, checking and loading libraries */
+#include "standalone/choose.h"   /* the collector in force */
 #include "standalone/last.h"     /* what the rest of the unit must not do */
 #endif

@@ -103,41 +103,9 @@ GC__FN void gc__library_install(const gc_library *library) {
         if (function) __atomic_store_n(&gc__stub_slots[i], function, __ATOMIC_RELEASE);
     }
 }
-
-GC__FN const char *gc__stub_name(size_t i) {
-    static const char *const names[] = {
-#define GC__STUB_NAME(kind, name) #name,
-        GC__INTERFACE(GC__STUB_NAME)
-#undef GC__STUB_NAME
-    };
-    return names[i];
-}
-
-/* Called instead of gc_NAME until the collector is chosen, and later for a function that it has not. */
-GC__EXTERN GC__VISIBLE void *gc__stub_first(void **slot);
-GC__EXTERN void *gc__stub_first(void **slot) {
-    size_t i = (size_t)(slot - gc__stub_slots);
-    const gc_library *library = gc_library_choose(NULL, NULL);
-    if (!gc__library_function(library, i))
-        gc__fatal(
-            NULL,
-            "%s is newer than the collector in use, %s (%s), whose interface is %u.%u and the program's %d.%d: ask "
-            "GC_LIBRARY_HAS before the call, or use a newer library",
-            gc__stub_name(i), library->version.name, library->path ? library->path : "embedded",
-            (unsigned)library->version.major, (unsigned)library->version.minor, GC_INTERFACE_MAJOR, GC_INTERFACE_MINOR);
-    return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-}
 #else
 GC__FN void gc__library_install(const gc_library *library) {
     __atomic_store_n(&gc__library_in_force, library, __ATOMIC_RELEASE);
 }
 #endif
-
-GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context) {
-    (void)refused, (void)context;
-    gc__lock_take(&gc__library_lock);
-    if (!gc__library_in_force) gc__library_install(gc__library_embed());
-    gc__lock_release(&gc__library_lock);
-    return gc__library_in_force;
-}
 #endif

@@ -9,7 +9,6 @@
 
 #ifndef GC_STANDALONE_LIBRARY
 #define GC__INTERFACE_LAST gc_dump_text /* of version 1.0 */
-#define GC__LOAD_STATUS 127 /* of a program that ends because its collector cannot be loaded, as with the linker */
 
 /* A library on its way into the program. Its path and what is wrong with it are in `file`. */
 typedef struct gc__load {
@@ -253,29 +252,5 @@ GC_API gc_library *gc_library_load(const char *path, const char **why) {
     gc__lock_release(&gc__library_lock);
     if (!library && why) *why = gc__last_message;
     return library;
-}
-
-/* The collector that the environment names, or the embedded one. Lock of libraries held. */
-GC__FN const gc_library *gc__library_named_or_embedded(gc_library_refused *refused, void *context) {
-    gc_library *named;
-    if (gc__library_named(&named) == GC_OK) return named ? named : gc__library_embed();
-    if (refused && refused(context, gc__last_message)) return gc__library_embed();
-    fflush(stdout);
-    fprintf(stderr, "gc.h: %s\n", gc__last_message);
-    _Exit(GC__LOAD_STATUS);
-}
-
-GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context) {
-    const gc_library *library = __atomic_load_n(&gc__library_in_force, __ATOMIC_ACQUIRE);
-    if (library) return library;
-    if (gc__lock_is_mine(&gc__library_lock))
-        gc__fatal(
-            NULL,
-            "a function of gc.h was called by the function that gc_library_choose was given, or by a library that is "
-            "being loaded: at that time no collector has been chosen yet");
-    gc__lock_take(&gc__library_lock);
-    if (!gc__library_in_force) gc__library_install(gc__library_named_or_embedded(refused, context));
-    gc__lock_release(&gc__library_lock);
-    return gc__library_in_force;
 }
 #endif
