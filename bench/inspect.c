@@ -118,7 +118,9 @@ int main(int argc, char **argv) {
     gc_roots_add(heap, &records, 1, 0);
     fill(gc, count, &records);
     gc_collect(heap, 2, GC_COLLECT_DEFAULT);
-    printf("ready %p\n", (void *)records->buckets[count / 2]);
+    uint64_t bucket = count / 2;
+    while (!records->buckets[bucket]) bucket++;
+    printf("ready %p\n", (void *)records->buckets[bucket]);
     fflush(stdout);
     if (argc > 2) tick();
     for (;;) pause();

@@ -56,7 +56,7 @@ static void reach(depth_search *search, uint32_t object, uint32_t parent) {
         memory_grow(finder->parent, finder->reached, &search->parents_capacity, sizeof *finder->parent, "parents");
     finder->parent[finder->reached] = parent;
     finder->number[object] = finder->reached++;
-    uint64_t at = edges_of(search->edges, object), first = search->edges->blocks[object / 32];
+    uint64_t at = edges_of(search->edges, object), first = search->edges->blocks[object / EDGES_BLOCK];
     if (!search->edges->bytes[at]) return; /* it has no references */
     if (at - first > UINT32_MAX) die("an object has references of more than 4 GiB");
     search->stack = memory_grow(search->stack, search->depth, &search->capacity, sizeof *search->stack, "the search's stack");
@@ -68,7 +68,7 @@ static void step(depth_search *search) {
     place *top = &search->stack[search->depth - 1];
     const edge_store *edges = search->edges;
     uint32_t object = top->object, to;
-    uint64_t first = edges->blocks[object / 32], at = first + top->at;
+    uint64_t first = edges->blocks[object / EDGES_BLOCK], at = first + top->at;
     while ((to = edges_next(edges, object, &at)) != OBJECT_NONE)
         if (search->finder->number[to] == OBJECT_NONE) break;
     if (at - first > UINT32_MAX) die("an object has references of more than 4 GiB");

@@ -20,7 +20,7 @@ static void advance(edge_store *edges, uint32_t to) {
     if (!edges->blocks_count) begin_block(edges);
     while (edges->next < to) {
         put(edges, 0);
-        if (++edges->next % 32 == 0) begin_block(edges);
+        if (++edges->next % EDGES_BLOCK == 0) begin_block(edges);
     }
 }
 
@@ -42,8 +42,8 @@ void edges_end(edge_store *edges, uint32_t objects) {
 
 uint64_t edges_of(const edge_store *edges, uint32_t from) {
     const uint64_t low = 0x7F7F7F7F7F7F7F7F;
-    uint64_t at = edges->blocks[from / 32];
-    uint32_t skip = from % 32, ends;
+    uint64_t at = edges->blocks[from / EDGES_BLOCK];
+    uint32_t skip = from % EDGES_BLOCK, ends;
     for (uint64_t word; skip > 0; at += 8, skip -= ends) { /* 8 bytes at a time, while they have less 0s than are to be skipped */
         memcpy(&word, edges->bytes + at, 8);
         ends = bits_count(~(((word & low) + low) | word | low));

@@ -1,14 +1,16 @@
 /* The references of all objects, by the objects' numbers, as bytes: for each reference the distance from the holder to what
    it refers to, in 7 bits each, and a 0 after the last. Most distances are short, so a reference takes one to four bytes.
-   Where an object's bytes begin is stored for each 32nd object; the 0s tell the others apart. */
+   Where an object's bytes begin is stored for each 16th object; the 0s tell the others apart. */
 #pragma once
 
 #include "objects.h"
 
+#define EDGES_BLOCK 16
+
 typedef struct edge_store {
     unsigned char *bytes;
     size_t length, capacity;
-    uint64_t *blocks; /* where the references of each 32nd object begin */
+    uint64_t *blocks; /* where the references of each EDGES_BLOCK-th object begin */
     size_t blocks_count, blocks_capacity;
     uint32_t next; /* the object that comes next */
 } edge_store;

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 typedef enum argument_kind { NO_ARGUMENT, TYPE, ADDRESS, MAYBE_ADDRESS } argument_kind;
 
@@ -59,6 +60,7 @@ static void print_help(FILE *file) {
           "  --root DIR            where the files of a core's program are\n"
           "  --svg FILE            regions: also draws a map\n"
           "  --no-stop             reads a process while it runs: answers may contradict themselves\n"
+          "  --cost                ends with the seconds and the memory that the answer took\n"
           "  --help, --version\n\n"
           "examples:\n"
           "  gc-inspect $(pidof server) types\n"
@@ -97,9 +99,10 @@ typedef struct command_line {
     command_options command;
     int heap; /* -1: all */
     bool limited;
+    bool cost;
 } command_line;
 
-enum { JSON = 256, LIMIT, GENERATION, HEAP, NAMES, ROOT, SVG, NO_STOP, HELP, VERSION };
+enum { JSON = 256, COST, LIMIT, GENERATION, HEAP, NAMES, ROOT, SVG, NO_STOP, HELP, VERSION };
 
 static void take_option(command_line *arguments, int option) {
     switch (option) {
@@ -120,6 +123,7 @@ static void take_option(command_line *arguments, int option) {
         break;
     }
     case NAMES: names_load(optarg); break;
+    case COST: arguments->cost = true; break;
     case ROOT: arguments->target.root = optarg; break;
     case SVG: arguments->command.svg = optarg; break;
     case NO_STOP: arguments->target.running = true; break;
@@ -131,7 +135,7 @@ static void take_option(command_line *arguments, int option) {
 
 static void take_options(command_line *arguments, int argc, char **argv) {
     static const struct option options[] = {
-        {"json", no_argument, NULL, JSON},        {"limit", required_argument, NULL, LIMIT},
+        {"json", no_argument, NULL, JSON},        {"cost", no_argument, NULL, COST}, {"limit", required_argument, NULL, LIMIT},
         {"heap", required_argument, NULL, HEAP},  {"generation", required_argument, NULL, GENERATION},
         {"root", required_argument, NULL, ROOT},  {"names", required_argument, NULL, NAMES},
         {"svg", required_argument, NULL, SVG},    {"no-stop", no_argument, NULL, NO_STOP},
@@ -254,8 +258,18 @@ static void run_diff(int count, char **words, command_line *arguments) {
     end_target(&after);
 }
 
+/* Memory as the system counts it, pages of a core file included that are in reach. */
+static void print_cost(uint64_t began_ns) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    fprintf(stderr, "took %.1f s, %.1f s of them of a processor, and at most %ld MB of memory\n", (double)(target_now_ns() - began_ns) / 1e9,
+            (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+            usage.ru_maxrss / 1000);
+}
+
 int main(int argc, char **argv) {
     command_line arguments = {.command = {.generation = -1}, .heap = -1};
+    uint64_t began_ns = target_now_ns();
     output = stdout;
     take_options(&arguments, argc, argv);
     if (argc == optind) {
@@ -269,6 +283,7 @@ int main(int argc, char **argv) {
         run_command(argc - optind, argv + optind, &arguments);
     }
     output_end();
+    if (arguments.cost) print_cost(began_ns);
     write_output();
     return output_status;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 4, ITEMS_MAX = 10 };
+enum { DEPTH_MAX = 6, ITEMS_MAX = 10 };
 
 typedef struct name_rule {
     char *type; /* NULL: a rule for values */

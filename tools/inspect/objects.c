@@ -43,7 +43,10 @@ size_t objects_sort(object_set *set) {
     }
     set->low = set->ranges[0].base;
     set->high = set->ranges[set->count - 1].end;
-    set->bucket_shift = 12;
+    uint64_t smallest = UINT64_MAX;
+    for (size_t i = 0; i < set->count; i++)
+        if (set->ranges[i].end - set->ranges[i].base < smallest) smallest = set->ranges[i].end - set->ranges[i].base;
+    set->bucket_shift = 63 - (unsigned)__builtin_clzll(smallest); /* so that one or two ranges begin in a bucket */
     while ((set->high - set->low) >> set->bucket_shift >= BUCKETS_MAX) set->bucket_shift++;
     size_t buckets = (size_t)((set->high - set->low) >> set->bucket_shift) + 1, range = 0;
     set->buckets = memory_take(buckets, 4, "buckets");

@@ -55,7 +55,12 @@ void target_open(inspected *target, const char *name, const target_options *opti
         const char *said = gc_dac_message(target->dac);
         snprintf(message, sizeof message, "%s", *said ? said : "its collectors have no heap: none was created yet, or all were destroyed");
         gc_dac_close(target->dac);
+        if (strstr(message, name)) die("%s", message);
         die("%s %s: %s", pid ? "process" : "core file", name, message);
+    }
+    for (size_t i = 0; i < target->heaps_count / 2; i++) { /* oldest first */
+        gc_dac_heap *first = &target->heaps[i], *last = &target->heaps[target->heaps_count - 1 - i], between = *first;
+        *first = *last, *last = between;
     }
     target_check(target, complete);
     gc_dac_collectors(target->dac, note_rejected, NULL);
@@ -170,8 +175,7 @@ void graph_roots(heap_graph *graph) {
     if (graph->dependents_count) qsort(graph->dependents, graph->dependents_count, sizeof *graph->dependents, by_key);
 }
 
-/* Whether there may be references to regions whose objects are not listed. */
-static bool is_collecting(const gc_dac_heap *heap) { return heap->phase >= GC_DAC_CONDEMN && heap->phase <= GC_DAC_SWEEP; }
+bool heap_is_collecting(const gc_dac_heap *heap) { return heap->phase >= GC_DAC_CONDEMN && heap->phase <= GC_DAC_SWEEP; }
 
 /* A pass over all references. They wait in a row, while the memory is fetched that tells what they refer to. */
 typedef struct waiting_reference {
@@ -198,7 +202,7 @@ static void finish_references(edge_pass *pass) {
         uint32_t to = waiting->to != OBJECT_NONE ? waiting->to : objects_find(&graph->objects, waiting->reference);
         if (to != OBJECT_NONE)
             pass->sink(pass->context, waiting->from, to);
-        else if (!waiting->guessed && !is_collecting(graph->heap) && !graph->bad++)
+        else if (!waiting->guessed && !heap_is_collecting(graph->heap) && !graph->bad++)
             graph->bad_holder = objects_address(&graph->objects, waiting->from);
     }
     pass->count = 0;

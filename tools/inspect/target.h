@@ -40,6 +40,9 @@ void target_check(const inspected *target, bool complete);
 /* The record of an object's type. */
 type_count *target_type(inspected *target, const gc_dac_type *type);
 
+/* Whether there may be references to regions whose objects are not listed, and cards are in the midst of a change. */
+bool heap_is_collecting(const gc_dac_heap *heap);
+
 /* One heap, as a graph of objects. */
 typedef struct heap_graph {
     inspected *target;

@@ -15,6 +15,7 @@ typedef struct verifier {
     const gc_dac_object *object; /* the one that is checked */
     bool suspicious;             /* its references must be looked at one by one */
     uint64_t references, faults, cards;
+    bool has_cards;   /* the heap has cards, and no collection is changing what they mean */
     bool has_running; /* a thread may be between a store and its card */
 } verifier;
 
@@ -79,7 +80,7 @@ static bool check_slot(void *context, const gc_dac_slot *slot) {
     const char *wrong = slot->flags & GC_DAC_SLOT_VALUE ? NULL : reference_fault(v, slot->reference);
     if (wrong) fault(v, name_slot(v, slot), slot->reference, wrong);
     const gc_dac_region *holder = region_of(v, slot->address), *held = region_of(v, slot->reference);
-    if (wrong || !holder || !held || held->generation >= holder->generation) return true;
+    if (wrong || !v->has_cards || !holder || !held || held->generation >= holder->generation) return true;
     bool dirty = true;
     v->cards++;
     if (gc_dac_card(v->graph.target->dac, slot->address, &dirty) && !dirty)
@@ -95,7 +96,7 @@ static bool check_reference(void *context, uint64_t reference, bool guessed) {
     const gc_dac_region *held = region_of(v, reference);
     v->references++;
     if (guessed) return true;
-    bool younger = held && held->generation < v->object->generation && !v->graph.heap->non_generational;
+    bool younger = held && held->generation < v->object->generation && v->has_cards;
     v->suspicious |= younger || reference_fault(v, reference) != NULL;
     return true;
 }
@@ -143,7 +144,8 @@ static bool note_running(void *context, const gc_dac_thread *thread) {
 }
 
 void command_verify(inspected *target, const gc_dac_heap *heap, const command_options *options) {
-    verifier v = {.options = options};
+    verifier v = {.options = options, .has_cards = !heap->non_generational && !heap_is_collecting(heap)};
+    if (heap_is_collecting(heap)) note("cards are not checked: a collection is changing them");
     graph_objects(&v.graph, target, heap);
     target_check(target, gc_dac_regions(target->dac, heap, add_region, &v));
     if (v.regions_count) qsort(v.regions, v.regions_count, sizeof *v.regions, by_base);
@@ -157,8 +159,8 @@ void command_verify(inspected *target, const gc_dac_heap *heap, const command_op
     json_number("references", v.references);
     json_number("cards", v.cards);
     json_number("fault_count", v.faults);
-    text("%s objects, %s references, %s slots of old objects that refer to younger ones: %s\n", commas(v.graph.objects.objects),
-         commas(v.references), commas(v.cards), v.faults ? "" : "no fault");
+    text("%s objects, %s references, %s slots of old objects that refer to younger ones%s\n", commas(v.graph.objects.objects),
+         commas(v.references), commas(v.cards), v.faults ? "" : ": no fault");
     if (v.faults) text("%s fault%s%s\n", commas(v.faults), v.faults == 1 ? "" : "s", v.faults > options->limit ? "; --limit N shows more" : "");
     if (v.faults) output_status = 1;
     free(v.regions);
