@@ -234,6 +234,11 @@ refused 'by the library, without one' "${start}it returns 5\." GC_NAME=silent.so
 matches "$page" 'the library version 1\.0 \(a made-up one, build 7\)' 'whose version is in the message'
 fake long.so '' 'char why[5000]; memset(why, 120, 4999); why[4999] = 0; host->refused(host->context, why); return 1;'
 refused 'by the library, with too much to say' "${start}it returns 1: xxx*" GC_NAME=long.so
+deep=$dir$(printf '/%0100d' {1..6}) && mkdir -p "$deep" && cp "$dir/long.so" "$deep" && ln -s "$deep" "$top/deep"
+run GC_PATH="$deep/$(printf 'y%.0s' {1..200}).so" "$dir/host"
+matches "$page" 'there is no such file\..* Build it there, or correct the name\.$' 'a message with a long path is whole'
+run GC_PATH="$top/deep/long.so" "$dir/host"
+matches "$page" 'it returns 1: x*\..* or ask its author\.$' 'and one with two paths, and long reasons'
 fake none.so '' '*functions = 0;'
 refused 'a library without a table' "${start}it gives no table" GC_NAME=none.so
 fake short.so '' 'real.bytes -= sizeof(void *);'
