@@ -887,6 +887,7 @@ struct gc_dac {
     size_t object_bytes;
     gc_dac_type *last_type;
     char complaint[GC__DAC_MESSAGE_BYTES]; /* why something is not readable; goes with the messages of that */
+    bool unnamed;                          /* a name was not readable */
     unsigned depth;                        /* of calls; 0: opening */
     gc__dac_call calls[GC__DAC_CALLS];
 };
@@ -1080,7 +1081,10 @@ GC__DAC_FN const char *gc__dac_text(gc_dac *dac, uint64_t address, const char *o
     if (!address) return otherwise;
     const char *known = (const char *)gc__dac_map_get(&dac->texts, address);
     if (known) return known;
-    if (!gc__dac_fetch_text(dac, address, text, sizeof text)) return otherwise;
+    if (!gc__dac_fetch_text(dac, address, text, sizeof text)) {
+        dac->unnamed = true;
+        return otherwise;
+    }
     char *kept = (char *)gc__dac_keep(dac, strlen(text) + 1);
     if (!kept) return otherwise;
     strcpy(kept, text);
@@ -1528,6 +1532,12 @@ GC__DAC_FN bool gc__dac_end(gc_dac *dac) {
     bool complete = !gc__dac_this_call(dac)->incomplete;
     dac->depth--;
     return complete;
+}
+
+/* The same for walks that report names. */
+GC__DAC_FN bool gc__dac_end_names(gc_dac *dac) {
+    if (dac->unnamed) gc__dac_fail(dac, "names of types, fields, functions are not readable%s", dac->complaint);
+    return gc__dac_end(dac);
 }
 
 GC_DAC_API const char *gc_dac_message(const gc_dac *dac) {
@@ -2040,7 +2050,7 @@ GC_DAC_API bool gc_dac_objects(gc_dac *dac, const gc_dac_heap *heap,
     }
     if (condemned)
         gc__dac_fail(dac, "a collection is at work in %zu regions of this heap: their objects are left out", condemned);
-    return gc__dac_end(dac);
+    return gc__dac_end_names(dac);
 }
 
 /* Which objects begin where in a region; NULL: no memory. */
@@ -2499,7 +2509,7 @@ GC_DAC_API bool gc_dac_frames(gc_dac *dac, const gc_dac_heap *heap, const gc_dac
         gc__dac_each_frame(dac, walk.copy, thread, gc__dac_frame_visit, &walk);
     else if (walk.copy)
         gc__dac_each_stack(dac, walk.copy, heap->address, gc__dac_frames_of_stack, &walk);
-    return gc__dac_end(dac);
+    return gc__dac_end_names(dac);
 }
 /* Handles and finalizers. */
 
@@ -2662,7 +2672,7 @@ GC_DAC_API bool gc_dac_finalizers(gc_dac *dac, const gc_dac_heap *heap,
     gc__dac_finalizer_walk walk = {visit, context};
     const gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
     if (copy) gc__dac_each_finalizer(dac, copy, heap->address, gc__dac_finalizer_visit, &walk);
-    return gc__dac_end(dac);
+    return gc__dac_end_names(dac);
 }
 /* Roots: what keeps objects alive. */
 
@@ -2908,7 +2918,7 @@ GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
     if (!walk.stopped) gc__dac_each_finalizer(dac, walk.copy, heap->address, gc__dac_root_of_finalizer, &walk);
     if (gc__dac_member(dac, walk.copy, heap->address, GC__DAC_AT_heap_scan_roots))
         gc__dac_fail(dac, "this heap has a scan_roots callback, whose roots only the program knows: they are left out");
-    return gc__dac_end(dac);
+    return gc__dac_end_names(dac);
 }
 /* A live process as a target; and opening and closing readers. */
 

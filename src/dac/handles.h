@@ -162,5 +162,5 @@ GC_DAC_API bool gc_dac_finalizers(gc_dac *dac, const gc_dac_heap *heap,
     gc__dac_finalizer_walk walk = {visit, context};
     const gc__dac_copy *copy = gc__dac_copy_of(dac, heap);
     if (copy) gc__dac_each_finalizer(dac, copy, heap->address, gc__dac_finalizer_visit, &walk);
-    return gc__dac_end(dac);
+    return gc__dac_end_names(dac);
 }

@@ -218,6 +218,12 @@ GC__DAC_FN bool gc__dac_end(gc_dac *dac) {
     return complete;
 }
 
+/* The same for walks that report names. */
+GC__DAC_FN bool gc__dac_end_names(gc_dac *dac) {
+    if (dac->unnamed) gc__dac_fail(dac, "names of types, fields, functions are not readable%s", dac->complaint);
+    return gc__dac_end(dac);
+}
+
 GC_DAC_API const char *gc_dac_message(const gc_dac *dac) {
     if (!dac) return "the system gives no memory to the reader";
     return dac->calls[dac->depth + 1 < GC__DAC_CALLS ? dac->depth + 1 : GC__DAC_CALLS - 1].message;

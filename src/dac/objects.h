@@ -251,7 +251,7 @@ GC_DAC_API bool gc_dac_objects(gc_dac *dac, const gc_dac_heap *heap,
     }
     if (condemned)
         gc__dac_fail(dac, "a collection is at work in %zu regions of this heap: their objects are left out", condemned);
-    return gc__dac_end(dac);
+    return gc__dac_end_names(dac);
 }
 
 /* Which objects begin where in a region; NULL: no memory. */

@@ -83,6 +83,7 @@ struct gc_dac {
     size_t object_bytes;
     gc_dac_type *last_type;
     char complaint[GC__DAC_MESSAGE_BYTES]; /* why something is not readable; goes with the messages of that */
+    bool unnamed;                          /* a name was not readable */
     unsigned depth;                        /* of calls; 0: opening */
     gc__dac_call calls[GC__DAC_CALLS];
 };
@@ -276,7 +277,10 @@ GC__DAC_FN const char *gc__dac_text(gc_dac *dac, uint64_t address, const char *o
     if (!address) return otherwise;
     const char *known = (const char *)gc__dac_map_get(&dac->texts, address);
     if (known) return known;
-    if (!gc__dac_fetch_text(dac, address, text, sizeof text)) return otherwise;
+    if (!gc__dac_fetch_text(dac, address, text, sizeof text)) {
+        dac->unnamed = true;
+        return otherwise;
+    }
     char *kept = (char *)gc__dac_keep(dac, strlen(text) + 1);
     if (!kept) return otherwise;
     strcpy(kept, text);

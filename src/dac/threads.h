@@ -189,5 +189,5 @@ GC_DAC_API bool gc_dac_frames(gc_dac *dac, const gc_dac_heap *heap, const gc_dac
         gc__dac_each_frame(dac, walk.copy, thread, gc__dac_frame_visit, &walk);
     else if (walk.copy)
         gc__dac_each_stack(dac, walk.copy, heap->address, gc__dac_frames_of_stack, &walk);
-    return gc__dac_end(dac);
+    return gc__dac_end_names(dac);
 }
