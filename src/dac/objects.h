@@ -95,8 +95,8 @@ GC__DAC_FN void gc__dac_cursor_window(gc__dac_cursor *cursor) {
     cursor->window = NULL;
     for (size_t i = 0; i < copy->window_count; i++) {
         gc__dac_window *each = &copy->windows[i];
-        if (each->place == cursor->number && each->next >= cursor->at &&
-            (!cursor->window || each->next < cursor->window->next))
+        bool ahead = each->next > cursor->at || (each->next == cursor->at && each->end > cursor->at);
+        if (each->place == cursor->number && ahead && (!cursor->window || each->next < cursor->window->next))
             cursor->window = each;
     }
 }
@@ -155,7 +155,7 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
         uint64_t at = cursor->at, header, limit = cursor->end;
         gc__dac_window *window = cursor->window;
         if (window && window->next == at) {
-            cursor->at = window->end > at ? window->end : at + 8;
+            cursor->at = window->end;
             gc__dac_cursor_window(cursor);
             continue;
         }

@@ -226,7 +226,8 @@ static void test_roots(void) {
     gc_dac_object object;
     ok(gc_dac_object_at(all.dac, all.dependent, &object), "the dependent's object: %s", gc_dac_message(all.dac));
     is(((const node *)(const void *)object.contents)->value, 2, "is the second");
-    ok(gc_dac_object_at(all.dac, all.pinned + 9, &object) && object.address == all.pinned, "an address within an object");
+    ok(gc_dac_object_at(all.dac, all.pinned + 9, &object) && object.address == all.pinned,
+       "an address within an object");
     ok(!gc_dac_object_at(all.dac, 4096, &object), "no object");
     has(gc_dac_message(all.dac), "in no heap", "and the reason");
     ok(gc_dac_finalizers(all.dac, &all.heap, see_finalizer, &all), "its finalizers: %s", gc_dac_message(all.dac));
@@ -243,7 +244,8 @@ static void test_roots(void) {
     is(all.frames, 2, "two scopes of GC_ROOTS");
     has(all.frame_names, "first, second, third", "the outer one last");
     uint64_t collections = 0;
-    ok(gc_dac_statistics(all.dac, &all.heap, see_statistic, &collections), "its statistics: %s", gc_dac_message(all.dac));
+    ok(gc_dac_statistics(all.dac, &all.heap, see_statistic, &collections), "its statistics: %s",
+       gc_dac_message(all.dac));
     is(collections, 1, "one full collection");
     is(all.heap.collections, 1, "as the heap says");
     has(all.heap.collection_reason, "gc_collect", "with the reason");
