@@ -49,6 +49,7 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
     arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
     arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
     arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
+    arena->taken = (uint8_t *)gc__sides[GC__SIDE_TAKEN].start;
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_CARD_BYTE_SHIFT));
     gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
     gc__tables.lowest = gc__tables.highest = arena->base;
@@ -121,15 +122,34 @@ GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
     return !region->heap || (region->heap == heap && region->kind == GC__FREE);
 }
 
+/* The index of the first region at or after `from` that may be free, `used` if there is none. Most of a large heap is taken,
+   so it goes through the table eight regions at a time. */
+GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
+    const uint8_t *taken = gc__the_arena.taken;
+    const uint64_t ones = UINT64_MAX / 255;
+    while (from < used) {
+        uint64_t word = 0;
+        if (from % 8 == 0) word = __atomic_load_n((const uint64_t *)(const void *)(taken + from), __ATOMIC_RELAXED);
+        if (word == ones) {
+            from += 8;
+            continue;
+        }
+        if (!__atomic_load_n(taken + from, __ATOMIC_RELAXED)) return from;
+        from++;
+    }
+    return used;
+}
+
 /* The index of the first of `span` regions in a row that are free for `heap`; arena->count if there are none. Lock held. */
 GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
-    size_t run = 0;
-    for (size_t i = span > 1 ? 0 : arena->free_from; i < arena->used; i++) {
-        run = gc__arena_takes(&arena->regions[i], heap) ? run + 1 : 0;
-        if (run == span) return i + 1 - span;
+    size_t used = arena->used, first = gc__arena_next_free(span > 1 ? 0 : arena->free_from, used), end = first;
+    while (end < used) {
+        bool takes = gc__arena_takes(&arena->regions[end++], heap);
+        if (takes && end - first == span) return first;
+        if (!takes) first = end = gc__arena_next_free(end, used);
     }
-    return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
+    return first + span <= arena->count ? first : arena->count;
 }
 
 /* Provides memory for the region. False: the system refuses. Lock held. */
@@ -147,23 +167,21 @@ GC__FN bool gc__arena_commit(gc__region *region) {
 
 GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
-/* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
-   them were). Returns the first, or NULL with gc__fail. */
-GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached) {
+/* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones, which are GC__FREE still.
+   Returns the first, or NULL with gc__fail. */
+GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     gc__arena *arena = &gc__the_arena;
-    *cached = 0;
     gc__lock_take(&arena->lock);
     size_t first = span <= arena->count ? gc__arena_find(heap, span) : arena->count;
     bool found = first < arena->count && gc__sides_open(first + span);
     for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
-        *cached += region->heap == heap;
+        if (region->heap != heap) region->kind = GC__SMALL;
         __atomic_store_n(&region->heap, heap, __ATOMIC_RELAXED);
-        region->kind = i == first ? (span > 1 ? GC__LARGE : GC__SMALL) : GC__LARGE_REST;
-        region->rest_index = (uint32_t)(i - first);
     }
     if (found && span == 1) arena->free_from = first + 1;
+    if (found) gc__region_note_taken(&arena->regions[first], span, true);
     if (found && first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
     gc__lock_release(&arena->lock);
     if (found) {
@@ -196,6 +214,7 @@ GC__FN void gc__arena_release(gc__region *region) {
     region->kind = GC__FREE;
     size_t index = (size_t)(region - gc__the_arena.regions);
     if (index < gc__the_arena.free_from) gc__the_arena.free_from = index;
+    gc__region_note_taken(region, 1, false);
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
 }

@@ -79,31 +79,34 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->linear = region->formatted = region->overflowed = region->pinned = false;
 }
 
-/* A free region is used, or given back. */
-GC__FN void gc__free_spare_drop(gc_heap *heap, gc__region *region) {
-    heap->free_spare_bytes -= region->spare;
-    region->spare = 0;
+/* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
+GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) {
+    region->kind = GC__FREE;
+    region->spare = spare;
+    region->previous = NULL;
+    region->next = heap->free;
+    if (heap->free) heap->free->previous = region;
+    heap->free = region;
+    heap->free_count++;
+    heap->free_spare_bytes += spare;
 }
 
-/* Takes the regions that the arena has chosen for a run out of the heap's free list. */
-GC__FN void gc__heap_unlist_free(gc_heap *heap) {
-    for (gc__region **link = &heap->free; *link;) {
-        if ((*link)->kind == GC__FREE) {
-            link = &(*link)->next;
-        } else {
-            *link = (*link)->next;
-            heap->free_count--;
-        }
-    }
+GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
+    if (region->previous)
+        region->previous->next = region->next;
+    else
+        heap->free = region->next;
+    if (region->next) region->next->previous = region->previous;
+    heap->free_count--;
+    heap->free_spare_bytes -= region->spare;
+    region->spare = 0;
 }
 
 /* Gives one free region back to the arena and the system. */
 GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__region *region = heap->free;
-    heap->free = region->next;
-    heap->free_count--;
+    gc__heap_unlist_free(heap, region);
     heap->held_regions--;
-    gc__free_spare_drop(heap, region);
     gc__arena_release(region);
 }
 
@@ -192,22 +195,24 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
 GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
     gc__region *region = heap->free;
     if (span == 1 && region) {
-        heap->free = region->next;
-        heap->free_count--;
-        region->kind = GC__SMALL;
-        region->rest_index = 0;
+        gc__region_note_taken(region, 1, true);
     } else {
-        size_t cached;
-        while (!(region = gc__arena_acquire(heap, span, &cached))) {
+        while (!(region = gc__arena_acquire(heap, span))) {
             if (!heap->quarantine) return NULL;
             gc__quarantine_pop(heap);
         }
-        if (cached) gc__heap_unlist_free(heap);
-        heap->held_regions += span - cached;
     }
     const gc__region *last = region + span - 1;
     *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
-    for (size_t i = 0; i < span; i++) gc__free_spare_drop(heap, region + i);
+    for (uint32_t i = 0; i < span; i++) {
+        gc__region *part = region + i;
+        if (part->kind == GC__FREE)
+            gc__heap_unlist_free(heap, part);
+        else
+            heap->held_regions++;
+        part->kind = i ? GC__LARGE_REST : GC__SMALL;
+        part->rest_index = i;
+    }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
@@ -279,15 +284,8 @@ GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
     if (region->kind == GC__LARGE) gc__large_end(heap, region);
-    for (uint32_t i = region->span; i-- > 0; spare = 0) {
-        gc__region *part = region + i;
-        part->kind = GC__FREE;
-        part->spare = spare;
-        heap->free_spare_bytes += spare;
-        part->next = heap->free;
-        heap->free = part;
-        heap->free_count++;
-    }
+    gc__region_note_taken(region, region->span, false);
+    for (uint32_t i = region->span; i-- > 0; spare = 0) gc__heap_list_free(heap, region + i, spare);
 }
 
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {

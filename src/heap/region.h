@@ -33,6 +33,7 @@ typedef struct gc__region {
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */
     size_t taken_bytes;      /* bytes of its holes in which mutators allocate, since the last collection */
+    struct gc__region *previous; /* in the list of free regions */
     size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
     size_t spare;            /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint64_t condemned;      /* number of the last collection that condemned it */
@@ -59,12 +60,13 @@ typedef struct gc__arena {
     uint64_t *marks; /* an object's bit is number address / 8: biased, like the card table that barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
+    uint8_t *taken;   /* a byte for each region: 0 if it is free, in the arena or a heap's list; atomic */
     size_t used;      /* regions below this number have been in use; atomic, written under the lock */
     size_t free_from; /* every region below this number has a heap: lock */
     size_t heaps;     /* number of heaps that exist or are being created: lock */
 } gc__arena;
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -87,6 +89,12 @@ GC__FN uintptr_t gc__region_starts_end(const gc__region *region) {
 /* Whether the region belongs to the heap. Others may come and go at any time, so nothing else of them may be read. */
 GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
     return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
+}
+
+/* Notes for the search for free regions that `span` of them are taken, or free. */
+GC__FN void gc__region_note_taken(const gc__region *region, size_t span, bool taken) {
+    uint8_t *table = gc__the_arena.taken + (region - gc__the_arena.regions);
+    for (size_t i = 0; i < span; i++) __atomic_store_n(table + i, (uint8_t)taken, __ATOMIC_RELAXED);
 }
 
 GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.used, __ATOMIC_RELAXED); }

@@ -12,6 +12,7 @@ enum {
     GC__SIDE_MARKS,
     GC__SIDE_CARDS,
     GC__SIDE_BUNDLES,
+    GC__SIDE_TAKEN,
     GC__SIDE_ALWAYS, /* the tables before this are reserved together with the arena */
     GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
     GC__SIDE_AGE,
@@ -27,6 +28,7 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT,
     GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
+    1,
     1,
     1,
     1,

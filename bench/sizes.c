@@ -1,0 +1,137 @@
+/* What objects of each size cost, from 16 bytes to 64 MB: time and memory as functions of size, so that a cliff between small
+   and large objects would show. A table of objects of one size is filled, and each object replaced by chance some times.
+       sizes [BYTES...] */
+#define GC_IMPLEMENTATION
+#include "gc.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROUNDS = 4, LEAST_COUNT = 12 };
+static const size_t live_bytes = (size_t)48 << 20;
+
+typedef struct bytes {
+    gc_array header;
+    char items[];
+} bytes;
+static const gc_type bytes_type = GC_TYPE_ARRAY_LEAF(bytes, items);
+
+typedef struct table {
+    gc_array header;
+    bytes *items[];
+} table;
+static const gc_type table_type = GC_TYPE_ARRAY(table, items);
+
+static uint64_t bits(void) {
+    static uint64_t x = 88172645463325252;
+    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    return x;
+}
+
+static size_t count_of(size_t size) {
+    size_t count = live_bytes / size;
+    return count > LEAST_COUNT ? count : LEAST_COUNT;
+}
+
+static double resident_bytes(void) {
+    unsigned long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%lu %lu", &total, &resident) != 2) resident = 0;
+    if (file) fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+static gc_heap *new_heap(gc_options options) {
+    gc_heap *heap = gc_heap_create(&options);
+    if (heap) return heap;
+    fprintf(stderr, "sizes: %s\n", gc_last_message());
+    exit(1);
+}
+
+/* Time for an object, in ns; what the heap holds and what is resident, for each byte that lives. */
+static void replace(size_t size) {
+    gc_heap *heap = new_heap((gc_options){0});
+    gc_thread *gc = gc_thread_attach(heap);
+    double before = resident_bytes();
+    size_t count = count_of(size);
+    table *all = gc_new_array(gc, &table_type, count);
+    GC_ROOTS(gc, all);
+    uint64_t start = 0;
+    for (size_t i = 0; i < (ROUNDS + 1) * count; i++) {
+        if (i == count) start = gc__os_cpu_ns();
+        bytes *object = gc_new_array(gc, &bytes_type, size - sizeof(bytes));
+        gc_store(gc, &all->items[i < count ? i : bits() % count], object);
+    }
+    double ns = (double)(gc__os_cpu_ns() - start) / (double)(ROUNDS * count), live = (double)(count * (size + 8));
+    gc_stats stats;
+    gc_heap_stats(heap, &stats);
+    printf(" %12.1f %8.3f %9.2f %9.2f", ns, ns / (double)size, (double)stats.committed_bytes / live, (resident_bytes() - before) / live);
+}
+
+/* The share of the limit that objects can fill. */
+static void fill(size_t size) {
+    size_t limit = count_of(size) * size;
+    gc_heap *heap = new_heap((gc_options){.heap_bytes_max = limit});
+    gc_thread *gc = gc_thread_attach(heap);
+    size_t filled = 0;
+    table *all = gc_new_array(gc, &table_type, limit / size);
+    GC_ROOTS(gc, all);
+    while (filled < limit / size) {
+        bytes *object = gc_new_array(gc, &bytes_type, size - sizeof(bytes));
+        if (!object) break;
+        gc_store(gc, &all->items[filled++], object);
+    }
+    printf(" %8.1f", 100.0 * (double)(filled * (size + 8)) / (double)limit);
+}
+
+/* The same replacements by malloc and free. */
+static void with_malloc(size_t size) {
+    size_t count = count_of(size);
+    double before = resident_bytes();
+    char **all = calloc(count, sizeof *all);
+    uint64_t start = 0;
+    for (size_t i = 0; i < (ROUNDS + 1) * count; i++) {
+        if (i == count) start = gc__os_cpu_ns();
+        size_t at = i < count ? i : bits() % count;
+        free(all[at]);
+        all[at] = calloc(1, size);
+        if (size >= 4096) *(volatile char *)&all[at][size / 2] = 1;
+    }
+    double ns = (double)(gc__os_cpu_ns() - start) / (double)(ROUNDS * count);
+    printf(" %12.1f %8.2f", ns, (resident_bytes() - before) / (double)(count * (size + 8)));
+}
+
+/* In a process of its own, so that no measurement leaves memory to another. */
+static void alone(void (*measure)(size_t size), size_t size) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        measure(size);
+        fflush(stdout);
+        _exit(0);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || status) printf(" failed");
+}
+
+static void measure(size_t size) {
+    printf("%9zu", size);
+    alone(replace, size);
+    alone(fill, size);
+    alone(with_malloc, size);
+    printf("\n");
+}
+
+int main(int argc, char **argv) {
+    printf("regions of %zu KiB, large objects from %zu bytes on; %zu MiB or %d objects live\n", GC_REGION_BYTES >> 10,
+           GC_LARGE_BYTES + 8, live_bytes >> 20, LEAST_COUNT);
+    printf("    bytes      ns each  ns/byte held/live  rss/live %% fills       calloc rss/live\n");
+    for (int i = 1; i < argc; i++) measure((size_t)strtoull(argv[i], NULL, 0));
+    for (size_t size = 16; argc == 1 && size <= (size_t)64 << 20; size *= 2) {
+        measure(size);
+        if (size > 16 && size < (size_t)64 << 20) measure(size / 8 * 11);
+        if (size == GC_LARGE_BYTES) measure(size + 8);
+    }
+    return 0;
+}
