@@ -2125,6 +2125,7 @@ typedef struct gc__region {
     uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next; /* in its list */
     size_t taken_bytes;      /* bytes of its holes in which mutators allocate, since the last collection */
+    struct gc__region *previous; /* in the list of free regions */
     size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
     size_t spare;            /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint64_t condemned;      /* number of the last collection that condemned it */
@@ -2151,12 +2152,13 @@ typedef struct gc__arena {
     uint64_t *marks; /* an object's bit is number address / 8: biased, like the card table that barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
+    uint8_t *taken;   /* a byte for each region: 0 if it is free, in the arena or a heap's list; atomic */
     size_t used;      /* regions below this number have been in use; atomic, written under the lock */
     size_t free_from; /* every region below this number has a heap: lock */
     size_t heaps;     /* number of heaps that exist or are being created: lock */
 } gc__arena;
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -2181,6 +2183,12 @@ GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
     return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
 }
 
+/* Notes for the search for free regions that `span` of them are taken, or free. */
+GC__FN void gc__region_note_taken(const gc__region *region, size_t span, bool taken) {
+    uint8_t *table = gc__the_arena.taken + (region - gc__the_arena.regions);
+    for (size_t i = 0; i < span; i++) __atomic_store_n(table + i, (uint8_t)taken, __ATOMIC_RELAXED);
+}
+
 GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.used, __ATOMIC_RELAXED); }
 
 /* The first region of the large object of which `region` is a part; for other regions, `region`. */
@@ -2199,6 +2207,7 @@ enum {
     GC__SIDE_MARKS,
     GC__SIDE_CARDS,
     GC__SIDE_BUNDLES,
+    GC__SIDE_TAKEN,
     GC__SIDE_ALWAYS, /* the tables before this are reserved together with the arena */
     GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
     GC__SIDE_AGE,
@@ -2214,6 +2223,7 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT,
     GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
+    1,
     1,
     1,
     1,
@@ -2876,6 +2886,7 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
     arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
     arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
     arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
+    arena->taken = (uint8_t *)gc__sides[GC__SIDE_TAKEN].start;
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_CARD_BYTE_SHIFT));
     gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
     gc__tables.lowest = gc__tables.highest = arena->base;
@@ -2948,15 +2959,34 @@ GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
     return !region->heap || (region->heap == heap && region->kind == GC__FREE);
 }
 
+/* The index of the first region at or after `from` that may be free, `used` if there is none. Most of a large heap is taken,
+   so it goes through the table eight regions at a time. */
+GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
+    const uint8_t *taken = gc__the_arena.taken;
+    const uint64_t ones = UINT64_MAX / 255;
+    while (from < used) {
+        uint64_t word = 0;
+        if (from % 8 == 0) word = __atomic_load_n((const uint64_t *)(const void *)(taken + from), __ATOMIC_RELAXED);
+        if (word == ones) {
+            from += 8;
+            continue;
+        }
+        if (!__atomic_load_n(taken + from, __ATOMIC_RELAXED)) return from;
+        from++;
+    }
+    return used;
+}
+
 /* The index of the first of `span` regions in a row that are free for `heap`; arena->count if there are none. Lock held. */
 GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
-    size_t run = 0;
-    for (size_t i = span > 1 ? 0 : arena->free_from; i < arena->used; i++) {
-        run = gc__arena_takes(&arena->regions[i], heap) ? run + 1 : 0;
-        if (run == span) return i + 1 - span;
+    size_t used = arena->used, first = gc__arena_next_free(span > 1 ? 0 : arena->free_from, used), end = first;
+    while (end < used) {
+        bool takes = gc__arena_takes(&arena->regions[end++], heap);
+        if (takes && end - first == span) return first;
+        if (!takes) first = end = gc__arena_next_free(end, used);
     }
-    return arena->used - run + span <= arena->count ? arena->used - run : arena->count;
+    return first + span <= arena->count ? first : arena->count;
 }
 
 /* Provides memory for the region. False: the system refuses. Lock held. */
@@ -2974,23 +3004,21 @@ GC__FN bool gc__arena_commit(gc__region *region) {
 
 GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
-/* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones (*cached says how many of
-   them were). Returns the first, or NULL with gc__fail. */
-GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span, size_t *cached) {
+/* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones, which are GC__FREE still.
+   Returns the first, or NULL with gc__fail. */
+GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     gc__arena *arena = &gc__the_arena;
-    *cached = 0;
     gc__lock_take(&arena->lock);
     size_t first = span <= arena->count ? gc__arena_find(heap, span) : arena->count;
     bool found = first < arena->count && gc__sides_open(first + span);
     for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
     for (size_t i = first; found && i < first + span; i++) {
         gc__region *region = &arena->regions[i];
-        *cached += region->heap == heap;
+        if (region->heap != heap) region->kind = GC__SMALL;
         __atomic_store_n(&region->heap, heap, __ATOMIC_RELAXED);
-        region->kind = i == first ? (span > 1 ? GC__LARGE : GC__SMALL) : GC__LARGE_REST;
-        region->rest_index = (uint32_t)(i - first);
     }
     if (found && span == 1) arena->free_from = first + 1;
+    if (found) gc__region_note_taken(&arena->regions[first], span, true);
     if (found && first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
     gc__lock_release(&arena->lock);
     if (found) {
@@ -3023,6 +3051,7 @@ GC__FN void gc__arena_release(gc__region *region) {
     region->kind = GC__FREE;
     size_t index = (size_t)(region - gc__the_arena.regions);
     if (index < gc__the_arena.free_from) gc__the_arena.free_from = index;
+    gc__region_note_taken(region, 1, false);
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
 }
@@ -3380,31 +3409,34 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->linear = region->formatted = region->overflowed = region->pinned = false;
 }
 
-/* A free region is used, or given back. */
-GC__FN void gc__free_spare_drop(gc_heap *heap, gc__region *region) {
-    heap->free_spare_bytes -= region->spare;
-    region->spare = 0;
+/* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
+GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) {
+    region->kind = GC__FREE;
+    region->spare = spare;
+    region->previous = NULL;
+    region->next = heap->free;
+    if (heap->free) heap->free->previous = region;
+    heap->free = region;
+    heap->free_count++;
+    heap->free_spare_bytes += spare;
 }
 
-/* Takes the regions that the arena has chosen for a run out of the heap's free list. */
-GC__FN void gc__heap_unlist_free(gc_heap *heap) {
-    for (gc__region **link = &heap->free; *link;) {
-        if ((*link)->kind == GC__FREE) {
-            link = &(*link)->next;
-        } else {
-            *link = (*link)->next;
-            heap->free_count--;
-        }
-    }
+GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
+    if (region->previous)
+        region->previous->next = region->next;
+    else
+        heap->free = region->next;
+    if (region->next) region->next->previous = region->previous;
+    heap->free_count--;
+    heap->free_spare_bytes -= region->spare;
+    region->spare = 0;
 }
 
 /* Gives one free region back to the arena and the system. */
 GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__region *region = heap->free;
-    heap->free = region->next;
-    heap->free_count--;
+    gc__heap_unlist_free(heap, region);
     heap->held_regions--;
-    gc__free_spare_drop(heap, region);
     gc__arena_release(region);
 }
 
@@ -3493,22 +3525,24 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
 GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
     gc__region *region = heap->free;
     if (span == 1 && region) {
-        heap->free = region->next;
-        heap->free_count--;
-        region->kind = GC__SMALL;
-        region->rest_index = 0;
+        gc__region_note_taken(region, 1, true);
     } else {
-        size_t cached;
-        while (!(region = gc__arena_acquire(heap, span, &cached))) {
+        while (!(region = gc__arena_acquire(heap, span))) {
             if (!heap->quarantine) return NULL;
             gc__quarantine_pop(heap);
         }
-        if (cached) gc__heap_unlist_free(heap);
-        heap->held_regions += span - cached;
     }
     const gc__region *last = region + span - 1;
     *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
-    for (size_t i = 0; i < span; i++) gc__free_spare_drop(heap, region + i);
+    for (uint32_t i = 0; i < span; i++) {
+        gc__region *part = region + i;
+        if (part->kind == GC__FREE)
+            gc__heap_unlist_free(heap, part);
+        else
+            heap->held_regions++;
+        part->kind = i ? GC__LARGE_REST : GC__SMALL;
+        part->rest_index = i;
+    }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
@@ -3580,15 +3614,8 @@ GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
     if (region->kind == GC__LARGE) gc__large_end(heap, region);
-    for (uint32_t i = region->span; i-- > 0; spare = 0) {
-        gc__region *part = region + i;
-        part->kind = GC__FREE;
-        part->spare = spare;
-        heap->free_spare_bytes += spare;
-        part->next = heap->free;
-        heap->free = part;
-        heap->free_count++;
-    }
+    gc__region_note_taken(region, region->span, false);
+    for (uint32_t i = region->span; i-- > 0; spare = 0) gc__heap_list_free(heap, region + i, spare);
 }
 
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
@@ -4500,6 +4527,7 @@ typedef struct gc__pace {
     size_t nursery_bytes; /* budget of generation 0 */
     size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
     size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
+    size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     size_t external_bytes;             /* off-heap bytes that the last collection left */
@@ -5739,14 +5767,16 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     heap->recycled = heap->regions[0];
 }
 
-/* Tells barriers where young regions are now. */
+/* Tells barriers where young regions are now, and counts those of generation 1. */
 GC__FN void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
+    heap->pace->young_regions = 0;
     for (int g = 0; g < 2; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             uintptr_t end = gc__region_end(region);
             if (region->base < low) low = region->base;
             if (end > high) high = end;
+            heap->pace->young_regions += g == 1 ? region->span : 0;
         }
     gc__bounds_tighten(&heap->observer, low, high);
 }
@@ -5779,12 +5809,11 @@ GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
-    size_t young = heap->generation_bytes[1], regions = 0, old = gc__old_bytes(heap);
+    size_t young = heap->generation_bytes[1], old = gc__old_bytes(heap);
     if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
     if (old >= heap->pace->full_threshold) return 2;
-    for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 2 * heap->pace->nursery_bytes;
-    bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
+    bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
 

@@ -10,6 +10,7 @@ typedef struct gc__pace {
     size_t nursery_bytes; /* budget of generation 0 */
     size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
     size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
+    size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     size_t external_bytes;             /* off-heap bytes that the last collection left */

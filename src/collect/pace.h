@@ -31,12 +31,11 @@ GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
-    size_t young = heap->generation_bytes[1], regions = 0, old = gc__old_bytes(heap);
+    size_t young = heap->generation_bytes[1], old = gc__old_bytes(heap);
     if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
     if (old >= heap->pace->full_threshold) return 2;
-    for (const gc__region *region = heap->regions[1]; region; region = region->next) regions += region->span;
     size_t budget = 2 * heap->pace->nursery_bytes;
-    bool sparse = regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
+    bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
 

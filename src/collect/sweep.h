@@ -65,14 +65,16 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     heap->recycled = heap->regions[0];
 }
 
-/* Tells barriers where young regions are now. */
+/* Tells barriers where young regions are now, and counts those of generation 1. */
 GC__FN void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
+    heap->pace->young_regions = 0;
     for (int g = 0; g < 2; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             uintptr_t end = gc__region_end(region);
             if (region->base < low) low = region->base;
             if (end > high) high = end;
+            heap->pace->young_regions += g == 1 ? region->span : 0;
         }
     gc__bounds_tighten(&heap->observer, low, high);
 }
