@@ -104,13 +104,25 @@ static void bound_live(world *w) {
 
 /* Allocating. */
 
+/* Sizes on both sides of each threshold: of large objects, of their last page, and of their last region. */
+static size_t large_bytes(prng *random) {
+    size_t page = 4096, pages = 3 * GC_REGION_BYTES / page;
+    switch (below(random, 4)) {
+    case 0: return GC_LARGE_BYTES + below(random, 3 * GC_REGION_BYTES - GC_LARGE_BYTES);
+    case 1: return GC_LARGE_BYTES + 8 * below(random, 4);
+    case 2: return (GC_LARGE_BYTES / page + 1 + below(random, pages - GC_LARGE_BYTES / page)) * page + 8 * below(random, 4) - 16;
+    default: return skewed(random, GC_LARGE_BYTES, 3 * GC_REGION_BYTES);
+    }
+}
+
 static size_t random_length(world *w, const kind *k) {
     prng *random = &w->random;
     if (!k->type.element_bytes || one_in(random, 16)) return 0;
     size_t large = GC_REGION_BYTES >> 17 ? 20 * (GC_REGION_BYTES >> 16) : 100, bytes = 16 + skewed(random, 0, 900);
     if (w->options.heap_bytes_max) large /= 16;
     if (one_in(random, 40)) bytes = 16 + skewed(random, 0, GC_LARGE_BYTES);
-    if (one_in(random, large + 1)) bytes = skewed(random, GC_LARGE_BYTES, 3 * GC_REGION_BYTES);
+    if (one_in(random, 160)) bytes = GC_LARGE_BYTES / 8 + below(random, GC_LARGE_BYTES / 8 * 7 + 8);
+    if (one_in(random, large + 1)) bytes = large_bytes(random);
     return bytes / k->type.element_bytes;
 }
 
