@@ -133,7 +133,7 @@ fuzz: ## run each fuzzer for an hour (FUZZ_SECONDS=N for another time)
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) tests/fuzz/fuzz.t
 
 format: ## lay out src/, examples/ and tests/ by .clang-format
-	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.h tests/unit/*.[ch] tests/random/*.[ch] tests/fuzz/*.c bench/*/*.[ch])
+	clang-format -i $(parts) $(wildcard examples/*.c examples/*/*.[ch] tests/*.h tests/unit/*.[ch] tests/random/*.[ch] tests/fuzz/*.c bench/*/*.[ch] tools/inspect/*.[ch] tests/inspect/*.[ch])
 
 clean: ## remove build/
 	rm -rf build

@@ -40,7 +40,9 @@ static void add_posting(gc_thread *gc, word_index *words, uint64_t line) {
     int length = snprintf(spelling, sizeof spelling, "word%llu", (unsigned long long)number);
     GC_ROOTS(gc, words);
     for (found = words->buckets[number % BUCKETS]; found; found = found->next)
-        if (found->spelling->header.length == (size_t)length && memcmp(found->spelling->characters, spelling, (size_t)length) == 0) break;
+        if (found->spelling->header.length == (size_t)length &&
+            memcmp(found->spelling->characters, spelling, (size_t)length) == 0)
+            break;
     GC_ROOTS(gc, found);
     if (!found) {
         found = (word *)gc_new(gc, &word_type);

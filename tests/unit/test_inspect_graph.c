@@ -117,7 +117,8 @@ static bool path_agrees(const graph *g, const edge_store *store, uint32_t to, ui
     }
     for (size_t p = 0; p + 1 < path.count; p++) {
         bool found = false;
-        for (uint32_t i = 0; i < g->edges; i++) found |= g->from[i] == path.objects[p] && g->to[i] == path.objects[p + 1];
+        for (uint32_t i = 0; i < g->edges; i++)
+            found |= g->from[i] == path.objects[p] && g->to[i] == path.objects[p + 1];
         agrees &= found;
     }
     free(path.objects);
@@ -153,7 +154,8 @@ static bool test_graph(uint64_t seed) {
     edge_store store = edges_of_graph(&g);
     reach_without(&g, UINT32_MAX, distance);
     for (uint32_t v = 0; v < g.vertices; v++)
-        if (!path_agrees(&g, &store, v, distance[v])) return diag("path to %u: seed %llu", v, (unsigned long long)seed), false;
+        if (!path_agrees(&g, &store, v, distance[v]))
+            return diag("path to %u: seed %llu", v, (unsigned long long)seed), false;
     dominators tree;
     dominators_find(&tree, &store, g.vertices, g.start, g.starts, referred_bits(&g), walk_graph, &g);
     bool agree = dominators_agree(&g, &tree, true);

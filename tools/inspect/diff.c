@@ -27,7 +27,9 @@ static void add(growth_list *list, inspected *target, unsigned side) {
     }
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const growth *)a)->name, ((const growth *)b)->name); }
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const growth *)a)->name, ((const growth *)b)->name);
+}
 
 static void unite(growth_list *list) {
     size_t kept = 0;
@@ -38,7 +40,8 @@ static void unite(growth_list *list) {
             list->types[kept++] = *type;
             continue;
         }
-        for (unsigned side = 0; side < 2; side++) last->objects[side] += type->objects[side], last->bytes[side] += type->bytes[side];
+        for (unsigned side = 0; side < 2; side++)
+            last->objects[side] += type->objects[side], last->bytes[side] += type->bytes[side];
     }
     list->count = kept;
 }
@@ -53,7 +56,11 @@ static const char *difference(uint64_t before, uint64_t after) {
     static char buffers[2][40];
     static unsigned next;
     char *buffer = buffers[next++ % 2];
-    snprintf(buffer, sizeof buffers[0], "%c%s", after > before ? '+' : after < before ? '-' : ' ', commas(after > before ? after - before : before - after));
+    snprintf(buffer, sizeof buffers[0], "%c%s",
+             after > before   ? '+'
+             : after < before ? '-'
+                              : ' ',
+             commas(after > before ? after - before : before - after));
     return buffer;
 }
 
@@ -67,8 +74,8 @@ static void print_growth(const growth *type) {
     json_number("bytes_after", type->bytes[1]);
     json_signed("bytes_grown", (int64_t)(type->bytes[1] - type->bytes[0]));
     json_end();
-    text("%16s  %14s  %16s  %s\n", difference(type->bytes[0], type->bytes[1]), difference(type->objects[0], type->objects[1]),
-         commas(type->bytes[1]), clean(type->name));
+    text("%16s  %14s  %16s  %s\n", difference(type->bytes[0], type->bytes[1]),
+         difference(type->objects[0], type->objects[1]), commas(type->bytes[1]), clean(type->name));
 }
 
 static uint64_t count_heaps(inspected *target, growth_list *list, unsigned side, int generation) {

@@ -28,11 +28,13 @@ typedef struct semi_nca {
     uint32_t reached, rooted;
     uint32_t *parent; /* in the search's tree; then the ancestor that compression leaves; then the dominator */
     uint32_t *offset; /* in `before`; then the least semidominator on the way to the ancestor; then a stack */
-    uint32_t *before; /* the numbers that refer to each number, but its parent. After a number's semidominator is known, that
+    uint32_t
+        *before; /* the numbers that refer to each number, but its parent. After a number's semidominator is known, that
                          takes the place of the first of them; where there is none it is the parent */
     uint64_t before_count;
     bit_row degrees; /* of each number from 1 on: as many 1s as it has entries in `before`, and a 0 */
-    bit_row closes;  /* of each number from 1 on: as many 1s as the search has left numbers before it came there, and a 0 */
+    bit_row
+        closes; /* of each number from 1 on: as many 1s as the search has left numbers before it came there, and a 0 */
 } semi_nca;
 
 /* Depth first search. */
@@ -59,7 +61,8 @@ static void reach(depth_search *search, uint32_t object, uint32_t parent) {
     uint64_t at = edges_of(search->edges, object), first = search->edges->blocks[object / EDGES_BLOCK];
     if (!search->edges->bytes[at]) return; /* it has no references */
     if (at - first > UINT32_MAX) die("an object has references of more than 4 GiB");
-    search->stack = memory_grow(search->stack, search->depth, &search->capacity, sizeof *search->stack, "the search's stack");
+    search->stack =
+        memory_grow(search->stack, search->depth, &search->capacity, sizeof *search->stack, "the search's stack");
     search->stack[search->depth++] = (place){object, (uint32_t)(at - first)};
 }
 
@@ -82,8 +85,8 @@ static void search_from(depth_search *search, uint32_t start) {
     while (search->depth) step(search);
 }
 
-static void number_objects(semi_nca *finder, const edge_store *edges, uint32_t objects, const uint32_t *starts, size_t count,
-                           const uint64_t *referred) {
+static void number_objects(semi_nca *finder, const edge_store *edges, uint32_t objects, const uint32_t *starts,
+                           size_t count, const uint64_t *referred) {
     depth_search search = {.finder = finder, .edges = edges};
     finder->number = memory_take(objects, 4, "numbers");
     memset(finder->number, 0xFF, (size_t)objects * 4);
@@ -164,7 +167,8 @@ static void list_before(semi_nca *finder, graph_walk *walk, void *graph) {
 /* Parents will be overwritten; this row of bits is enough to find them again in ascending order. */
 static void note_closes(semi_nca *finder) {
     for (uint32_t n = 1; n < finder->reached; n++) {
-        for (uint32_t left = n - 1; left != finder->parent[n]; left = finder->parent[left]) bits_put(&finder->closes, true);
+        for (uint32_t left = n - 1; left != finder->parent[n]; left = finder->parent[left])
+            bits_put(&finder->closes, true);
         bits_put(&finder->closes, false);
     }
 }

@@ -10,8 +10,8 @@ static void put(edge_store *edges, unsigned byte) {
 }
 
 static void begin_block(edge_store *edges) {
-    edges->blocks =
-        memory_grow(edges->blocks, edges->blocks_count, &edges->blocks_capacity, sizeof *edges->blocks, "blocks of references");
+    edges->blocks = memory_grow(edges->blocks, edges->blocks_count, &edges->blocks_capacity, sizeof *edges->blocks,
+                                "blocks of references");
     edges->blocks[edges->blocks_count++] = edges->length;
 }
 
@@ -44,7 +44,8 @@ uint64_t edges_of(const edge_store *edges, uint32_t from) {
     const uint64_t low = 0x7F7F7F7F7F7F7F7F;
     uint64_t at = edges->blocks[from / EDGES_BLOCK];
     uint32_t skip = from % EDGES_BLOCK, ends;
-    for (uint64_t word; skip > 0; at += 8, skip -= ends) { /* 8 bytes at a time, while they have less 0s than are to be skipped */
+    for (uint64_t word; skip > 0;
+         at += 8, skip -= ends) { /* 8 bytes at a time, while they have less 0s than are to be skipped */
         memcpy(&word, edges->bytes + at, 8);
         ends = bits_count(~(((word & low) + low) | word | low));
         if (ends >= skip) break;

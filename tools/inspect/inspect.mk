@@ -16,6 +16,8 @@ $(inspect_programs): build/inspect/%: tests/inspect/%.c
 	$(CC) $(C11) -O1 -g -I. $< -o $@
 
 
+tests/scripts/inspect.t: build/tools/gc-inspect build/examples/scheme $(inspect_programs)
+
 .PHONY: inspect bench-inspect
 inspect: build/tools/gc-inspect ## build gc-inspect, which looks into processes and core files
 

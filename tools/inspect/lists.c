@@ -23,7 +23,8 @@ const char *described(inspected *target, uint64_t address) {
     static unsigned next;
     char *buffer = buffers[next++ % 4];
     gc_dac_object object;
-    const char *name = gc_dac_object_at(target->dac, address, &object) ? target_type(target, object.type)->name : "(no object)";
+    const char *name =
+        gc_dac_object_at(target->dac, address, &object) ? target_type(target, object.type)->name : "(no object)";
     const char *written = shown(target, address);
     snprintf(buffer, SHOWN_BYTES + 256, "%.200s%s%s", name, *written ? " " : "", written);
     return buffer;
@@ -117,8 +118,11 @@ static bool list_object(void *context, const gc_dac_object *object) {
 }
 
 void command_objects(inspected *target, const gc_dac_heap *heap, const command_options *options) {
-    static const column columns[] = {
-        {"address", "address", 16}, {"bytes", "bytes", 12}, {"generation", "generation", 10}, {"shown", "shown", 0}, {0}};
+    static const column columns[] = {{"address", "address", 16},
+                                     {"bytes", "bytes", 12},
+                                     {"generation", "generation", 10},
+                                     {"shown", "shown", 0},
+                                     {0}};
     object_pass pass = {target, options, 0, 0};
     table_begin("objects", columns);
     target_check(target, gc_dac_objects(target->dac, heap, list_object, &pass));
@@ -127,7 +131,8 @@ void command_objects(inspected *target, const gc_dac_heap *heap, const command_o
     json_number("bytes", pass.bytes);
     text("%s objects, %s bytes%s\n", commas(pass.objects), commas(pass.bytes),
          pass.objects > options->limit ? "; more with --limit N" : "");
-    if (!pass.objects) note("the heap has no object of the type `%s`: `types` lists those that it has", options->argument);
+    if (!pass.objects)
+        note("the heap has no object of the type `%s`: `types` lists those that it has", options->argument);
 }
 
 /* handles */
@@ -205,7 +210,8 @@ static bool visit_finalizer(void *context, const gc_dac_finalizer *finalizer) {
     if (!pass->list || pass->listed++ >= pass->options->limit) return true;
     table_text(finalizer_states[finalizer->state]);
     table_address(finalizer->object);
-    table_number(finalizer->started_ns && pass->target->is_process ? (target_now_ns() - finalizer->started_ns) / 1000000 : 0);
+    table_number(finalizer->started_ns && pass->target->is_process ? (target_now_ns() - finalizer->started_ns) / 1000000
+                                                                   : 0);
     table_text(finalizer->object ? described(pass->target, finalizer->object) : finalizer->type);
     table_row_end();
     return true;
@@ -300,8 +306,9 @@ static bool visit_thread(void *context, const gc_dac_thread *thread) {
     json_bool("running", thread->running);
     json_bool("conservative", thread->conservative);
     json_number("waited_for_ns", thread->stopped_ns);
-    text("thread `%s`%s%s: %s%s%s\n", clean(thread->name), thread->tid ? ", tid " : "", thread->tid ? commas(thread->tid) : "",
-         mode, thread->parked ? ", waits within gc.h" : "", thread->running ? ", at no safe point" : "");
+    text("thread `%s`%s%s: %s%s%s\n", clean(thread->name), thread->tid ? ", tid " : "",
+         thread->tid ? commas(thread->tid) : "", mode, thread->parked ? ", waits within gc.h" : "",
+         thread->running ? ", at no safe point" : "");
     json_begin("frames", '[');
     target_check(pass->target, gc_dac_frames(pass->target->dac, pass->heap, thread, visit_frame, NULL));
     json_end();
@@ -333,7 +340,8 @@ static bool total_region(void *context, const gc_dac_region *region) {
     totals->free += region->kind == GC_DAC_FREE;
     totals->quarantined += region->kind == GC_DAC_QUARANTINED;
     totals->condemned += region->condemned;
-    if (region->kind == GC_DAC_FREE || region->kind == GC_DAC_QUARANTINED || (unsigned)region->generation > 2) return true;
+    if (region->kind == GC_DAC_FREE || region->kind == GC_DAC_QUARANTINED || (unsigned)region->generation > 2)
+        return true;
     totals->large += region->kind == GC_DAC_LARGE;
     totals->regions[region->generation]++;
     totals->bytes[region->generation] += region->end - region->base;
@@ -388,8 +396,8 @@ static bool print_collector(void *context, const gc_dac_collector *collector) {
 }
 
 void command_summary(inspected *target, const gc_dac_heap *heap, const command_options *options) {
-    static const char *const phases[] = {"idle",   "opening", "gathering roots", "condemning", "tracing", "handles",
-                                         "sweeping", "closing"};
+    static const char *const phases[] = {"idle",    "opening", "gathering roots", "condemning",
+                                         "tracing", "handles", "sweeping",        "closing"};
     uint64_t threads = 0;
     const char *phase = (unsigned)heap->phase < 8 ? phases[heap->phase] : "unknown";
     gc_dac_collectors(target->dac, print_collector, (void *)heap);
@@ -403,8 +411,7 @@ void command_summary(inspected *target, const gc_dac_heap *heap, const command_o
     text("  objects         %s of %s\n", commas(pass.objects), human(pass.bytes));
     text("  limit           %s\n", heap->heap_bytes_max ? human(heap->heap_bytes_max) : "none");
     text("  collections     %s%s%s%s\n", commas(heap->collections), heap->collections ? "; the last one because: " : "",
-         heap->collections ? clean(heap->collection_reason) : "",
-         heap->phase == GC_DAC_IDLE ? "" : "; it still runs");
+         heap->collections ? clean(heap->collection_reason) : "", heap->phase == GC_DAC_IDLE ? "" : "; it still runs");
     if (heap->phase != GC_DAC_IDLE) text("  phase           %s\n", phase);
     json_begin("statistics", '{');
     target_check(target, gc_dac_statistics(target->dac, heap, print_statistic, NULL));

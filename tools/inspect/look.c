@@ -55,7 +55,8 @@ static bool print_slot(void *context, const gc_dac_slot *slot) {
     json_text("described", slot->reference ? described(pass->target, slot->reference) : value);
     json_end();
     if (slot->reference)
-        text("  %-16s %s  %s\n", clean(slot_label(slot)), hex(slot->reference), clean(described(pass->target, slot->reference)));
+        text("  %-16s %s  %s\n", clean(slot_label(slot)), hex(slot->reference),
+             clean(described(pass->target, slot->reference)));
     else if (*value)
         text("  %-16s %s\n", clean(slot_label(slot)), clean(value));
     else
@@ -67,9 +68,11 @@ static bool print_slot(void *context, const gc_dac_slot *slot) {
 static void print_bytes(inspected *target, const gc_dac_object *object) {
     unsigned char bytes[64];
     char hexadecimal[3 * 16 + 1], characters[17];
-    uint64_t from = object->type->bytes, count = object->bytes - from < sizeof bytes ? object->bytes - from : sizeof bytes;
+    uint64_t from = object->type->bytes,
+             count = object->bytes - from < sizeof bytes ? object->bytes - from : sizeof bytes;
     if (object->type->refs | object->type->values | object->type->element_refs | object->type->element_values) return;
-    if (from > object->bytes || !object->length) from = 8, count = object->bytes - 8 < sizeof bytes ? object->bytes - 8 : sizeof bytes;
+    if (from > object->bytes || !object->length)
+        from = 8, count = object->bytes - 8 < sizeof bytes ? object->bytes - 8 : sizeof bytes;
     count = gc_dac_read(target->dac, object->address + from, bytes, (size_t)count);
     json_begin("contents", '[');
     for (uint64_t i = 0; i < count; i++) json_number(NULL, bytes[i]);
@@ -89,7 +92,8 @@ void command_object(inspected *target, const gc_dac_heap *heap, const command_op
     gc_dac_object object;
     (void)heap;
     if (!gc_dac_object_at(target->dac, options->address, &object)) {
-        note("no object covers %s%s%s", hex(options->address), *gc_dac_message(target->dac) ? ": " : "", gc_dac_message(target->dac));
+        note("no object covers %s%s%s", hex(options->address), *gc_dac_message(target->dac) ? ": " : "",
+             gc_dac_message(target->dac));
         return;
     }
     const type_count *type = target_type(target, object.type);
@@ -102,8 +106,8 @@ void command_object(inspected *target, const gc_dac_heap *heap, const command_op
     json_text("shown", shown(target, object.address));
     if (object.address != options->address)
         text("%s is %s bytes within\n", hex(options->address), commas(options->address - object.address));
-    text("%s  %s, %s bytes%s%s, generation %d%s%s\n", hex(object.address), clean(described(target, object.address)), commas(object.bytes),
-         object.type && object.type->element_bytes ? ", length " : "",
+    text("%s  %s, %s bytes%s%s, generation %d%s%s\n", hex(object.address), clean(described(target, object.address)),
+         commas(object.bytes), object.type && object.type->element_bytes ? ", length " : "",
          object.type && object.type->element_bytes ? commas(object.length) : "", object.generation,
          object.flags & GC_DAC_OBJECT_LARGE ? ", large" : "",
          object.flags & (GC_DAC_UNFINISHED | GC_DAC_LAST_OF_RAW) ? ", perhaps unfinished" : "");
@@ -138,7 +142,8 @@ static const char *edge_label(heap_graph *graph, uint32_t from, uint32_t to) {
     slot_to wanted = {.to = objects_address(&graph->objects, to)};
     gc_dac_object object;
     gc_dac *dac = graph->target->dac;
-    if (gc_dac_object_at(dac, objects_address(&graph->objects, from), &object)) gc_dac_slots(dac, &object, find_slot_to, &wanted);
+    if (gc_dac_object_at(dac, objects_address(&graph->objects, from), &object))
+        gc_dac_slots(dac, &object, find_slot_to, &wanted);
     if (wanted.found) return slot_label(&wanted.slot);
     for (size_t i = 0; i < graph->dependents_count; i++)
         if (graph->dependents[i].key == from && graph->dependents[i].value == to) return " (dependent handle)";
@@ -156,10 +161,11 @@ static void print_frame_root(const gc_dac_root *root) {
     if (!*root->variable) {
         text("a word of the frame of %s (%s:%u)", clean(root->function), clean(root->file), root->line);
     } else if (strstr(root->variable, "[]")) {
-        text("element %s of %s in %s (%s:%u)", commas(root->index), clean(root->variable), clean(root->function), clean(root->file),
-             root->line);
+        text("element %s of %s in %s (%s:%u)", commas(root->index), clean(root->variable), clean(root->function),
+             clean(root->file), root->line);
     } else {
-        text("variable `%s` of %s (%s:%u)", clean(root->variable), clean(root->function), clean(root->file), root->line);
+        text("variable `%s` of %s (%s:%u)", clean(root->variable), clean(root->function), clean(root->file),
+             root->line);
     }
 }
 
@@ -168,7 +174,8 @@ static void print_root(inspected *target, const gc_dac_root *root) {
     const char *kind = (unsigned)root->kind < GC_DAC_ROOT_KINDS ? kinds[root->kind] : "unknown";
     char variable[256];
     snprintf(variable, sizeof variable, "%s", root->variable);
-    if (root->kind == GC_DAC_ROOT_GLOBAL && !*variable) symbol_name(target->dac, target->root, root->slot, variable, sizeof variable);
+    if (root->kind == GC_DAC_ROOT_GLOBAL && !*variable)
+        symbol_name(target->dac, target->root, root->slot, variable, sizeof variable);
     json_begin("root", '{');
     json_text("kind", kind);
     json_address("slot", root->slot);
@@ -184,13 +191,27 @@ static void print_root(inspected *target, const gc_dac_root *root) {
     json_end();
     text("root: ");
     switch (root->kind) {
-    case GC_DAC_ROOT_FRAME: print_frame_root(root); break;
-    case GC_DAC_ROOT_STACK: text("a word %s%s", root->slot ? "on the native stack at " : "in a register", root->slot ? hex(root->slot) : ""); break;
-    case GC_DAC_ROOT_COMPILED: text("a word in the compiled frame of %s", clean(root->function)); break;
-    case GC_DAC_ROOT_GLOBAL: text("the global %s%s%s", clean(variable), *variable ? ", at " : "at ", hex(root->slot)); break;
-    case GC_DAC_ROOT_HANDLE: text("the %s handle %s", root->handle_kind_name ? root->handle_kind_name : "unknown", hex(root->handle)); break;
-    case GC_DAC_ROOT_FINALIZER: text("its finalizer is due or runs"); break;
-    default: text("an unknown kind of root at %s", hex(root->slot));
+    case GC_DAC_ROOT_FRAME:
+        print_frame_root(root);
+        break;
+    case GC_DAC_ROOT_STACK:
+        text("a word %s%s", root->slot ? "on the native stack at " : "in a register",
+             root->slot ? hex(root->slot) : "");
+        break;
+    case GC_DAC_ROOT_COMPILED:
+        text("a word in the compiled frame of %s", clean(root->function));
+        break;
+    case GC_DAC_ROOT_GLOBAL:
+        text("the global %s%s%s", clean(variable), *variable ? ", at " : "at ", hex(root->slot));
+        break;
+    case GC_DAC_ROOT_HANDLE:
+        text("the %s handle %s", root->handle_kind_name ? root->handle_kind_name : "unknown", hex(root->handle));
+        break;
+    case GC_DAC_ROOT_FINALIZER:
+        text("its finalizer is due or runs");
+        break;
+    default:
+        text("an unknown kind of root at %s", hex(root->slot));
     }
     if (root->thread_name && *root->thread_name && root->thread) text(", thread `%s`", clean(root->thread_name));
     text("%s\n", root->certain ? "" : "; perhaps no root");
@@ -264,7 +285,8 @@ static void print_lost(heap_graph *graph, const edge_store *edges, uint32_t obje
     size_t count;
     uint32_t *starts = unreferred(graph, &count);
     search_path path = search_shortest(edges, graph->objects.objects, starts, count, object);
-    text("No root that gc-inspect knows leads to it: the program's scan_roots may report one, or it is garbage that no collection "
+    text("No root that gc-inspect knows leads to it: the program's scan_roots may report one, or it is garbage that no "
+         "collection "
          "has looked at yet.\n");
     if (path.count)
         text("Nothing refers to the first of these objects:\n"), print_path(graph, &path);

@@ -29,7 +29,8 @@ static const command_entry commands[] = {
     {"objects", command_objects, TYPE, 40, "the objects of a type"},
     {"object", command_object, ADDRESS, 20, "an object and its fields"},
     {"path", command_path, ADDRESS, 20, "the shortest way from a root to an object: why it is alive"},
-    {"retained", command_retained, MAYBE_ADDRESS, 20, "which objects and types keep how much alive; or one object, and what keeps it"},
+    {"retained", command_retained, MAYBE_ADDRESS, 20,
+     "which objects and types keep how much alive; or one object, and what keeps it"},
     {"regions", command_regions, NO_ARGUMENT, 0, "the regions, and a map of them; --svg FILE draws one"},
     {"handles", command_handles, NO_ARGUMENT, 40, "the handles and what they hold"},
     {"finalizers", command_finalizers, NO_ARGUMENT, 40, "the finalizers that are registered, due and running"},
@@ -41,7 +42,8 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static void print_help(FILE *file) {
     fputs("usage: gc-inspect [OPTIONS] PID|CORE COMMAND [ARGUMENT]\n"
           "       gc-inspect [OPTIONS] diff CORE|PID CORE|PID\n\n"
-          "Looks into a process or core file whose program uses gc.h. It runs no code of the program. A process is stopped\n"
+          "Looks into a process or core file whose program uses gc.h. It runs no code of the program. A process is "
+          "stopped\n"
           "while it is read; a core file needs the program's files beside it, or under --root.\n\n",
           file);
     for (int i = 0; i < COMMANDS; i++)
@@ -89,7 +91,8 @@ static uint64_t parse_address(const char *digits) {
     char *end;
     errno = 0;
     uint64_t address = strtoull(digits, &end, 16);
-    if (end == digits || *end || errno || *digits == '-') die("an address is a hexadecimal number such as 0x7f3c04000010, not `%s`", digits);
+    if (end == digits || *end || errno || *digits == '-')
+        die("an address is a hexadecimal number such as 0x7f3c04000010, not `%s`", digits);
     return address;
 }
 
@@ -106,7 +109,9 @@ enum { JSON = 256, COST, LIMIT, GENERATION, HEAP, NAMES, ROOT, SVG, NO_STOP, HEL
 
 static void take_option(command_line *arguments, int option) {
     switch (option) {
-    case JSON: output_is_json = true; break;
+    case JSON:
+        output_is_json = true;
+        break;
     case LIMIT:
         arguments->limited = true;
         arguments->command.limit = strcmp(optarg, "all") == 0 ? UINT64_MAX : parse_number("limit", optarg);
@@ -122,25 +127,45 @@ static void take_option(command_line *arguments, int option) {
         arguments->heap = heap < INT32_MAX ? (int)heap : INT32_MAX;
         break;
     }
-    case NAMES: names_load(optarg); break;
-    case COST: arguments->cost = true; break;
-    case ROOT: arguments->target.root = optarg; break;
-    case SVG: arguments->command.svg = optarg; break;
-    case NO_STOP: arguments->target.running = true; break;
-    case HELP: print_help(stdout); exit(0);
-    case VERSION: printf("gc-inspect, for descriptions of gc.h up to %d.%d\n", GC_DAC_MAJOR, GC_DAC_MINOR); exit(0);
-    default: exit(2);
+    case NAMES:
+        names_load(optarg);
+        break;
+    case COST:
+        arguments->cost = true;
+        break;
+    case ROOT:
+        arguments->target.root = optarg;
+        break;
+    case SVG:
+        arguments->command.svg = optarg;
+        break;
+    case NO_STOP:
+        arguments->target.running = true;
+        break;
+    case HELP:
+        print_help(stdout);
+        exit(0);
+    case VERSION:
+        printf("gc-inspect, for descriptions of gc.h up to %d.%d\n", GC_DAC_MAJOR, GC_DAC_MINOR);
+        exit(0);
+    default:
+        exit(2);
     }
 }
 
 static void take_options(command_line *arguments, int argc, char **argv) {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, JSON},        {"cost", no_argument, NULL, COST}, {"limit", required_argument, NULL, LIMIT},
-        {"heap", required_argument, NULL, HEAP},  {"generation", required_argument, NULL, GENERATION},
-        {"root", required_argument, NULL, ROOT},  {"names", required_argument, NULL, NAMES},
-        {"svg", required_argument, NULL, SVG},    {"no-stop", no_argument, NULL, NO_STOP},
-        {"help", no_argument, NULL, HELP},        {"version", no_argument, NULL, VERSION},
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"json", no_argument, NULL, JSON},
+                                            {"cost", no_argument, NULL, COST},
+                                            {"limit", required_argument, NULL, LIMIT},
+                                            {"heap", required_argument, NULL, HEAP},
+                                            {"generation", required_argument, NULL, GENERATION},
+                                            {"root", required_argument, NULL, ROOT},
+                                            {"names", required_argument, NULL, NAMES},
+                                            {"svg", required_argument, NULL, SVG},
+                                            {"no-stop", no_argument, NULL, NO_STOP},
+                                            {"help", no_argument, NULL, HELP},
+                                            {"version", no_argument, NULL, VERSION},
+                                            {NULL, 0, NULL, 0}};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;) take_option(arguments, option);
 }
 
@@ -174,7 +199,8 @@ static bool find_region(void *context, const gc_dac_region *region) {
 }
 
 /* A command about an address is for the heap that has it. */
-static bool heap_is_wanted(const inspected *target, size_t index, const command_line *arguments, const command_entry *command) {
+static bool heap_is_wanted(const inspected *target, size_t index, const command_line *arguments,
+                           const command_entry *command) {
     if (arguments->heap >= 0) return (size_t)arguments->heap == index;
     if (target->heaps_count == 1 || !arguments->command.argument || command->argument == TYPE) return true;
     region_search search = {arguments->command.address, false};
@@ -187,6 +213,8 @@ static void run(inspected *target, const command_entry *command, const command_l
     if (arguments->heap >= 0 && (size_t)arguments->heap >= target->heaps_count)
         die("%s has %zu heap%s, so --heap %d names none: they count from 0", target->name, target->heaps_count,
             target->heaps_count == 1 ? "" : "s", arguments->heap);
+    if (arguments->command.svg && arguments->heap < 0 && target->heaps_count > 1)
+        die("%s has %zu heaps, and --svg draws one: choose it by --heap N", target->name, target->heaps_count);
     json_begin("heaps", '[');
     for (size_t i = 0; i < target->heaps_count; i++) {
         if (!heap_is_wanted(target, i, arguments, command)) continue;
@@ -221,17 +249,20 @@ static void end_target(inspected *target) {
     uint64_t stopped_ns = target_close(target);
     if (!target->is_process) return;
     json_number("stopped_us", stopped_ns / 1000);
-    if (stopped_ns && !output_is_json) fprintf(stderr, "process %s was stopped for %.1f ms\n", target->name, (double)stopped_ns / 1e6);
+    if (stopped_ns && !output_is_json)
+        fprintf(stderr, "process %s was stopped for %.1f ms\n", target->name, (double)stopped_ns / 1e6);
 }
 
 static void run_command(int count, char **words, command_line *arguments) {
     inspected target;
     const command_entry *command = find_command(words[1]);
     if (count > 3) bad_usage("`%s` is one argument too many", words[3]);
-    if (count == 3 && command->argument == NO_ARGUMENT) bad_usage("this command takes no argument such as `%s`", words[2]);
+    if (count == 3 && command->argument == NO_ARGUMENT)
+        bad_usage("this command takes no argument such as `%s`", words[2]);
     if (count == 2 && command->argument == TYPE) bad_usage("`%s` needs the name of a type", words[1]);
     if (count == 2 && command->argument == ADDRESS) bad_usage("`%s` needs the address of an object", words[1]);
-    if (arguments->command.svg && command->run != command_regions) bad_usage("--svg is for `regions`, not `%s`", words[1]);
+    if (arguments->command.svg && command->run != command_regions)
+        bad_usage("--svg is for `regions`, not `%s`", words[1]);
     arguments->command.argument = count == 3 ? words[2] : NULL;
     if (count == 3 && command->argument != TYPE) arguments->command.address = parse_address(words[2]);
     if (!arguments->limited) arguments->command.limit = command->limit;
@@ -262,8 +293,10 @@ static void run_diff(int count, char **words, command_line *arguments) {
 static void print_cost(uint64_t began_ns) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    fprintf(stderr, "took %.1f s, %.1f s of them of a processor, and at most %ld MB of memory\n", (double)(target_now_ns() - began_ns) / 1e9,
-            (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+    fprintf(stderr, "took %.1f s, %.1f s of them of a processor, and at most %ld MB of memory\n",
+            (double)(target_now_ns() - began_ns) / 1e9,
+            (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+                (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
             usage.ru_maxrss / 1000);
 }
 

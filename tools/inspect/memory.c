@@ -30,7 +30,8 @@ static void *had(void *memory, size_t count, size_t size, const char *what) {
 void *memory_take(size_t count, size_t size, const char *what) {
     if (size && count > SIZE_MAX / 2 / size) return had(NULL, SIZE_MAX / size, size, what);
     if (count * size < LARGE_BYTES) return had(malloc(count && size ? count * size : 1), count, size, what);
-    void *memory = had(aligned_alloc(LARGE_PAGE, (count * size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1)), count, size, what);
+    void *memory =
+        had(aligned_alloc(LARGE_PAGE, (count * size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1)), count, size, what);
     madvise(memory, count * size, MADV_HUGEPAGE);
     return memory;
 }

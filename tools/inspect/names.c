@@ -28,7 +28,8 @@ typedef struct rule_line {
 } rule_line;
 
 static _Noreturn void bad_line(const rule_line *line, const char *fault) {
-    die("%s:%u: %s. A rule is: type NAME as \"TEMPLATE\", type NAME called \"NAME\", or value MASK BITS as \"TEMPLATE\"",
+    die("%s:%u: %s. A rule is: type NAME as \"TEMPLATE\", type NAME called \"NAME\", or value MASK BITS as "
+        "\"TEMPLATE\"",
         line->path, line->number, fault);
 }
 
@@ -113,7 +114,8 @@ void names_load(const char *path) {
     while (fgets(buffer, sizeof buffer, file)) {
         line.at = buffer;
         line.number++;
-        if (!strchr(buffer, '\n') && strlen(buffer) + 1 == sizeof buffer) bad_line(&line, "the line is longer than 1022 bytes");
+        if (!strchr(buffer, '\n') && strlen(buffer) + 1 == sizeof buffer)
+            bad_line(&line, "the line is longer than 1022 bytes");
         read_rule(&line);
     }
     if (ferror(file)) die("cannot read the file of names %s: %s", path, strerror(errno));
@@ -160,7 +162,8 @@ static void put_character(name_writer *writer, uint64_t character) {
     else if (character < 0x800)
         put(writer, "%c%c", (char)(0xC0 | character >> 6), (char)(0x80 | (character & 63)));
     else if (character < 0x10000)
-        put(writer, "%c%c%c", (char)(0xE0 | character >> 12), (char)(0x80 | (character >> 6 & 63)), (char)(0x80 | (character & 63)));
+        put(writer, "%c%c%c", (char)(0xE0 | character >> 12), (char)(0x80 | (character >> 6 & 63)),
+            (char)(0x80 | (character & 63)));
     else
         put(writer, "%c%c%c%c", (char)(0xF0 | character >> 18), (char)(0x80 | (character >> 12 & 63)),
             (char)(0x80 | (character >> 6 & 63)), (char)(0x80 | (character & 63)));
@@ -219,7 +222,8 @@ typedef struct wanted_slot {
 static bool find_slot(void *context, const gc_dac_slot *slot) {
     wanted_slot *wanted = context;
     if (slot->index != UINT64_MAX) return false; /* named fields come first */
-    if (!slot->name || strlen(slot->name) != wanted->length || memcmp(slot->name, wanted->name, wanted->length) != 0) return true;
+    if (!slot->name || strlen(slot->name) != wanted->length || memcmp(slot->name, wanted->name, wanted->length) != 0)
+        return true;
     wanted->slot = *slot;
     wanted->found = true;
     return false;
@@ -247,7 +251,8 @@ static void put_text(name_writer *writer, const gc_dac_object *object) {
 
 static bool is_end_of_list(const gc_dac_slot *slot) {
     char shown[8];
-    return !slot->reference && (!slot->word || (names_show_value(slot->word, shown, sizeof shown) && strcmp(shown, "()") == 0));
+    return !slot->reference &&
+           (!slot->word || (names_show_value(slot->word, shown, sizeof shown) && strcmp(shown, "()") == 0));
 }
 
 /* The objects of a list are those that have both fields. */
@@ -298,7 +303,8 @@ static void put_double(name_writer *writer, uint64_t word) {
 }
 
 /* What stands in braces. `word` is its first word, `rest` what follows. */
-static void show_directive(name_writer *writer, const gc_dac_object *object, const char *word, size_t length, const char *rest) {
+static void show_directive(name_writer *writer, const gc_dac_object *object, const char *word, size_t length,
+                           const char *rest) {
 #define IS(name) (length == sizeof name - 1 && memcmp(word, name, length) == 0)
     uint64_t at = object->address + strtoull(rest, NULL, 0);
     gc_dac_object inner;

@@ -19,7 +19,12 @@ static bool has_element; /* the innermost bracket has an element, so a comma is 
 
 /* The bytes of the UTF-8 sequence at `text`; 0: it is none. */
 static unsigned utf8_length(const unsigned char *text) {
-    unsigned length = text[0] < 0x80 ? 1 : text[0] < 0xC2 ? 0 : text[0] < 0xE0 ? 2 : text[0] < 0xF0 ? 3 : text[0] < 0xF5 ? 4 : 0;
+    unsigned length = text[0] < 0x80   ? 1
+                      : text[0] < 0xC2 ? 0
+                      : text[0] < 0xE0 ? 2
+                      : text[0] < 0xF0 ? 3
+                      : text[0] < 0xF5 ? 4
+                                       : 0;
     for (unsigned i = 1; i < length; i++)
         if ((text[i] & 0xC0) != 0x80) return 0;
     if (text[0] == 0xE0 && text[1] < 0xA0) return 0;

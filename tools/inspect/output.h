@@ -9,7 +9,7 @@
 
 extern bool output_is_json;
 extern int output_status; /* of the program: 1 if the answer is that something is wrong */
-extern FILE *output; /* where everything but notes goes */
+extern FILE *output;      /* where everything but notes goes */
 
 /* JSON only; without --json they print nothing. `key` NULL: an element of an array. */
 void json_begin(const char *key, char bracket); /* '{' or '[' */

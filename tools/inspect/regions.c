@@ -29,10 +29,14 @@ static int by_base(const void *a, const void *b) {
 
 static const char *kind_name(const gc_dac_region *region) {
     switch (region->kind) {
-    case GC_DAC_FREE: return "free";
-    case GC_DAC_SMALL: return "small";
-    case GC_DAC_LARGE: return "large";
-    default: return "quarantined";
+    case GC_DAC_FREE:
+        return "free";
+    case GC_DAC_SMALL:
+        return "small";
+    case GC_DAC_LARGE:
+        return "large";
+    default:
+        return "quarantined";
     }
 }
 
@@ -56,7 +60,9 @@ static double fill(const gc_dac_region *region) {
 static void print_map(const region_list *list, uint64_t unit) {
     uint64_t expected = 0;
     unsigned width = 0;
-    text("each character is %s bytes: 0, 1, 2 a generation, L and l a large object, . free, q quarantined, ! being collected\n", commas(unit));
+    text("each character is %s bytes: 0, 1, 2 a generation, L and l a large object, . free, q quarantined, ! being "
+         "collected\n",
+         commas(unit));
     for (size_t i = 0; i < list->count; i++) {
         const gc_dac_region *region = &list->regions[i];
         uint64_t cells = (region->end - region->base + unit - 1) / unit;
@@ -87,22 +93,30 @@ static void write_svg(const char *path, const region_list *list, uint64_t unit, 
     for (size_t i = 0; i < list->count; i++) cells += (list->regions[i].end - list->regions[i].base + unit - 1) / unit;
     if (cells > MAP_CELLS_MAX) cells = MAP_CELLS_MAX;
     row_count = (cells + COLUMNS - 1) / COLUMNS;
-    fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%" PRIu64 "\" font-family=\"sans-serif\" font-size=\"12\">\n",
+    fprintf(file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%" PRIu64
+            "\" font-family=\"sans-serif\" font-size=\"12\">\n",
             COLUMNS * (CELL + GAP) + 20, row_count * (CELL + GAP) + TOP + 10);
     fputs("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n", file);
-    fprintf(file, "<text x=\"10\" y=\"16\">%" PRIu64 " regions of %s: light blue generation 0, yellow 1, green 2, red being collected, violet quarantined</text>\n",
-            cells, name);
-    fprintf(file, "<text x=\"10\" y=\"34\">each square is %s bytes, filled as far as it is in use</text>\n", commas(unit));
+    fprintf(
+        file,
+        "<text x=\"10\" y=\"16\">%" PRIu64
+        " regions of %s: light blue generation 0, yellow 1, green 2, red being collected, violet quarantined</text>\n",
+        cells, name);
+    fprintf(file, "<text x=\"10\" y=\"34\">each square is %s bytes, filled as far as it is in use</text>\n",
+            commas(unit));
     uint64_t cell = 0;
     for (size_t i = 0; i < list->count; i++) {
         const gc_dac_region *region = &list->regions[i];
         for (uint64_t at = region->base; at < region->end && cell < cells; at += unit, cell++) {
             uint64_t x = 10 + cell % COLUMNS * (CELL + GAP), y = TOP + cell / COLUMNS * (CELL + GAP);
             double height = CELL * (region->kind == GC_DAC_LARGE ? 1 : fill(region));
-            fprintf(file, "<g><title>%s %s, generation %d, %.0f %% in use</title>", hex(at), kind_name(region), region->generation, 100 * fill(region));
-            fprintf(file, "<rect x=\"%" PRIu64 "\" y=\"%" PRIu64 "\" width=\"%d\" height=\"%d\" fill=\"#eeeeee\"/>", x, y, CELL, CELL);
-            fprintf(file, "<rect x=\"%" PRIu64 "\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/></g>\n", x, (double)y + CELL - height, CELL,
-                    height, color(region));
+            fprintf(file, "<g><title>%s %s, generation %d, %.0f %% in use</title>", hex(at), kind_name(region),
+                    region->generation, 100 * fill(region));
+            fprintf(file, "<rect x=\"%" PRIu64 "\" y=\"%" PRIu64 "\" width=\"%d\" height=\"%d\" fill=\"#eeeeee\"/>", x,
+                    y, CELL, CELL);
+            fprintf(file, "<rect x=\"%" PRIu64 "\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/></g>\n", x,
+                    (double)y + CELL - height, CELL, height, color(region));
         }
     }
     fputs("</svg>\n", file);
@@ -116,10 +130,11 @@ static bool take_unit(void *context, const gc_dac_collector *collector) {
 }
 
 static void print_list(const region_list *list) {
-    static const column columns[] = {{"base", "base", 16},      {"bytes", "bytes", 14},   {"kind", "kind", -11},
-                                     {"generation", "gen", 3},  {"used", "below top", 14}, {"live", "live", 14},
-                                     {"windows", "windows", 7}, {"linear", "linear", -6}, {"condemned", "condemned", -9},
-                                     {0}};
+    static const column columns[] = {{"base", "base", 16},           {"bytes", "bytes", 14},
+                                     {"kind", "kind", -11},          {"generation", "gen", 3},
+                                     {"used", "below top", 14},      {"live", "live", 14},
+                                     {"windows", "windows", 7},      {"linear", "linear", -6},
+                                     {"condemned", "condemned", -9}, {0}};
     table_begin("regions", columns);
     for (size_t i = 0; i < list->count; i++) {
         const gc_dac_region *region = &list->regions[i];

@@ -37,7 +37,8 @@ static void add_up(retention *r) {
 static void retention_find(retention *r, inspected *target, const gc_dac_heap *heap) {
     memset(r, 0, sizeof *r);
     graph_objects(&r->graph, target, heap);
-    if (r->graph.bytes / 8 >= UINT32_MAX) die("the heap has more than 32 GiB of objects, which `retained` does not count");
+    if (r->graph.bytes / 8 >= UINT32_MAX)
+        die("the heap has more than 32 GiB of objects, which `retained` does not count");
     graph_roots(&r->graph);
     edge_store edges = graph_edges(&r->graph);
     dominators_find(&r->tree, &edges, r->graph.objects.objects, r->graph.roots, r->graph.roots_count, r->graph.referred,
@@ -121,7 +122,8 @@ static void sort_ranking(largest *ranking) {
 }
 
 static void print_ranking(retention *r, const char *key, largest *ranking) {
-    static const column columns[] = {{"retained_bytes", "retained bytes", 16}, {"address", "address", 16}, {"described", "object", 0}, {0}};
+    static const column columns[] = {
+        {"retained_bytes", "retained bytes", 16}, {"address", "address", 16}, {"described", "object", 0}, {0}};
     uint64_t *addresses = memory_take(ranking->count, sizeof *addresses, "addresses");
     sort_ranking(ranking);
     find_addresses(r, ranking->numbers, addresses, ranking->count);
@@ -136,7 +138,9 @@ static void print_ranking(retention *r, const char *key, largest *ranking) {
     free(addresses);
 }
 
-static size_t ranking_limit(const command_options *options) { return options->limit < 10000 ? (size_t)options->limit : 10000; }
+static size_t ranking_limit(const command_options *options) {
+    return options->limit < 10000 ? (size_t)options->limit : 10000;
+}
 
 /* Of a list only its first cell: an object is left out if one of its own type dominates it directly. */
 static void print_largest(retention *r, const command_options *options) {
@@ -182,8 +186,11 @@ static int by_sum(const void *a, const void *b) {
 }
 
 static void print_types(inspected *target, const uint64_t *bytes, const command_options *options) {
-    static const column columns[] = {
-        {"retained_bytes", "retained bytes", 16}, {"objects", "objects", 14}, {"bytes", "own bytes", 16}, {"type", "type", 0}, {0}};
+    static const column columns[] = {{"retained_bytes", "retained bytes", 16},
+                                     {"objects", "objects", 14},
+                                     {"bytes", "own bytes", 16},
+                                     {"type", "type", 0},
+                                     {0}};
     type_sum *sums = memory_take(target->types_count, sizeof *sums, "types");
     for (size_t i = 0; i < target->types_count; i++) sums[i] = (type_sum){target->types[i], bytes[i]};
     qsort(sums, target->types_count, sizeof *sums, by_sum);
@@ -288,8 +295,8 @@ static void print_one(retention *r, const command_options *options) {
     json_address("address", address);
     json_number("retained_bytes", (uint64_t)r->words[number] * 8);
     json_bool("reached", number < r->tree.rooted);
-    text("%s  %s\nretains %s bytes%s\n", hex(address), clean(described(r->graph.target, address)), commas((uint64_t)r->words[number] * 8),
-         number < r->tree.rooted ? "" : ", but no known root leads to it");
+    text("%s  %s\nretains %s bytes%s\n", hex(address), clean(described(r->graph.target, address)),
+         commas((uint64_t)r->words[number] * 8), number < r->tree.rooted ? "" : ", but no known root leads to it");
     print_dominators(r, number, options);
     text("\n");
     print_dominated(r, number, options);

@@ -74,7 +74,8 @@ static search_path path_back(const uint32_t *from, uint32_t to) {
     return path;
 }
 
-search_path search_shortest(const edge_store *edges, uint32_t objects, const uint32_t *starts, size_t starts_count, uint32_t to) {
+search_path search_shortest(const edge_store *edges, uint32_t objects, const uint32_t *starts, size_t starts_count,
+                            uint32_t to) {
     search_path path = {NULL, 0};
     object_queue queue = {NULL, NULL, NULL};
     uint32_t *from = memory_take(objects, sizeof *from, "the search");

@@ -9,4 +9,5 @@ typedef struct search_path {
 } search_path;
 
 /* Starts are tried in the order given, so of two ways of one length that from the earlier start is found. */
-search_path search_shortest(const edge_store *edges, uint32_t objects, const uint32_t *starts, size_t starts_count, uint32_t to);
+search_path search_shortest(const edge_store *edges, uint32_t objects, const uint32_t *starts, size_t starts_count,
+                            uint32_t to);

@@ -43,8 +43,8 @@ static uint64_t linked_address(const elf_file *elf, uint64_t offset) {
 }
 
 /* Looks for the address in one symbol table. */
-static bool find_in_table(const elf_file *elf, const Elf64_Shdr *table, const Elf64_Shdr *strings, uint64_t address, char *name,
-                          size_t room) {
+static bool find_in_table(const elf_file *elf, const Elf64_Shdr *table, const Elf64_Shdr *strings, uint64_t address,
+                          char *name, size_t room) {
     Elf64_Sym *symbols = piece(elf, table->sh_offset, table->sh_size);
     char *texts = piece(elf, strings->sh_offset, strings->sh_size);
     bool found = false;
@@ -84,8 +84,8 @@ void symbol_name(gc_dac *dac, const char *root, uint64_t address, char *name, si
     snprintf(path, sizeof path, "%s%s", root ? root : "", mapping.path);
     elf.file = fopen(path, "rb");
     if (!elf.file) return;
-    if (fread(&elf.header, 1, sizeof elf.header, elf.file) == sizeof elf.header && memcmp(elf.header.e_ident, ELFMAG, SELFMAG) == 0 &&
-        elf.header.e_ident[EI_CLASS] == ELFCLASS64)
+    if (fread(&elf.header, 1, sizeof elf.header, elf.file) == sizeof elf.header &&
+        memcmp(elf.header.e_ident, ELFMAG, SELFMAG) == 0 && elf.header.e_ident[EI_CLASS] == ELFCLASS64)
         find_in_file(&elf, address - mapping.start + mapping.file_offset, name, room);
     fclose(elf.file);
 }

@@ -47,13 +47,15 @@ void target_open(inspected *target, const char *name, const target_options *opti
     target->root = options->root;
     target->is_process = pid != 0;
     target->opened_ns = options->running || !pid ? 0 : target_now_ns();
-    target->dac = pid ? gc_dac_open_process((int)pid, options->running ? 0 : GC_DAC_STOP) : gc_dac_open_core(name, options->root);
+    target->dac =
+        pid ? gc_dac_open_process((int)pid, options->running ? 0 : GC_DAC_STOP) : gc_dac_open_core(name, options->root);
     if (!target->dac) die("there is no memory to open %s", name);
     bool complete = gc_dac_heaps(target->dac, add_heap, target);
     if (!target->heaps_count) {
         char message[2048];
         const char *said = gc_dac_message(target->dac);
-        snprintf(message, sizeof message, "%s", *said ? said : "its collectors have no heap: none was created yet, or all were destroyed");
+        snprintf(message, sizeof message, "%s",
+                 *said ? said : "its collectors have no heap: none was created yet, or all were destroyed");
         gc_dac_close(target->dac);
         if (strstr(message, name)) die("%s", message);
         die("%s %s: %s", pid ? "process" : "core file", name, message);
@@ -126,7 +128,8 @@ uint32_t graph_object_at(const heap_graph *graph, uint64_t address) {
     uint32_t number = objects_find(&graph->objects, address);
     gc_dac_object object;
     if (number != OBJECT_NONE) return number;
-    return gc_dac_object_at(graph->target->dac, address, &object) ? objects_find(&graph->objects, object.address) : OBJECT_NONE;
+    return gc_dac_object_at(graph->target->dac, address, &object) ? objects_find(&graph->objects, object.address)
+                                                                  : OBJECT_NONE;
 }
 
 static void add_root(heap_graph *graph, uint32_t object) {
@@ -175,7 +178,9 @@ void graph_roots(heap_graph *graph) {
     if (graph->dependents_count) qsort(graph->dependents, graph->dependents_count, sizeof *graph->dependents, by_key);
 }
 
-bool heap_is_collecting(const gc_dac_heap *heap) { return heap->phase >= GC_DAC_CONDEMN && heap->phase <= GC_DAC_SWEEP; }
+bool heap_is_collecting(const gc_dac_heap *heap) {
+    return heap->phase >= GC_DAC_CONDEMN && heap->phase <= GC_DAC_SWEEP;
+}
 
 /* A pass over all references. They wait in a row, while the memory is fetched that tells what they refer to. */
 typedef struct waiting_reference {
@@ -226,8 +231,10 @@ static bool pass_object(void *context, const gc_dac_object *object) {
     pass->from = objects_find(&graph->objects, object->address);
     if (pass->from == OBJECT_NONE) return true;
     gc_dac_references(graph->target->dac, object, pass_reference, pass);
-    while (pass->dependent < graph->dependents_count && graph->dependents[pass->dependent].key < pass->from) pass->dependent++;
-    for (; pass->dependent < graph->dependents_count && graph->dependents[pass->dependent].key == pass->from; pass->dependent++)
+    while (pass->dependent < graph->dependents_count && graph->dependents[pass->dependent].key < pass->from)
+        pass->dependent++;
+    for (; pass->dependent < graph->dependents_count && graph->dependents[pass->dependent].key == pass->from;
+         pass->dependent++)
         pass_edge(pass, (waiting_reference){0, pass->from, graph->dependents[pass->dependent].value, false});
     return true;
 }
@@ -265,7 +272,8 @@ edge_store graph_edges(heap_graph *graph) {
     graph_walk_edges(graph, build_edge, &builder);
     edges_end(&builder.edges, graph->objects.objects);
     if (builder.disordered)
-        note("%" PRIu64 " references were left out: the objects that hold them came out of order, so regions of the heap overlap",
+        note("%" PRIu64
+             " references were left out: the objects that hold them came out of order, so regions of the heap overlap",
              builder.disordered);
     if (graph->bad)
         note("%" PRIu64 " references lead to no object; the first of them is in %s. `verify` says more", graph->bad,

@@ -58,7 +58,9 @@ static void fault(verifier *v, const char *holder, uint64_t reference, const cha
 /* What is wrong with a reference of the heap; NULL: nothing, or a collection is at work there. */
 static const char *reference_fault(const verifier *v, uint64_t reference) {
     const gc_dac_region *region = region_of(v, reference);
-    if (!region) return "which is in no region of the heap that holds objects: that object was freed or moved, or is of another heap";
+    if (!region)
+        return "which is in no region of the heap that holds objects: that object was freed or moved, or is of another "
+               "heap";
     if (region->condemned || objects_find(&v->graph.objects, reference) != OBJECT_NONE) return NULL;
     return "where no object begins: it points into an object, or to one that was freed or moved";
 }
@@ -66,8 +68,8 @@ static const char *reference_fault(const verifier *v, uint64_t reference) {
 static const char *name_slot(const verifier *v, const gc_dac_slot *slot) {
     static char name[768];
     if (slot->name)
-        snprintf(name, sizeof name, "field `%s` of %s %s", clean(slot->name), clean(described(v->graph.target, v->object->address)),
-                 hex(v->object->address));
+        snprintf(name, sizeof name, "field `%s` of %s %s", clean(slot->name),
+                 clean(described(v->graph.target, v->object->address)), hex(v->object->address));
     else
         snprintf(name, sizeof name, "the slot at offset %s of %s %s", commas(slot->offset),
                  clean(described(v->graph.target, v->object->address)), hex(v->object->address));
@@ -84,10 +86,12 @@ static bool check_slot(void *context, const gc_dac_slot *slot) {
     bool dirty = true;
     v->cards++;
     if (gc_dac_card(v->graph.target->dac, slot->address, &dirty) && !dirty)
-        fault(v, name_slot(v, slot), slot->reference,
-              v->has_running ? "which is younger, but the slot's card is clean: a missing write barrier, unless the thread that is "
-                               "at no safe point has just stored it"
-                             : "which is younger, but the slot's card is clean: a missing write barrier");
+        fault(
+            v, name_slot(v, slot), slot->reference,
+            v->has_running
+                ? "which is younger, but the slot's card is clean: a missing write barrier, unless the thread that is "
+                  "at no safe point has just stored it"
+                : "which is younger, but the slot's card is clean: a missing write barrier");
     return true;
 }
 
@@ -108,7 +112,9 @@ static bool check_object(void *context, const gc_dac_object *object) {
     if (object->flags & (GC_DAC_UNFINISHED | GC_DAC_LAST_OF_RAW)) return true;
     if (!object->type) {
         snprintf(holder, sizeof holder, "the object %s", hex(object->address));
-        fault(v, holder, 0, "has a header that leads to no type: it was overwritten, perhaps by a store beyond the end of the object before it");
+        fault(v, holder, 0,
+              "has a header that leads to no type: it was overwritten, perhaps by a store beyond the end of the object "
+              "before it");
         return true;
     }
     v->object = object;
@@ -159,9 +165,11 @@ void command_verify(inspected *target, const gc_dac_heap *heap, const command_op
     json_number("references", v.references);
     json_number("cards", v.cards);
     json_number("fault_count", v.faults);
-    text("%s objects, %s references, %s slots of old objects that refer to younger ones%s\n", commas(v.graph.objects.objects),
-         commas(v.references), commas(v.cards), v.faults ? "" : ": no fault");
-    if (v.faults) text("%s fault%s%s\n", commas(v.faults), v.faults == 1 ? "" : "s", v.faults > options->limit ? "; --limit N shows more" : "");
+    text("%s objects, %s references, %s slots of old objects that refer to younger ones%s\n",
+         commas(v.graph.objects.objects), commas(v.references), commas(v.cards), v.faults ? "" : ": no fault");
+    if (v.faults)
+        text("%s fault%s%s\n", commas(v.faults), v.faults == 1 ? "" : "s",
+             v.faults > options->limit ? "; --limit N shows more" : "");
     if (v.faults) output_status = 1;
     free(v.regions);
     graph_free(&v.graph);
