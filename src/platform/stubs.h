@@ -25,6 +25,8 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 #endif
 #define GC__STUB(kind, name) GC__STUB_##kind(name)
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverlength-strings" /* all functions in one string, which the C standard need not allow */
 /* clang-format off */
 #if defined(__x86_64__)
 /* r10 and r11 go through, for gc_code_call_native: no compiled code calls it before there is a thread. */
@@ -90,4 +92,5 @@ __asm__(
     ".popsection");
 #endif
 /* clang-format on */
+#pragma GCC diagnostic pop
 #endif

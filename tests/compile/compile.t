@@ -102,6 +102,10 @@ refused 'gc_stackmap.h with GC_IMPLEMENTATION after gc.h without it' 'GC_IMPLEME
 #include "gc_stackmap.h"'
 compiles 'a user of gc.h with gc_stackmap.h' '#include "gc_stackmap.h"
 #include "tests/compile/user.h"' -I. -DGC_IMPLEMENTATION
+for macros in GC_STANDALONE 'GC_STANDALONE GC_DEBUG=3' GC_STANDALONE_LIBRARY 'GC_STANDALONE_LIBRARY GC_DEBUG=3 GC_SHADOW_HEAP=1' GC_STANDALONE_CLR_VARIABLES=1; do
+    # shellcheck disable=SC2046,SC2086 # a list of definitions
+    compiles "gc_standalone.h with $macros" '#include "gc_standalone.h"' -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $macros)
+done
 compiles "the model seam" '#include "tests/compile/model.h"' -I. -DGC_IMPLEMENTATION
 
 gc='#include "gc.h"'
