@@ -3362,6 +3362,7 @@ struct gc_heap {
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
+    size_t goal_bytes;                    /* what the heap should hold at most, short of its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
     size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
@@ -4529,6 +4530,7 @@ typedef struct gc__pace {
     size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
     size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
+    size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     size_t external_bytes;             /* off-heap bytes that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
@@ -4552,10 +4554,10 @@ typedef struct gc__cycle {
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
     bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
-    bool recycle_young;                 /* so do those of young regions that are not dense, in a heap that moves nothing */
-    bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
-    gc__region *evacuate_into;          /* its free end takes copies before a fresh region does; NULL: none */
-    uintptr_t evacuate_into_from;       /* where that free end begins */
+    bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
+    bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
+    gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */
+    uintptr_t evacuate_into_from; /* where that free end begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
@@ -5353,7 +5355,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
-#define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or half of it is holes */
+#define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
 GC__FN unsigned gc__density(const gc__region *region) {
@@ -5375,8 +5377,7 @@ GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     unsigned least = heap->full_bytes < old ? (unsigned)(heap->full_bytes / (old / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
         heap->cycle->predicted[g] = heap->pace->survival[g];
-        if (g && generation == 2 && heap->options.heap_bytes_max && heap->cycle->predicted[g] < least)
-            heap->cycle->predicted[g] = least;
+        if (g && generation == 2 && heap->cycle->predicted[g] < least) heap->cycle->predicted[g] = least;
     }
 }
 
@@ -5433,6 +5434,14 @@ GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr
             *from = free_from;
         }
     return largest;
+}
+
+/* The bytes that a full collection's copies may take: up to the goal, but enough for some, and never beyond the limit. */
+GC__FN size_t gc__copies_room(const gc_heap *heap) {
+    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, used = gc__bytes_in_use(heap);
+    if (heap->collection.compacting) return left;
+    size_t goal = heap->goal_bytes - gc__min(used, heap->goal_bytes);
+    return gc__min(left, gc__max(goal, heap->full_bytes / 8 + GC_REGION_BYTES));
 }
 
 /* The bytes in which copies of survivors have room. */
@@ -5497,7 +5506,8 @@ GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
    few regions for all that should be moved does one stay for its free end. */
 GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
-    size_t room = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
+    size_t room = generation < 2 ? gc__regions_left(heap) << GC_REGION_SHIFT : gc__copies_room(heap),
+           unused = (0 - space->young) & (GC_REGION_BYTES - 1);
     if (generation < 2)
         room += gc__holes_for_copies(heap, generation);
     else if (space->wanted + unused > room)
@@ -5515,7 +5525,7 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
    collection: if evacuation frees less, they have the holes of regions that stay, sparse ones first. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (heap->cycle->room_for > GC_LARGE_BYTES) return;
-    size_t live = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT, holes = 0, all = freed;
+    size_t live = 0, freed = gc__copies_room(heap), holes = 0, all = freed;
     int percent = 0, evacuated = heap->cycle->evacuate_old;
     for (; percent <= 100; percent++) {
         live += space->live[percent];
@@ -5529,7 +5539,7 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (holes) heap->cycle->recycle_below = percent;
 }
 
-/* Whether more than half of the old generation is holes. */
+/* Whether more than a fifth of the old generation is holes. */
 GC__FN bool gc__is_fragmented(const gc_heap *heap) {
     size_t live = 0, used = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next) {
@@ -5537,7 +5547,7 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
         live += region->live_bytes;
         used += GC_REGION_BYTES;
     }
-    return used > 2 * live;
+    return 4 * used > 5 * live;
 }
 
 /* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then survivors grow older as
@@ -5562,7 +5572,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
         return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    if (!heap->options.heap_bytes_max) return;
+    if (generation < 2 && !heap->options.heap_bytes_max) return;
     if (heap->cycle->all_holes) {
         heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
         heap->cycle->recycle_below = 100;
@@ -5571,7 +5581,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2) gc__plan_recycling(heap, &space);
+    if (generation == 2 && heap->options.heap_bytes_max) gc__plan_recycling(heap, &space);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
@@ -5785,8 +5795,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__FULL_STEP_MIN \
-    ((size_t)8 << 20)        /* the old generation grows by this much at least between full collections */
+#define GC__GOAL_EXTRA ((size_t)2 << 20) /* of the nursery, what the goal allows beyond live objects and their growth */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
@@ -5794,12 +5803,40 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
 
-/* Bytes that the old generation may reach before a full collection, given what survived the last one. */
-GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
-    return old_bytes + gc__max(old_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
+/* By how much the heap may grow beyond what lives. */
+GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
+    return gc__max(live_bytes / 100 * gc__growth_percent(heap), GC__NURSERY_MIN);
+}
+
+/* The largest nursery: half of that growth, so that it stays in proportion to what lives. */
+GC__FN size_t gc__nursery_most(const gc_heap *heap) {
+    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2], limit = heap->options.heap_bytes_max;
+    size_t most = gc__min(gc__growth_of(heap, gc__max(old, heap->full_bytes)) / 2, GC__NURSERY_MAX);
+    return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
+}
+
+/* After a full collection: what the heap should hold at most until the next one has ended. */
+GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
+    size_t growth = gc__growth_of(heap, live_bytes), nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
+    heap->pace->full_live_bytes = live_bytes;
+    heap->pace->full_threshold = live_bytes + growth;
+    heap->goal_bytes = gc__max(live_bytes + growth + nursery, 4 * GC_REGION_BYTES);
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
+
+/* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
+   leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
+   time: enough was promoted for it to free a part of that. */
+GC__FN bool gc__pace_is_full(const gc_heap *heap) {
+    size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
+    size_t old = gc__old_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
+    size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
+    size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes);
+    bool grows = heap->pace->nursery_grows != 0;
+    size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
+    return promoted >= live + growth / 4 && used + next + copies > heap->goal_bytes;
+}
 
 /* Bytes that were taken since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
@@ -5811,7 +5848,7 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], old = gc__old_bytes(heap);
     if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
-    if (old >= heap->pace->full_threshold) return 2;
+    if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
     size_t budget = 2 * heap->pace->nursery_bytes;
     bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
@@ -5829,14 +5866,9 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     }
 }
 
-GC__FN size_t gc__nursery_most(const gc_heap *heap) {
-    size_t limit = heap->options.heap_bytes_max;
-    return limit ? gc__max(gc__min(GC__NURSERY_MAX, limit / 6), GC__NURSERY_MIN) : GC__NURSERY_MAX;
-}
-
 /* The nursery of a heap without generations: a share of what is live. */
 GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
-    size_t bytes = gc__max(heap->nursery_survivor_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
+    size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes);
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
@@ -5901,7 +5933,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__external_settle(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        heap->pace->full_threshold = gc__threshold_for(heap, heap->full_bytes + heap->external_bytes);
+        gc__pace_goal(heap, heap->full_bytes + heap->external_bytes);
     }
     gc__pace_release(heap, generation);
 }
@@ -8285,7 +8317,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     heap->budget_bytes = pace->nursery_bytes;
     pace->resumed_cpu_ns = gc__os_cpu_ns();
     pace->resumed_by = gc__os_self();
-    pace->full_threshold = gc__threshold_for(heap, 0);
+    gc__pace_goal(heap, 0);
     pace->survival[0] = 20;
     pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
 }

@@ -12,6 +12,7 @@ typedef struct gc__pace {
     size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
     size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
+    size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     size_t external_bytes;             /* off-heap bytes that the last collection left */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
@@ -35,10 +36,10 @@ typedef struct gc__cycle {
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
     bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
-    bool recycle_young;                 /* so do those of young regions that are not dense, in a heap that moves nothing */
-    bool evacuate_tightly;              /* room is short: a young region counts by its memory, not by its objects */
-    gc__region *evacuate_into;          /* its free end takes copies before a fresh region does; NULL: none */
-    uintptr_t evacuate_into_from;       /* where that free end begins */
+    bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
+    bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
+    gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */
+    uintptr_t evacuate_into_from; /* where that free end begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */

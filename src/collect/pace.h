@@ -7,8 +7,7 @@
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__FULL_STEP_MIN \
-    ((size_t)8 << 20)        /* the old generation grows by this much at least between full collections */
+#define GC__GOAL_EXTRA ((size_t)2 << 20) /* of the nursery, what the goal allows beyond live objects and their growth */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
@@ -16,12 +15,40 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
 
-/* Bytes that the old generation may reach before a full collection, given what survived the last one. */
-GC__FN size_t gc__threshold_for(const gc_heap *heap, size_t old_bytes) {
-    return old_bytes + gc__max(old_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
+/* By how much the heap may grow beyond what lives. */
+GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
+    return gc__max(live_bytes / 100 * gc__growth_percent(heap), GC__NURSERY_MIN);
+}
+
+/* The largest nursery: half of that growth, so that it stays in proportion to what lives. */
+GC__FN size_t gc__nursery_most(const gc_heap *heap) {
+    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2], limit = heap->options.heap_bytes_max;
+    size_t most = gc__min(gc__growth_of(heap, gc__max(old, heap->full_bytes)) / 2, GC__NURSERY_MAX);
+    return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
+}
+
+/* After a full collection: what the heap should hold at most until the next one has ended. */
+GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
+    size_t growth = gc__growth_of(heap, live_bytes), nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
+    heap->pace->full_live_bytes = live_bytes;
+    heap->pace->full_threshold = live_bytes + growth;
+    heap->goal_bytes = gc__max(live_bytes + growth + nursery, 4 * GC_REGION_BYTES);
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
+
+/* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
+   leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
+   time: enough was promoted for it to free a part of that. */
+GC__FN bool gc__pace_is_full(const gc_heap *heap) {
+    size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
+    size_t old = gc__old_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
+    size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
+    size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes);
+    bool grows = heap->pace->nursery_grows != 0;
+    size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
+    return promoted >= live + growth / 4 && used + next + copies > heap->goal_bytes;
+}
 
 /* Bytes that were taken since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
@@ -33,7 +60,7 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
     size_t young = heap->generation_bytes[1], old = gc__old_bytes(heap);
     if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
-    if (old >= heap->pace->full_threshold) return 2;
+    if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
     size_t budget = 2 * heap->pace->nursery_bytes;
     bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
@@ -51,14 +78,9 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     }
 }
 
-GC__FN size_t gc__nursery_most(const gc_heap *heap) {
-    size_t limit = heap->options.heap_bytes_max;
-    return limit ? gc__max(gc__min(GC__NURSERY_MAX, limit / 6), GC__NURSERY_MIN) : GC__NURSERY_MAX;
-}
-
 /* The nursery of a heap without generations: a share of what is live. */
 GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
-    size_t bytes = gc__max(heap->nursery_survivor_bytes / 100 * gc__growth_percent(heap), GC__FULL_STEP_MIN);
+    size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes);
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
@@ -123,7 +145,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__external_settle(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        heap->pace->full_threshold = gc__threshold_for(heap, heap->full_bytes + heap->external_bytes);
+        gc__pace_goal(heap, heap->full_bytes + heap->external_bytes);
     }
     gc__pace_release(heap, generation);
 }

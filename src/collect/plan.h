@@ -10,7 +10,7 @@
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
-#define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or half of it is holes */
+#define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
 GC__FN unsigned gc__density(const gc__region *region) {
@@ -32,8 +32,7 @@ GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     unsigned least = heap->full_bytes < old ? (unsigned)(heap->full_bytes / (old / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
         heap->cycle->predicted[g] = heap->pace->survival[g];
-        if (g && generation == 2 && heap->options.heap_bytes_max && heap->cycle->predicted[g] < least)
-            heap->cycle->predicted[g] = least;
+        if (g && generation == 2 && heap->cycle->predicted[g] < least) heap->cycle->predicted[g] = least;
     }
 }
 
@@ -90,6 +89,14 @@ GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr
             *from = free_from;
         }
     return largest;
+}
+
+/* The bytes that a full collection's copies may take: up to the goal, but enough for some, and never beyond the limit. */
+GC__FN size_t gc__copies_room(const gc_heap *heap) {
+    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, used = gc__bytes_in_use(heap);
+    if (heap->collection.compacting) return left;
+    size_t goal = heap->goal_bytes - gc__min(used, heap->goal_bytes);
+    return gc__min(left, gc__max(goal, heap->full_bytes / 8 + GC_REGION_BYTES));
 }
 
 /* The bytes in which copies of survivors have room. */
@@ -154,7 +161,8 @@ GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
    few regions for all that should be moved does one stay for its free end. */
 GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
-    size_t room = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
+    size_t room = generation < 2 ? gc__regions_left(heap) << GC_REGION_SHIFT : gc__copies_room(heap),
+           unused = (0 - space->young) & (GC_REGION_BYTES - 1);
     if (generation < 2)
         room += gc__holes_for_copies(heap, generation);
     else if (space->wanted + unused > room)
@@ -172,7 +180,7 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
    collection: if evacuation frees less, they have the holes of regions that stay, sparse ones first. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (heap->cycle->room_for > GC_LARGE_BYTES) return;
-    size_t live = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT, holes = 0, all = freed;
+    size_t live = 0, freed = gc__copies_room(heap), holes = 0, all = freed;
     int percent = 0, evacuated = heap->cycle->evacuate_old;
     for (; percent <= 100; percent++) {
         live += space->live[percent];
@@ -186,7 +194,7 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (holes) heap->cycle->recycle_below = percent;
 }
 
-/* Whether more than half of the old generation is holes. */
+/* Whether more than a fifth of the old generation is holes. */
 GC__FN bool gc__is_fragmented(const gc_heap *heap) {
     size_t live = 0, used = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next) {
@@ -194,7 +202,7 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
         live += region->live_bytes;
         used += GC_REGION_BYTES;
     }
-    return used > 2 * live;
+    return 4 * used > 5 * live;
 }
 
 /* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then survivors grow older as
@@ -219,7 +227,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
         return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    if (!heap->options.heap_bytes_max) return;
+    if (generation < 2 && !heap->options.heap_bytes_max) return;
     if (heap->cycle->all_holes) {
         heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
         heap->cycle->recycle_below = 100;
@@ -228,7 +236,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2) gc__plan_recycling(heap, &space);
+    if (generation == 2 && heap->options.heap_bytes_max) gc__plan_recycling(heap, &space);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {

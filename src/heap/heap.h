@@ -32,6 +32,7 @@ struct gc_heap {
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
+    size_t goal_bytes;                    /* what the heap should hold at most, short of its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
     size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */

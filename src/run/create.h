@@ -89,7 +89,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     heap->budget_bytes = pace->nursery_bytes;
     pace->resumed_cpu_ns = gc__os_cpu_ns();
     pace->resumed_by = gc__os_self();
-    pace->full_threshold = gc__threshold_for(heap, 0);
+    gc__pace_goal(heap, 0);
     pace->survival[0] = 20;
     pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
 }

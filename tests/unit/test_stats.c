@@ -36,7 +36,8 @@ static void figures(void) {
     is(stats().live_bytes, live, "live_bytes is exact after a full collection");
     is(stats().survived_bytes, live, "survived_bytes");
     full();
-    is(stats().generation_bytes[2], live, "all of it in generation 2");
+    /* A heap that moves nothing may allocate in old regions again, which are young then. */
+    is(stats().generation_bytes[1], 0, "none of it in generation 1");
     compact();
     consistent("after compacting");
     is(stats().live_bytes, live, "live_bytes after compacting");
