@@ -242,8 +242,8 @@ typedef struct gc_code_frame {
 /* Called by compiled code, not by C: calls a native function that may collect. r10 = the gc_thread, r11 = the function; its
    arguments are in registers (up to six integers, eight vectors), not on the stack. Saves the compiled code's preserved
    registers in a gc_code_frame, which the thread has until the function returns; polls then. The second form is for functions
-   that return a reference in rax, which stays a root meanwhile. The call is a safe point of the compiled code. [compiled
-   code, cooperative; may collect; cannot fail] */
+   that return a reference in rax, which stays a root meanwhile. The call is a safe point of the compiled code. With GC_DEBUG
+   a wrong thread ends the program with a message. [compiled code, cooperative; may collect; cannot fail] */
 GC__EXTERN GC__VISIBLE void gc_code_call_native(void);
 GC__EXTERN GC__VISIBLE void gc_code_call_native_ref(void);
 
@@ -3069,13 +3069,36 @@ GC__AT_UNLOAD GC__FN void gc__code_unload(void) {
 #define GC__CODE_PUSH(name) "{pushq %%" name "|push " name "}\n\t"
 #define GC__CODE_POP(name) "{popq %%" name "|pop " name "}\n\t"
 
+#define GC__CODE_STORE_VECTOR(number, offset) \
+    "{movups %%xmm" #number ", " #offset "(%%rsp)|movups [rsp+" #offset "], xmm" #number "}\n\t"
+#define GC__CODE_LOAD_VECTOR(number, offset) \
+    "{movups " #offset "(%%rsp), %%xmm" #number "|movups xmm" #number ", [rsp+" #offset "]}\n\t"
+
+/* Calls function(r10, return address), the first operand, and keeps what the arguments of a native function are in. */
+#define GC__CODE_CHECK \
+    "{subq $208, %%rsp|sub rsp, 208}\n\t" \
+    GC__CODE_STORE("rax", "rsp", 0) GC__CODE_STORE("rdi", "rsp", 8) GC__CODE_STORE("rsi", "rsp", 16) \
+    GC__CODE_STORE("rdx", "rsp", 24) GC__CODE_STORE("rcx", "rsp", 32) GC__CODE_STORE("r8", "rsp", 40) \
+    GC__CODE_STORE("r9", "rsp", 48) GC__CODE_STORE("r10", "rsp", 56) GC__CODE_STORE("r11", "rsp", 64) \
+    GC__CODE_STORE_VECTOR(0, 80) GC__CODE_STORE_VECTOR(1, 96) GC__CODE_STORE_VECTOR(2, 112) GC__CODE_STORE_VECTOR(3, 128) \
+    GC__CODE_STORE_VECTOR(4, 144) GC__CODE_STORE_VECTOR(5, 160) GC__CODE_STORE_VECTOR(6, 176) GC__CODE_STORE_VECTOR(7, 192) \
+    GC__CODE_MOVE("r10", "rdi") GC__CODE_LOAD("rbp", 8, "rsi") \
+    "call %P0\n\t" \
+    GC__CODE_LOAD_VECTOR(0, 80) GC__CODE_LOAD_VECTOR(1, 96) GC__CODE_LOAD_VECTOR(2, 112) GC__CODE_LOAD_VECTOR(3, 128) \
+    GC__CODE_LOAD_VECTOR(4, 144) GC__CODE_LOAD_VECTOR(5, 160) GC__CODE_LOAD_VECTOR(6, 176) GC__CODE_LOAD_VECTOR(7, 192) \
+    GC__CODE_LOAD("rsp", 0, "rax") GC__CODE_LOAD("rsp", 8, "rdi") GC__CODE_LOAD("rsp", 16, "rsi") \
+    GC__CODE_LOAD("rsp", 24, "rdx") GC__CODE_LOAD("rsp", 32, "rcx") GC__CODE_LOAD("rsp", 40, "r8") \
+    GC__CODE_LOAD("rsp", 48, "r9") GC__CODE_LOAD("rsp", 56, "r10") GC__CODE_LOAD("rsp", 64, "r11") \
+    "{addq $208, %%rsp|add rsp, 208}\n\t"
+
 /* The gc_code_frame lies at rbp - 160. It is whole before the thread has it. The preserved registers are restored from it,
    since a collection may have updated them; rbp goes through the word that was pushed. */
-#define GC__CODE_CALL_NATIVE(results) \
+#define GC__CODE_CALL_NATIVE(check, results) \
     GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16") \
     GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6") \
     "{subq $160, %%rsp|sub rsp, 160}\n\t" \
     "{andq $-16, %%rsp|and rsp, -16}\n\t" \
+    check \
     GC__CODE_STORE("rbx", "rbp", -120) GC__CFI("offset 3, -136") \
     GC__CODE_LOAD("rbp", 0, "rbx") GC__CODE_STORE("rbx", "rbp", -104) GC__CFI("offset 6, -120") \
     GC__CODE_STORE("r12", "rbp", -48) GC__CFI("offset 12, -64") \
@@ -3116,8 +3139,10 @@ GC__AT_UNLOAD GC__FN void gc__code_unload(void) {
     GC__CODE_LOAD("rbp", -144, "rax") GC__CODE_LOAD("rbp", -128, "rdx") \
     "jmp 3b"
 
-GC__NAKED void gc_code_call_native(void) { __asm__(GC__CODE_CALL_NATIVE(0) :: : "memory"); }
-GC__NAKED void gc_code_call_native_ref(void) { __asm__(GC__CODE_CALL_NATIVE(1) :: : "memory"); }
+/* Defines the stubs: GC__CODE_NATIVE_STUBS(GC__CODE_CHECK, "i"(function)) with a check of the thread, (, ) without. */
+#define GC__CODE_NATIVE_STUBS(check, function) \
+    GC__NAKED void gc_code_call_native(void) { __asm__(GC__CODE_CALL_NATIVE(check, 0) :: function : "memory"); } \
+    GC__NAKED void gc_code_call_native_ref(void) { __asm__(GC__CODE_CALL_NATIVE(check, 1) :: function : "memory"); }
 
 /* Restores the preserved registers by itself, so compiled code that is called so need not. */
 GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __attribute__((unused)),
@@ -3196,6 +3221,7 @@ GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uint
 }
 static const char gc__code_entered[1] = {0};
 #define GC__HAS_CODE_CALLS 0
+#define GC__CODE_NATIVE_STUBS(check, function) GC__STATIC_ASSERT(1, "there are none")
 #define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
 #define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #endif
@@ -5482,6 +5508,33 @@ GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == 0 && offsetof(gc_code_fra
                       sizeof(gc_code_frame) <= 160,
                   "the assembly of the stubs has these offsets");
 GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "the assembly of the stubs has these values");
+
+/* The units of a program that have a static gc.h each share the stubs, but know their own threads only. */
+#if GC_DEBUG >= 1 && !GC__API_IS_STATIC
+/* Compiled code has called a stub with `thread` in r10. */
+__attribute__((used)) GC__FN void gc__code_check_thread(const gc_thread *thread, uintptr_t return_address) {
+    const gc_thread *mine = gc__my_attachments;
+    while (mine && (mine != thread || !mine->heap)) mine = gc__record(mine)->next_attachment;
+    if (mine && gc__is_cooperative(mine)) return;
+    const gc_code *code = gc_code_find((const void *)(return_address - 1));
+    const char *name = code ? gc__code_name(code) : "code that is not registered";
+    size_t offset = code ? return_address - (uintptr_t)code->start : 0;
+    GC_ASSERT(
+        mine,
+        "gc_code_call_native: the call in `%s` that returns to %p (+0x%zx) has %p in r10, which is no attached "
+        "gc_thread of the calling thread: load into r10 what gc_code_call has put into r15, or pass it as the first "
+        "argument (rdi) to what GC_CODE_EXPORT has defined",
+        name, (void *)return_address, offset, (const void *)thread);
+    GC_ASSERT(false,
+              "gc_code_call_native: the call in `%s` that returns to %p (+0x%zx) is in preemptive mode: compiled code "
+              "runs in "
+              "cooperative mode",
+              name, (void *)return_address, offset);
+}
+GC__CODE_NATIVE_STUBS(GC__CODE_CHECK, "i"(gc__code_check_thread))
+#else
+GC__CODE_NATIVE_STUBS(, )
+#endif
 
 GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
     if (!GC__HAS_CODE_CALLS)

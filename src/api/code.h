@@ -88,8 +88,8 @@ typedef struct gc_code_frame {
 /* Called by compiled code, not by C: calls a native function that may collect. r10 = the gc_thread, r11 = the function; its
    arguments are in registers (up to six integers, eight vectors), not on the stack. Saves the compiled code's preserved
    registers in a gc_code_frame, which the thread has until the function returns; polls then. The second form is for functions
-   that return a reference in rax, which stays a root meanwhile. The call is a safe point of the compiled code. [compiled
-   code, cooperative; may collect; cannot fail] */
+   that return a reference in rax, which stays a root meanwhile. The call is a safe point of the compiled code. With GC_DEBUG
+   a wrong thread ends the program with a message. [compiled code, cooperative; may collect; cannot fail] */
 GC__EXTERN GC__VISIBLE void gc_code_call_native(void);
 GC__EXTERN GC__VISIBLE void gc_code_call_native_ref(void);
 

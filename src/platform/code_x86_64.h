@@ -24,13 +24,36 @@
 #define GC__CODE_PUSH(name) "{pushq %%" name "|push " name "}\n\t"
 #define GC__CODE_POP(name) "{popq %%" name "|pop " name "}\n\t"
 
+#define GC__CODE_STORE_VECTOR(number, offset) \
+    "{movups %%xmm" #number ", " #offset "(%%rsp)|movups [rsp+" #offset "], xmm" #number "}\n\t"
+#define GC__CODE_LOAD_VECTOR(number, offset) \
+    "{movups " #offset "(%%rsp), %%xmm" #number "|movups xmm" #number ", [rsp+" #offset "]}\n\t"
+
+/* Calls function(r10, return address), the first operand, and keeps what the arguments of a native function are in. */
+#define GC__CODE_CHECK \
+    "{subq $208, %%rsp|sub rsp, 208}\n\t" \
+    GC__CODE_STORE("rax", "rsp", 0) GC__CODE_STORE("rdi", "rsp", 8) GC__CODE_STORE("rsi", "rsp", 16) \
+    GC__CODE_STORE("rdx", "rsp", 24) GC__CODE_STORE("rcx", "rsp", 32) GC__CODE_STORE("r8", "rsp", 40) \
+    GC__CODE_STORE("r9", "rsp", 48) GC__CODE_STORE("r10", "rsp", 56) GC__CODE_STORE("r11", "rsp", 64) \
+    GC__CODE_STORE_VECTOR(0, 80) GC__CODE_STORE_VECTOR(1, 96) GC__CODE_STORE_VECTOR(2, 112) GC__CODE_STORE_VECTOR(3, 128) \
+    GC__CODE_STORE_VECTOR(4, 144) GC__CODE_STORE_VECTOR(5, 160) GC__CODE_STORE_VECTOR(6, 176) GC__CODE_STORE_VECTOR(7, 192) \
+    GC__CODE_MOVE("r10", "rdi") GC__CODE_LOAD("rbp", 8, "rsi") \
+    "call %P0\n\t" \
+    GC__CODE_LOAD_VECTOR(0, 80) GC__CODE_LOAD_VECTOR(1, 96) GC__CODE_LOAD_VECTOR(2, 112) GC__CODE_LOAD_VECTOR(3, 128) \
+    GC__CODE_LOAD_VECTOR(4, 144) GC__CODE_LOAD_VECTOR(5, 160) GC__CODE_LOAD_VECTOR(6, 176) GC__CODE_LOAD_VECTOR(7, 192) \
+    GC__CODE_LOAD("rsp", 0, "rax") GC__CODE_LOAD("rsp", 8, "rdi") GC__CODE_LOAD("rsp", 16, "rsi") \
+    GC__CODE_LOAD("rsp", 24, "rdx") GC__CODE_LOAD("rsp", 32, "rcx") GC__CODE_LOAD("rsp", 40, "r8") \
+    GC__CODE_LOAD("rsp", 48, "r9") GC__CODE_LOAD("rsp", 56, "r10") GC__CODE_LOAD("rsp", 64, "r11") \
+    "{addq $208, %%rsp|add rsp, 208}\n\t"
+
 /* The gc_code_frame lies at rbp - 160. It is whole before the thread has it. The preserved registers are restored from it,
    since a collection may have updated them; rbp goes through the word that was pushed. */
-#define GC__CODE_CALL_NATIVE(results) \
+#define GC__CODE_CALL_NATIVE(check, results) \
     GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16") \
     GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6") \
     "{subq $160, %%rsp|sub rsp, 160}\n\t" \
     "{andq $-16, %%rsp|and rsp, -16}\n\t" \
+    check \
     GC__CODE_STORE("rbx", "rbp", -120) GC__CFI("offset 3, -136") \
     GC__CODE_LOAD("rbp", 0, "rbx") GC__CODE_STORE("rbx", "rbp", -104) GC__CFI("offset 6, -120") \
     GC__CODE_STORE("r12", "rbp", -48) GC__CFI("offset 12, -64") \
@@ -71,8 +94,10 @@
     GC__CODE_LOAD("rbp", -144, "rax") GC__CODE_LOAD("rbp", -128, "rdx") \
     "jmp 3b"
 
-GC__NAKED void gc_code_call_native(void) { __asm__(GC__CODE_CALL_NATIVE(0) :: : "memory"); }
-GC__NAKED void gc_code_call_native_ref(void) { __asm__(GC__CODE_CALL_NATIVE(1) :: : "memory"); }
+/* Defines the stubs: GC__CODE_NATIVE_STUBS(GC__CODE_CHECK, "i"(function)) with a check of the thread, (, ) without. */
+#define GC__CODE_NATIVE_STUBS(check, function) \
+    GC__NAKED void gc_code_call_native(void) { __asm__(GC__CODE_CALL_NATIVE(check, 0) :: function : "memory"); } \
+    GC__NAKED void gc_code_call_native_ref(void) { __asm__(GC__CODE_CALL_NATIVE(check, 1) :: function : "memory"); }
 
 /* Restores the preserved registers by itself, so compiled code that is called so need not. */
 GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __attribute__((unused)),
@@ -151,6 +176,7 @@ GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uint
 }
 static const char gc__code_entered[1] = {0};
 #define GC__HAS_CODE_CALLS 0
+#define GC__CODE_NATIVE_STUBS(check, function) GC__STATIC_ASSERT(1, "there are none")
 #define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
 #define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #endif

@@ -1,8 +1,9 @@
 /* Calls between native and compiled code: the stubs are in src/platform. */
 #pragma once
 
-#include "../threads/mode.h"
 #include "../platform/code_x86_64.h"
+#include "../threads/mode.h"
+#include "registry.h"
 
 #define GC__CODE_ARGUMENTS 6 /* those that are in integer registers */
 
@@ -15,6 +16,33 @@ GC__STATIC_ASSERT(offsetof(gc_code_frame, previous) == 0 && offsetof(gc_code_fra
                       sizeof(gc_code_frame) <= 160,
                   "the assembly of the stubs has these offsets");
 GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "the assembly of the stubs has these values");
+
+/* The units of a program that have a static gc.h each share the stubs, but know their own threads only. */
+#if GC_DEBUG >= 1 && !GC__API_IS_STATIC
+/* Compiled code has called a stub with `thread` in r10. */
+__attribute__((used)) GC__FN void gc__code_check_thread(const gc_thread *thread, uintptr_t return_address) {
+    const gc_thread *mine = gc__my_attachments;
+    while (mine && (mine != thread || !mine->heap)) mine = gc__record(mine)->next_attachment;
+    if (mine && gc__is_cooperative(mine)) return;
+    const gc_code *code = gc_code_find((const void *)(return_address - 1));
+    const char *name = code ? gc__code_name(code) : "code that is not registered";
+    size_t offset = code ? return_address - (uintptr_t)code->start : 0;
+    GC_ASSERT(
+        mine,
+        "gc_code_call_native: the call in `%s` that returns to %p (+0x%zx) has %p in r10, which is no attached "
+        "gc_thread of the calling thread: load into r10 what gc_code_call has put into r15, or pass it as the first "
+        "argument (rdi) to what GC_CODE_EXPORT has defined",
+        name, (void *)return_address, offset, (const void *)thread);
+    GC_ASSERT(false,
+              "gc_code_call_native: the call in `%s` that returns to %p (+0x%zx) is in preemptive mode: compiled code "
+              "runs in "
+              "cooperative mode",
+              name, (void *)return_address, offset);
+}
+GC__CODE_NATIVE_STUBS(GC__CODE_CHECK, "i"(gc__code_check_thread))
+#else
+GC__CODE_NATIVE_STUBS(, )
+#endif
 
 GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
     if (!GC__HAS_CODE_CALLS)

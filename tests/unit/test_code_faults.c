@@ -287,6 +287,74 @@ static void in_preemptive_mode(void *unused) {
     call1(calls_native("m"), 0);
 }
 
+/* What stubs are called with instead of the thread: NULL, a gc_thread whose heap is gone, another thread's, or one in
+   preemptive mode. */
+static void ignored(gc_thread *thread) { (void)thread; }
+GC_CODE_EXPORT(exported_here, ignored);
+
+static gc_thread *others;
+static void *attach_other(void *unused) {
+    others = gc_thread_attach(heap);
+    gc_thread_set_mode(others, GC_MODE_PREEMPTIVE);
+    pause();
+    return unused;
+}
+
+static gc_heap *past;
+static void *destroy_past(void *unused) {
+    gc_heap_destroy(past);
+    return unused;
+}
+
+enum { NO_THREAD, PAST_THREAD, OTHER_THREAD, PREEMPTIVE_THREAD, WRONG_THREADS };
+static gc_thread *wrong_thread(int kind) {
+    pthread_t other;
+    if (kind == NO_THREAD) return NULL;
+    if (kind == PREEMPTIVE_THREAD) gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
+    if (kind == PAST_THREAD) {
+        past = gc_heap_create(NULL);
+        gc_thread *thread = gc_thread_attach(past);
+        gc_thread_set_mode(thread, GC_MODE_PREEMPTIVE);
+        if (pthread_create(&other, NULL, destroy_past, NULL)) abort();
+        pthread_join(other, NULL);
+        return thread;
+    }
+    if (kind == PREEMPTIVE_THREAD) return gc;
+    if (pthread_create(&other, NULL, attach_other, NULL)) abort();
+    while (!__atomic_load_n(&others, __ATOMIC_SEQ_CST)) sched_yield();
+    return others;
+}
+
+/* With the thread in rdi. */
+static void wrong_thread_in_stub(void *which) {
+    int stub = *(int *)which / WRONG_THREADS;
+    begin(NULL);
+    method *m = method_begin("confused");
+    if (stub == 2) {
+        call_code(m, (const void *)(uintptr_t)exported_here, 0);
+    } else {
+        move(m, R10, RDI), number(m, R11, (uintptr_t)ignored);
+        call_code(m, (const void *)(stub ? (uintptr_t)gc_code_call_native_ref : (uintptr_t)gc_code_call_native), 0);
+    }
+    ret(m), method_end(m);
+    ((void (*)(gc_thread *))(uintptr_t)m->start)(wrong_thread(*(int *)which % WRONG_THREADS));
+}
+
+static void wrong_threads(void) {
+    if (GC_DEBUG < 1) return;
+    for (int which = 0; which < 3 * WRONG_THREADS; which++) {
+        is(tap_child(wrong_thread_in_stub, &which, report, sizeof report), 256 + SIGABRT, "stub %d: wrong thread %d",
+           which / WRONG_THREADS, which % WRONG_THREADS);
+        says("gc_code_call_native: the call in `confused` that returns to 0x", "a wrong thread");
+        if (which % WRONG_THREADS == PREEMPTIVE_THREAD) {
+            says("is in preemptive mode: compiled code runs in cooperative mode", "a mode");
+            continue;
+        }
+        says(" in r10, which is no attached gc_thread of the calling thread: load into r10 what", "a wrong thread");
+        says(which / WRONG_THREADS == 2 ? "(+0xc) has" : "(+0x19) has", "a wrong thread");
+    }
+}
+
 static void stacks(void) {
     fails(migrates, "a stack with compiled code that another thread enters");
     says("the thread `other` enters a stack on which another thread has left compiled code", "a migrating stack");
@@ -384,6 +452,7 @@ int main(void) {
     contradictions();
     left();
     stacks();
+    wrong_threads();
     reports();
     uses();
     return done();
