@@ -223,12 +223,17 @@ static inline method *method_end(method *m) {
     exit(2);
 }
 
-static inline void method_free(method *m) {
+/* The method is not registered. */
+static inline void method_discard(method *m) {
     method **link = &methods;
     while (*link != m) link = &(*link)->next;
     *link = m->next;
-    gc_code_remove(&m->code);
     munmap(m->start, METHOD_BYTES);
     free(m->encoded);
     free(m);
+}
+
+static inline void method_free(method *m) {
+    gc_code_remove(&m->code);
+    method_discard(m);
 }

@@ -1,6 +1,6 @@
 /* The registry of code: against a list of ranges, with random adding and removing at all kinds of addresses; every refusal;
    looking up at each instruction of adding and removing, in signal handlers, and beside other threads; without memory; fork.
-   With --seed=N --rounds=N. */
+   With --seed=N --rounds=N; more than 4000 rounds also step more instructions. */
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
@@ -457,8 +457,8 @@ static int scope_of(change *f, const gc_code *code) {
 /* Adds or removes, stepping some of the calls: most of those that change nodes, and more of those that change several leaves. */
 static bool step_some(change *f, const gc_code *code, long *scopes, long *instructions) {
     int scope = scope_of(f, code);
-    long every = scope == NODES ? (SANITIZED ? 6 : 3) : (scope == LEAVES ? 10 : 300) * (SANITIZED ? 16 : 1);
-    bool steps = scopes[scope]++ % every == 0;
+    static const long every[] = {[ONE_LEAF] = 300, [LEAVES] = 10, [NODES] = 3};
+    bool steps = scopes[scope]++ % (every[scope] * (SANITIZED && rounds <= 4000 ? 16 : 1)) == 0;
     stepped = code;
     if (steps) single_step_begin();
     gc_result result = f(code);
