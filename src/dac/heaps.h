@@ -106,8 +106,8 @@ GC__DAC_FN void gc__dac_places_list(gc_dac *dac, gc__dac_copy *copy, uint64_t he
         uint64_t at = gc__dac_u64(dac, lists + 8 * g);
         while (at) {
             size_t number = gc__dac_place_number(copy, at);
-            gc__dac_place *place = &copy->places[number];
-            if (number == copy->place_count || place->listed || place->heap != heap) {
+            gc__dac_place *place = number < copy->place_count ? &copy->places[number] : NULL;
+            if (!place || place->listed || place->heap != heap) {
                 gc__dac_fail(
                     dac,
                     "the list of regions of generation %llu of the heap at 0x%llx leads to 0x%llx: it is being "

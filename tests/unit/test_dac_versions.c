@@ -1,0 +1,204 @@
+/* Which collectors a reader accepts; and targets of a host's own: here the calling process itself, with a collector's description
+   that is changed on the way. */
+#define GC_DAC_IMPLEMENTATION
+#include "gc_dac.h"
+#define GC_IMPLEMENTATION
+#include "../fixture.h"
+
+/* What the target shows instead of the collector's own description. */
+static struct {
+    GcDacVars vars;
+    Elf64_Ehdr header;
+    Elf64_Phdr parts[2];
+    struct __attribute__((packed)) {
+        Elf64_Nhdr note;
+        char owner[8];
+        int64_t distance;
+    } note;
+} fake;
+
+static size_t read_self(void *context, uint64_t address, void *to, size_t bytes) {
+    (void)context;
+    return gc__dac_os_read(getpid(), address, to, bytes);
+}
+static bool fake_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
+    (void)context;
+    mapping->start = (uintptr_t)&fake.header;
+    mapping->end = (uintptr_t)(&fake + 1);
+    mapping->file_offset = 0;
+    mapping->path = "/a/program";
+    return i == 0;
+}
+static const gc_dac_target self = {NULL, read_self, NULL, fake_mapping, NULL, NULL};
+
+static void fake_program(void) {
+    memset(&fake, 0, sizeof fake);
+    fake.vars = gc__dac_vars;
+    memcpy(fake.header.e_ident, ELFMAG, SELFMAG);
+    fake.header.e_ident[EI_CLASS] = ELFCLASS64;
+    fake.header.e_ident[EI_DATA] = ELFDATA2LSB;
+    fake.header.e_phoff = sizeof fake.header;
+    fake.header.e_phentsize = sizeof(Elf64_Phdr);
+    fake.header.e_phnum = 2;
+    fake.parts[0].p_type = PT_LOAD;
+    fake.parts[1].p_type = PT_NOTE;
+    fake.parts[1].p_vaddr = sizeof fake.header + sizeof fake.parts;
+    fake.parts[1].p_memsz = sizeof fake.note;
+    fake.parts[1].p_align = 4;
+    fake.note.note.n_namesz = 5;
+    fake.note.note.n_descsz = 8;
+    fake.note.note.n_type = 1;
+    strcpy(fake.note.owner, "gc.h");
+    fake.note.distance = (int64_t)((intptr_t)&fake.vars - (intptr_t)&fake.note.distance);
+}
+
+typedef struct found {
+    gc_dac_heap heap;
+    size_t heaps, objects, numbers;
+    const char *rejected;
+    unsigned major, minor;
+} found;
+static bool find_heap(void *context, const gc_dac_heap *each) {
+    found *all = context;
+    all->heap = *each;
+    all->heaps++;
+    return true;
+}
+static bool find_object(void *context, const gc_dac_object *object) {
+    ((found *)context)->objects += object->type && strcmp(object->type->name, "node") == 0;
+    return true;
+}
+static bool find_number(void *context, const char *name, uint64_t value) {
+    (void)name, (void)value;
+    ((found *)context)->numbers++;
+    return true;
+}
+static bool find_collector(void *context, const gc_dac_collector *collector) {
+    found *all = context;
+    all->rejected = collector->rejected;
+    all->major = collector->major;
+    all->minor = collector->minor;
+    return true;
+}
+static bool find_finalizer(void *context, const gc_dac_finalizer *finalizer) {
+    return (void)context, (void)finalizer, true;
+}
+
+/* Asks for everything once. The message of the last call that failed is kept. */
+static char message[1200];
+static found ask(void) {
+    found all;
+    memset(&all, 0, sizeof all);
+    message[0] = 0;
+    gc_dac *dac = gc_dac_open(&self);
+    if (!gc_dac_collectors(dac, find_collector, &all)) snprintf(message, sizeof message, "%s", gc_dac_message(dac));
+    static char rejected[1200];
+    snprintf(rejected, sizeof rejected, "%s", all.rejected ? all.rejected : "");
+    all.rejected = rejected;
+    if (!gc_dac_heaps(dac, find_heap, &all)) snprintf(message, sizeof message, "%s", gc_dac_message(dac));
+    if (all.heaps) {
+        if (!gc_dac_objects(dac, &all.heap, find_object, &all))
+            snprintf(message, sizeof message, "%s", gc_dac_message(dac));
+        gc_dac_statistics(dac, &all.heap, find_number, &all);
+        gc_dac_finalizers(dac, &all.heap, find_finalizer, &all);
+    }
+    gc_dac_close(dac);
+    return all;
+}
+
+/* The list of a record has one entry less: what follows it moves up. */
+static void cut_list(uint16_t *count, size_t entry, void *end_of_list) {
+    char *end = end_of_list, *last = (char *)(&fake.vars + 1);
+    --*count;
+    memmove(end - entry, end, (size_t)(last - end));
+}
+
+static void test_versions(void) {
+    fake_program();
+    found same = ask();
+    is(same.heaps, 1, "the reader's own version: %s", message);
+    is(same.objects, 100, "with its objects");
+    size_t numbers = same.numbers;
+
+    fake.vars.minor = GC_DAC_MINOR + 7;
+    found newer = ask();
+    is(newer.objects, 100, "a newer minor version is accepted: %s", message);
+    is(newer.minor, GC_DAC_MINOR + 7, "and named");
+
+    fake_program();
+    cut_list(&fake.vars.statistic_count, sizeof *fake.vars.statistics, fake.vars.statistics + GC__DAC_STATISTIC_COUNT);
+    found older = ask();
+    is(older.objects, 100, "one that lacks an entry of a list is accepted: %s", message);
+    is(older.numbers, numbers - 1, "and what it lacks is left out");
+
+    fake_program();
+    cut_list(&fake.vars.member_count, sizeof *fake.vars.members, fake.vars.members + GC__DAC_AT_COUNT);
+    older = ask();
+    is(older.objects, 100, "the same of another list: %s", message);
+    is(older.numbers, numbers, "with the lists behind it in their new places");
+
+    fake_program();
+    fake.vars.major = GC_DAC_MAJOR + 1;
+    found other = ask();
+    is(other.heaps + other.objects, 0, "another major version is rejected");
+    has(other.rejected,
+        "/a/program has gc.h 0.1.0, whose description is of version 2.0, and this reader understands 1.x",
+        "with both versions");
+    has(message, "use the gc_dac.h that came with that gc.h", "every call says what to do");
+}
+
+static void test_every_call(void) {
+    fake_program();
+    fake.vars.major = 9;
+    gc_dac *dac = gc_dac_open(&self);
+    has(gc_dac_message(dac), "version 9.0", "opening says it");
+    found all;
+    gc_dac_heap none = {0};
+    gc_dac_object object;
+    char text[10];
+    ok(!gc_dac_heaps(dac, find_heap, &all) && strstr(gc_dac_message(dac), "version 9.0"), "gc_dac_heaps says it");
+    ok(!gc_dac_objects(dac, &none, find_object, &all) && strstr(gc_dac_message(dac), "version 9.0"),
+       "gc_dac_objects says it");
+    ok(!gc_dac_object_at(dac, 4096, &object) && strstr(gc_dac_message(dac), "version 9.0"), "gc_dac_object_at says it");
+    ok(!gc_dac_read_text(dac, 4096, text, sizeof text) && strstr(gc_dac_message(dac), "version 9.0"),
+       "gc_dac_read_text says it");
+    ok(gc_dac_read(dac, (uintptr_t)text, text, 1) == 0 && strstr(gc_dac_message(dac), "version 9.0"),
+       "gc_dac_read says it");
+    gc_dac_close(dac);
+    has(gc_dac_message(NULL), "no memory", "no reader at all");
+}
+
+static void test_damage(void) {
+    fake_program();
+    fake.vars.magic++;
+    found all = ask();
+    has(message, "there is no description of a collector", "a note that leads elsewhere");
+    fake_program();
+    fake.vars.facts[GC__DAC_FACT_REGION_SHIFT] = 63;
+    all = ask();
+    has(message, "is damaged: the size of a region is wrong", "a description that cannot be");
+    fake_program();
+    fake.note.note.n_type = 2;
+    all = ask();
+    has(message, "no file of the target has a note of gc.h", "a note of another type");
+    is(all.heaps, 0, "and no heaps");
+    fake_program();
+    fake.header.e_ident[EI_CLASS] = ELFCLASS32;
+    all = ask();
+    has(message, "/a/program is no 64-bit little-endian program", "a program of 32 bits");
+}
+
+int main(void) {
+    begin(NULL);
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    for (uint64_t i = 0; i < 100; i++) {
+        node *fresh = new_node(i);
+        gc_store(gc, &fresh->left, list);
+        list = fresh;
+    }
+    test_versions();
+    test_every_call();
+    test_damage();
+    return done();
+}
