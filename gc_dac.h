@@ -22,7 +22,7 @@
    Whatever is read may be damaged, or in the midst of a change. Each walk ends, reads within bounds, and reports what it can;
    what it cannot know it says by gc_dac_heap.doubts, by the flags of objects and regions, and by gc_dac_message. */
 
-#if defined(GC_DAC_IMPLEMENTATION) && !defined(_GNU_SOURCE)
+#if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* process_vm_readv, also under -std=c11 */
 #endif
 
@@ -1422,8 +1422,8 @@ GC__DAC_FN void gc__dac_places_list(gc_dac *dac, gc__dac_copy *copy, uint64_t he
         uint64_t at = gc__dac_u64(dac, lists + 8 * g);
         while (at) {
             size_t number = gc__dac_place_number(copy, at);
-            gc__dac_place *place = &copy->places[number];
-            if (number == copy->place_count || place->listed || place->heap != heap) {
+            gc__dac_place *place = number < copy->place_count ? &copy->places[number] : NULL;
+            if (!place || place->listed || place->heap != heap) {
                 gc__dac_fail(
                     dac,
                     "the list of regions of generation %llu of the heap at 0x%llx leads to 0x%llx: it is being "

@@ -11,7 +11,7 @@
    what it cannot know it says by gc_dac_heap.doubts, by the flags of objects and regions, and by gc_dac_message. */
 #pragma once
 
-#if defined(GC_DAC_IMPLEMENTATION) && !defined(_GNU_SOURCE)
+#if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* process_vm_readv, also under -std=c11 */
 #endif
 

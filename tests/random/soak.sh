@@ -3,10 +3,10 @@
 # other configurations in turn, a new seed each time; progress is printed. SOAK_SEED is the first seed (the time).
 # Before that several threads on one heap, each collection verified, for THREADS_SECONDS (600) over all modes, and JIT_PROGRAMS
 # (500) random programs in the example JIT, another program of which is stopped JIT_STOPS (100000) times in each mode; so are
-# the loops of test_code_interrupt, INTERRUPTS (100000) times.
+# the loops of test_code_interrupt, INTERRUPTS (100000) times, and a process that a reader looks into, DAC_STOPS (1000) times.
 cd "$(dirname "$0")/../.." || exit
 total=${1:-1000000000} seed=${SOAK_SEED:-$(date +%s)} done=0 round=400000
-make -s random-programs build/examples/jit build/tests/plain/test_code_interrupt || exit
+make -s random-programs build/examples/jit build/tests/plain/test_code_interrupt build/tests/plain/test_dac_stops || exit
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 seconds=$((${THREADS_SECONDS:-600} / 5))
@@ -22,6 +22,10 @@ tests/random/jit.sh $seed "${JIT_PROGRAMS:-500}" || exit
 STOPS=${JIT_STOPS:-100000} tests/scripts/jit_stops.t || exit
 if ! build/tests/plain/test_code_interrupt --count="${INTERRUPTS:-100000}" > "$log" 2>&1; then
     sed 's/^/# /' "$log" && echo "not ok 1 - test_code_interrupt"
+    exit 1
+fi
+if ! DAC_STOPS="${DAC_STOPS:-1000}" DAC_SEED=$seed build/tests/plain/test_dac_stops > "$log" 2>&1; then
+    sed 's/^/# /' "$log" && echo "not ok 1 - test_dac_stops"
     exit 1
 fi
 stackmaps=${STACKMAPS:-10000000} maps=0
