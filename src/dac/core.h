@@ -22,9 +22,13 @@ typedef struct gc__dac_part {
     size_t image;
 } gc__dac_part;
 
+#define GC__DAC_REACHED_MAX ((size_t)64 << 20)
+
 typedef struct gc__dac_core {
     gc_dac *dac;
     gc__dac_file file;
+    bool is_on_disk; /* the bytes are those of a file */
+    size_t reached;  /* bytes that were looked at since its pages were let go */
     const char *root;
     unsigned machine;
     gc__dac_segment *segments;
@@ -131,8 +135,14 @@ GC__DAC_FN const gc__dac_file *gc__dac_image_use(gc__dac_core *core, size_t numb
 GC__DAC_FN const void *gc__dac_core_at(void *context, uint64_t address, size_t bytes) {
     gc__dac_core *core = (gc__dac_core *)context;
     const gc__dac_segment *segment = gc__dac_segment_of(core, address);
-    if (segment)
+    if (segment) {
+        core->reached += bytes;
+        if (core->is_on_disk && core->reached > GC__DAC_REACHED_MAX) {
+            gc__dac_os_let_go(&core->file);
+            core->reached = 0;
+        }
         return segment->end - address >= bytes ? core->file.bytes + segment->offset + (address - segment->start) : NULL;
+    }
     const gc__dac_part *part = gc__dac_part_of(core, address);
     if (!part || part->end - address < bytes) return NULL;
     /* The segment may begin within the part: what was written of it. */
@@ -361,6 +371,7 @@ GC_DAC_API gc_dac *gc_dac_open_core(const char *path, const char *root) {
         return NULL;
     }
     const char *fault = gc__dac_os_map(path, &core->file);
+    core->is_on_disk = !fault;
     const char *refused = gc__dac_core_use(dac, core, root);
     if (!fault) fault = refused;
     if (!fault) return gc__dac_opened(dac);

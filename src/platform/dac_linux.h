@@ -64,6 +64,11 @@ GC__DAC_FN void gc__dac_os_unmap(gc__dac_file *file) {
     file->size = 0;
 }
 
+/* Lets go of a mapped file's pages, which count as this process's memory: they come back when they are read. */
+GC__DAC_FN void gc__dac_os_let_go(const gc__dac_file *file) {
+    madvise((void *)(uintptr_t)file->bytes, file->size, MADV_DONTNEED);
+}
+
 /* Returns how many bytes, from the first on, the system has copied out of the process. */
 GC__DAC_FN size_t gc__dac_os_read(int pid, uint64_t address, void *to, size_t bytes) {
     struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
