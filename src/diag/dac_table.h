@@ -1,10 +1,10 @@
 /* How this collector describes itself to readers in other processes, and the note by which they find that. */
 #pragma once
 
-#include "../api/dac_vars.h"
 #include "../handles/table.h"
 #include "../handles/finalizers.h"
 #include "../collect/collector.h"
+#include "../api/dac_vars.h"
 
 /* The layout of gc_code_frame, which gc.h alone does not know; gc_stackmap.h asserts that it is the same. */
 #define GC__DAC_CODE_REGISTERS 16

@@ -1,9 +1,9 @@
 /* The heap: one instance of everything that heaps of a process do not share. */
 #pragma once
 
-#include "../api/dac_vars.h"
 #include "rank.h"
 #include "arena.h"
+#include "../api/dac_vars.h"
 
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)

@@ -106,6 +106,11 @@ for macros in GC_STANDALONE 'GC_STANDALONE GC_DEBUG=3' GC_STANDALONE_LIBRARY 'GC
     # shellcheck disable=SC2046,SC2086 # a list of definitions
     compiles "gc_standalone.h with $macros" '#include "gc_standalone.h"' -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $macros)
 done
+compiles 'gc_dac.h with GC_DAC_IMPLEMENTATION' '#include "gc_dac.h"' -I. -DGC_DAC_IMPLEMENTATION
+compiles 'gc_dac.h with GC_DAC_API static, before gc.h' '#include "gc_dac.h"
+#include "gc.h"' -I. -DGC_DAC_IMPLEMENTATION -DGC_IMPLEMENTATION -DGC_DAC_API='static __attribute__((unused))'
+compiles 'gc_dac.h after gc.h' '#include "gc.h"
+#include "gc_dac.h"' -I. -DGC_DAC_IMPLEMENTATION -DGC_IMPLEMENTATION
 compiles "the model seam" '#include "tests/compile/model.h"' -I. -DGC_IMPLEMENTATION
 
 gc='#include "gc.h"'

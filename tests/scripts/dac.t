@@ -114,22 +114,22 @@ builds() {
     "$@" -pthread -I. -o "$dir/$output" && strip -s "$dir/$output"
     ok $? "$output: compiles"
 }
-builds plain gcc -std=c11 -O1 "$dir/subject.c"
-builds nopie gcc -std=c11 -O1 -no-pie -fno-pie "$dir/subject.c"
-builds sections gcc -std=c11 -O2 -ffunction-sections -fdata-sections -Wl,--gc-sections "$dir/subject.c"
-builds lto gcc -std=c11 -O2 -flto "$dir/subject.c"
-builds static gcc -std=c11 -O1 -static "$dir/subject.c"
-builds clang clang -std=c11 -O2 "$dir/subject.c"
-builds c++ g++ -std=c++14 -O1 -x c++ "$dir/subject.c"
-builds private gcc -std=c11 -O1 -DGC_API=static "$dir/subject.c"
+builds plain gcc -std=c11 -O0 "$dir/subject.c"
+builds nopie gcc -std=c11 -O0 -no-pie -fno-pie "$dir/subject.c"
+builds sections gcc -std=c11 -O1 -ffunction-sections -fdata-sections -Wl,--gc-sections "$dir/subject.c"
+builds lto gcc -std=c11 -O1 -flto=auto "$dir/subject.c"
+builds static gcc -std=c11 -O0 -static "$dir/subject.c"
+builds clang clang -std=c11 -O1 "$dir/subject.c"
+builds c++ g++ -std=c++14 -O0 -x c++ "$dir/subject.c"
+builds private gcc -std=c11 -O0 -DGC_API=static "$dir/subject.c"
 for program in plain nopie sections lto static clang c++ private; do reads "$program" 1 "$dir/$program"; done
-builds liba.so gcc -std=c11 -O1 -fPIC -shared -DLIBRARY -DNAME=in_library "$dir/subject.c"
-builds two gcc -std=c11 -O1 -DOTHER=in_library "$dir/subject.c" "-Wl,-rpath,$dir" -L"$dir" -la
+builds liba.so gcc -std=c11 -O0 -fPIC -shared -DLIBRARY -DNAME=in_library "$dir/subject.c"
+builds two gcc -std=c11 -O0 -DOTHER=in_library "$dir/subject.c" "-Wl,-rpath,$dir" -L"$dir" -la
 reads 'program and library with a collector each' 2 "$dir/two"
 
 # What the collector pays: data, and no code that runs.
 printf '#define GC_IMPLEMENTATION\n#include "gc.h"\n' > "$dir/gc.c"
-gcc -std=c11 -O2 -I. -c "$dir/gc.c" -o "$dir/gc.o"
+gcc -std=c11 -O0 -I. -c "$dir/gc.c" -o "$dir/gc.o"
 bytes=$((16#$(nm -S "$dir/gc.o" | awk '/gc__dac_vars/ { print $2 }')))
 test "$bytes" -gt 100 && test "$bytes" -lt 2048
 ok $? "the collector's description has $bytes bytes"

@@ -111,6 +111,7 @@ static void cut_list(uint16_t *count, size_t entry, void *end_of_list) {
     char *end = end_of_list, *last = (char *)(&fake.vars + 1);
     --*count;
     memmove(end - entry, end, (size_t)(last - end));
+    memset(last - entry, 0xFF, entry);
 }
 
 static void test_versions(void) {
