@@ -1741,6 +1741,11 @@ GC__FN uint64_t gc__os_stack_hash(void) {
 
 
 #if defined(__x86_64__)
+/* The address of static data in an assembly without other operands: an attribute of its definition, the text, the operand. */
+#define GC__ASM_NAMED(name)
+#define GC__ASM_ADDRESS(name) "%c0"
+#define GC__ASM_OPERAND(name) "i"(&name)
+
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 
 /* For functions that are all assembly, to which no option of the compiler may add code of its own. */
@@ -1772,6 +1777,12 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 
 
 #if defined(__aarch64__)
+/* Compilers for AArch64 take the address of data for no operand of assembly in code that can be placed anywhere, so the data
+   has a name of its own there. */
+#define GC__ASM_NAMED(name) __asm__(#name)
+#define GC__ASM_ADDRESS(name) #name
+#define GC__ASM_OPERAND(name)
+
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
 
 __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
@@ -6933,26 +6944,27 @@ typedef struct gc__dac_code_frame {
 } gc__dac_code_frame;
 
 /* Not const, though nothing writes to it: core files leave constant data out. */
-static GcDacVars gc__dac_vars __attribute__((used)) = {GC__DAC_MAGIC,
-                                                       GC_DAC_MAJOR,
-                                                       GC_DAC_MINOR,
-                                                       GC__DAC_VARIABLE_COUNT,
-                                                       GC__DAC_FACT_COUNT,
-                                                       GC__DAC_AT_COUNT,
-                                                       GC__DAC_STATISTIC_COUNT,
-                                                       sizeof(GcDacVars),
-                                                       GC_VERSION_TEXT,
+static GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
+    __attribute__((used)) = {GC__DAC_MAGIC,
+                             GC_DAC_MAJOR,
+                             GC_DAC_MINOR,
+                             GC__DAC_VARIABLE_COUNT,
+                             GC__DAC_FACT_COUNT,
+                             GC__DAC_AT_COUNT,
+                             GC__DAC_STATISTIC_COUNT,
+                             sizeof(GcDacVars),
+                             GC_VERSION_TEXT,
 #define GC__DAC_VARIABLE(name, address) address,
-                                                       {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
+                             {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
 #undef GC__DAC_VARIABLE
 #define GC__DAC_FACT(name, number) (uint32_t)(number),
-                                                       {GC__DAC_FACTS(GC__DAC_FACT)},
+                             {GC__DAC_FACTS(GC__DAC_FACT)},
 #undef GC__DAC_FACT
 #define GC__DAC_MEMBER(structure, member, type, path) (uint16_t) offsetof(type, path),
-                                                       {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
+                             {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
 #undef GC__DAC_MEMBER
 #define GC__DAC_STATISTIC(name, count) {(uint16_t)offsetof(gc_stats, name), (uint16_t)(count)},
-                                                       {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
+                             {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
 #undef GC__DAC_STATISTIC
 };
 GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
@@ -6965,8 +6977,8 @@ __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
                      ".asciz \"gc.h\"\n\t"
                      ".balign 4\n\t"
-                     ".quad %c0 - .\n\t"
-                     ".popsection" ::"i"(&gc__dac_vars));
+                     ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t"
+                                                            ".popsection" ::GC__ASM_OPERAND(gc__dac_vars));
 }
 /* The range barriers, and what write watch has seen. */
 

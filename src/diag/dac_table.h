@@ -1,6 +1,7 @@
 /* How this collector describes itself to readers in other processes, and the note by which they find that. */
 #pragma once
 
+#include "../platform/platform.h"
 #include "../handles/table.h"
 #include "../handles/finalizers.h"
 #include "../collect/collector.h"
@@ -16,26 +17,27 @@ typedef struct gc__dac_code_frame {
 } gc__dac_code_frame;
 
 /* Not const, though nothing writes to it: core files leave constant data out. */
-static GcDacVars gc__dac_vars __attribute__((used)) = {GC__DAC_MAGIC,
-                                                       GC_DAC_MAJOR,
-                                                       GC_DAC_MINOR,
-                                                       GC__DAC_VARIABLE_COUNT,
-                                                       GC__DAC_FACT_COUNT,
-                                                       GC__DAC_AT_COUNT,
-                                                       GC__DAC_STATISTIC_COUNT,
-                                                       sizeof(GcDacVars),
-                                                       GC_VERSION_TEXT,
+static GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
+    __attribute__((used)) = {GC__DAC_MAGIC,
+                             GC_DAC_MAJOR,
+                             GC_DAC_MINOR,
+                             GC__DAC_VARIABLE_COUNT,
+                             GC__DAC_FACT_COUNT,
+                             GC__DAC_AT_COUNT,
+                             GC__DAC_STATISTIC_COUNT,
+                             sizeof(GcDacVars),
+                             GC_VERSION_TEXT,
 #define GC__DAC_VARIABLE(name, address) address,
-                                                       {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
+                             {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
 #undef GC__DAC_VARIABLE
 #define GC__DAC_FACT(name, number) (uint32_t)(number),
-                                                       {GC__DAC_FACTS(GC__DAC_FACT)},
+                             {GC__DAC_FACTS(GC__DAC_FACT)},
 #undef GC__DAC_FACT
 #define GC__DAC_MEMBER(structure, member, type, path) (uint16_t) offsetof(type, path),
-                                                       {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
+                             {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
 #undef GC__DAC_MEMBER
 #define GC__DAC_STATISTIC(name, count) {(uint16_t)offsetof(gc_stats, name), (uint16_t)(count)},
-                                                       {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
+                             {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
 #undef GC__DAC_STATISTIC
 };
 GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
@@ -48,6 +50,6 @@ __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
                      ".asciz \"gc.h\"\n\t"
                      ".balign 4\n\t"
-                     ".quad %c0 - .\n\t"
-                     ".popsection" ::"i"(&gc__dac_vars));
+                     ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t"
+                                                            ".popsection" ::GC__ASM_OPERAND(gc__dac_vars));
 }

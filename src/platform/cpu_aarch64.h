@@ -4,6 +4,12 @@
 #include "platform.h"
 
 #if defined(__aarch64__)
+/* Compilers for AArch64 take the address of data for no operand of assembly in code that can be placed anywhere, so the data
+   has a name of its own there. */
+#define GC__ASM_NAMED(name) __asm__(#name)
+#define GC__ASM_ADDRESS(name) #name
+#define GC__ASM_OPERAND(name)
+
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
 
 __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
