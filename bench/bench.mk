@@ -51,7 +51,11 @@ build/bench/growth: bench/growth.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
-.PHONY: bench bench-growth bench-build bench-barriers bench-threads bench-handles bench-stackmap
+build/bench/sizes: bench/sizes.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
+
+.PHONY: bench bench-sizes bench-growth bench-build bench-barriers bench-threads bench-handles bench-stackmap
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -75,3 +79,6 @@ bench-stackmap: build/bench/stackmap ## measure looking up compiled code by addr
 
 bench-growth: build/bench/growth ## measure how the cost of collections grows from 100 MB to 8 GB of live data
 	build/bench/growth
+
+bench-sizes: build/bench/sizes ## measure time and memory of objects of each size from 16 bytes to 64 MB
+	build/bench/sizes

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 4, LEAST_COUNT = 12 };
+enum { ROUNDS = 4, LEAST_COUNT = 16 };
 static const size_t live_bytes = (size_t)48 << 20;
 
 typedef struct bytes {
@@ -49,6 +49,11 @@ static gc_heap *new_heap(gc_options options) {
     exit(1);
 }
 
+/* Writes to each page. */
+static void touch(char *at, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 4096) at[i] = 1;
+}
+
 /* Time for an object, in ns; what the heap holds and what is resident, for each byte that lives. */
 static void replace(size_t size) {
     gc_heap *heap = new_heap((gc_options){0});
@@ -61,6 +66,8 @@ static void replace(size_t size) {
     for (size_t i = 0; i < (ROUNDS + 1) * count; i++) {
         if (i == count) start = gc__os_cpu_ns();
         bytes *object = gc_new_array(gc, &bytes_type, size - sizeof(bytes));
+        if (!object) exit(1);
+        touch(object->items, size - sizeof(bytes));
         gc_store(gc, &all->items[i < count ? i : bits() % count], object);
     }
     double ns = (double)(gc__os_cpu_ns() - start) / (double)(ROUNDS * count), live = (double)(count * (size + 8));
@@ -69,20 +76,20 @@ static void replace(size_t size) {
     printf(" %12.1f %8.3f %9.2f %9.2f", ns, ns / (double)size, (double)stats.committed_bytes / live, (resident_bytes() - before) / live);
 }
 
-/* The share of the limit that objects can fill. */
+/* The share of the limit that objects and the table of them can fill. */
 static void fill(size_t size) {
-    size_t limit = count_of(size) * size;
+    size_t limit = count_of(size) * (size + 8);
     gc_heap *heap = new_heap((gc_options){.heap_bytes_max = limit});
     gc_thread *gc = gc_thread_attach(heap);
     size_t filled = 0;
     table *all = gc_new_array(gc, &table_type, limit / size);
     GC_ROOTS(gc, all);
-    while (filled < limit / size) {
-        bytes *object = gc_new_array(gc, &bytes_type, size - sizeof(bytes));
+    while (all && filled < limit / size) {
+        bytes *object = gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
         if (!object) break;
         gc_store(gc, &all->items[filled++], object);
     }
-    printf(" %8.1f", 100.0 * (double)(filled * (size + 8)) / (double)limit);
+    printf(" %8.1f", all ? 100.0 * (double)(filled * size + gc_object_bytes(all)) / (double)limit : 0);
 }
 
 /* The same replacements by malloc and free. */
@@ -96,7 +103,7 @@ static void with_malloc(size_t size) {
         size_t at = i < count ? i : bits() % count;
         free(all[at]);
         all[at] = calloc(1, size);
-        if (size >= 4096) *(volatile char *)&all[at][size / 2] = 1;
+        touch(all[at], size);
     }
     double ns = (double)(gc__os_cpu_ns() - start) / (double)(ROUNDS * count);
     printf(" %12.1f %8.2f", ns, (resident_bytes() - before) / (double)(count * (size + 8)));
@@ -130,8 +137,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) measure((size_t)strtoull(argv[i], NULL, 0));
     for (size_t size = 16; argc == 1 && size <= (size_t)64 << 20; size *= 2) {
         measure(size);
-        if (size > 16 && size < (size_t)64 << 20) measure(size / 8 * 11);
         if (size == GC_LARGE_BYTES) measure(size + 8);
+        if (size > 16 && size < (size_t)64 << 20) measure(size / 8 * 11);
     }
     return 0;
 }
