@@ -127,8 +127,7 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
-    size_t keep = (soon >> GC_REGION_SHIFT) + 4;
-    while (heap->free_count > keep) gc__heap_release_free(heap);
+    while (gc__free_bytes(heap) > soon + 4 * GC_REGION_BYTES) gc__heap_release_free(heap);
 }
 
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {

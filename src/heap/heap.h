@@ -103,6 +103,11 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
     region->spare = 0;
 }
 
+/* The memory that free regions take. */
+GC__FN size_t gc__free_bytes(const gc_heap *heap) {
+    return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
+}
+
 /* Gives one free region back to the arena and the system. */
 GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__region *region = heap->free;
