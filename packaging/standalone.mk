@@ -26,3 +26,16 @@ build/objects/standalone/%.o: %.c
 .PHONY: standalone
 standalone: $(standalone_libraries) $(standalone_scheme) ## build collectors as libraries, and the Scheme interpreter that can load them
 tests/scripts/standalone.t: standalone build/examples/scheme
+
+# Unit tests that do not know the inside of the collector, as programs that can load one.
+standalone_tests := $(patsubst tests/unit/%.c,build/tests/standalone/%,\
+    $(filter-out $(own_gc) %/test_barrier_forms.c %/test_jit_assembler.c %/test_inspect_graph.c,$(test_sources)))
+build/tests/standalone/%.o: tests/unit/%.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) -O2 -g -Isrc -c $< -o $@
+build/tests/standalone/collector.o: packaging/standalone_program.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) -O2 -g -Isrc -c $< -o $@
+$(standalone_tests): build/tests/standalone/%: build/tests/standalone/%.o build/tests/standalone/collector.o
+	$(CC) -pthread $^ -lm -ldl -o $@
+tests/scripts/standalone.t: $(standalone_tests)

@@ -45,6 +45,7 @@
 #if defined(GC_STANDALONE_LIBRARY) && !defined(GC_VALUE_TAG) && !defined(GC_VALUE_IS_REF)
 static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it when the library is initialized */
 #define GC__VALUES_OF_PROGRAM 1
+#define GC__VALUES_IN_USE (gc__value_mask != 0)
 #define GC_VALUE_MASK gc__value_mask
 #define GC_VALUE_TAG gc__value_tag
 #endif
@@ -69,6 +70,9 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #define GC_VALUE_IS_REF(word) ((word) != 0)
 #define GC_VALUE_TO_REF(word) (word)
 #define GC_VALUE_FROM_REF(ref, word) (ref)
+#endif
+#ifndef GC__VALUES_IN_USE
+#define GC__VALUES_IN_USE GC_HAS_VALUES
 #endif
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be

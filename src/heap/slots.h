@@ -88,7 +88,7 @@ GC__INLINED void gc__slots_in(uintptr_t object, uintptr_t from, uintptr_t to, gc
 #endif
 
 GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
-    gc_visit((gc_visitor *)visitor, slot, 1, value ? GC_SLOT_VALUE : 0);
+    gc_visit((gc_visitor *)visitor, slot, 1, value && GC__VALUES_IN_USE ? GC_SLOT_VALUE : 0);
 }
 
 /* Calls visitor->visit for every slot of the object. */

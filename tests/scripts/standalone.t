@@ -1,0 +1,109 @@
+#!/bin/bash
+# Finished programs on collectors that are loaded: make standalone's libraries, unit tests, examples and the Scheme interpreter on
+# them, a planted mistake that only the checked one reports, and several collectors at once.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+unset GC_STRESS GC_VERIFY GC_CHECKMARK GC_NAME GC_PATH
+libraries=$PWD/build/standalone
+scheme=build/examples/scheme-standalone
+programs=examples/scheme/programs
+
+# on COLLECTOR COMMAND...: runs the command on the embedded collector, or on a library
+on() {
+    local collector=$1
+    shift
+    if [ "$collector" = embedded ]; then "$@"; else GC_PATH=$libraries/libgc-$collector.so "$@"; fi
+}
+
+for library in release checked; do
+    is "$(nm -D --defined-only "$libraries/libgc-$library.so" | awk '{ print $3 }' | xargs)" 'GC_Initialize GC_VersionInfo' \
+        "libgc-$library.so exports these two, and nothing else"
+done
+
+# Threads, handles, finalizers, safe handles, fork() and the rest of the API.
+for test in alloc api barrier claims external finalizer_ends finalizers fork heaps large limits pins roots safe_handle stats \
+    thread_ends threads trace types walk weak; do
+    on release timeout 300 build/tests/standalone/test_$test > "$dir/log" 2>&1
+    status=$?
+    test $status -eq 0 && grep -q '^ok' "$dir/log" && ! grep -q '^not ok' "$dir/log"
+    ok $? "unit test $test on the release library: $(grep -c '^ok' "$dir/log") facts"
+    [ $status -eq 0 ] || diag "status $status" "$(grep -A3 '^not ok' "$dir/log" | head -20)"
+done
+for test in alloc claims large roots safe_handle walk weak; do
+    on checked timeout 300 build/tests/standalone/test_$test > "$dir/log" 2>&1
+    ok $? "unit test $test on the checked library"
+done
+
+# program NAME COMPILER SOURCE: links a program without a collector of its own with one that can be exchanged
+program() {
+    $2 -O2 -I. -Iexamples -c "$3" -o "$dir/$1.o" && gcc -pthread "$dir/$1.o" "$dir/collector.o" -lstdc++ -lm -ldl -o "$dir/$1"
+    ok $? "compiles: $1"
+}
+gcc -std=c11 -O2 -I. -c packaging/standalone_program.c -o "$dir/collector.o"
+ok $? "the embedded collector compiles"
+for source in examples/delegate.c examples/file_stream.c examples/handle_recycling.c examples/native.c examples/weak_tables.c; do
+    name=$(basename $source .c)
+    sed '/define GC_IMPLEMENTATION/d' $source > "$dir/$name.c"
+    program "$name" 'gcc -std=c11 -D_GNU_SOURCE' "$dir/$name.c"
+    for collector in embedded release checked; do
+        is "$(on $collector timeout 300 "$dir/$name" 2>&1)" "$(cat "examples/$name.expected")" "$name, $collector"
+    done
+done
+# Compiled code with stack maps: frames are walked, and references in them updated, by the library.
+sed '/define GC_IMPLEMENTATION/d' examples/stackmap.c > "$dir/stackmap.c"
+program stackmap 'gcc -std=c11 -D_GNU_SOURCE' "$dir/stackmap.c"
+expected=$(on embedded "$dir/stackmap" 2>&1)
+ok $? "stack maps, embedded"
+for collector in release checked; do is "$(on $collector "$dir/stackmap" 2>&1)" "$expected" "stack maps, $collector"; done
+
+# The demos. The checked library's own settings make it collect at each new call stack and check everything; that takes a
+# program ten times as long, so most demos only have it verify.
+$scheme $programs/text.scm > "$dir/text"
+for collector in embedded release checked; do
+    for name in meta queens sieve derive json lru words; do
+        settings=(LC_ALL=C)
+        case $collector$name in checkedsieve) ;; checked*) settings=(GC_STRESS=0 GC_CHECKMARK=0) ;; esac
+        arguments=()
+        if [ $name = words ]; then arguments=("$dir/text"); fi
+        on $collector env "${settings[@]}" $scheme $programs/$name.scm "${arguments[@]}" > "$dir/out" 2> "$dir/err"
+        cmp -s "$dir/out" $programs/$name.expected
+        ok $? "Scheme, $name, $collector"
+        [ ! -s "$dir/err" ] || diag "$(head -5 "$dir/err")"
+    done
+done
+is "$(cmp "$(on release build/examples/scheme $programs/queens.scm > "$dir/out"; echo "$dir/out")" $programs/queens.expected)" '' \
+    "a program that was not compiled with GC_STANDALONE does not read the environment"
+
+# A root is forgotten. Nobody notices, until the finished program is run on the checked library.
+mkdir "$dir/scheme" && cp examples/scheme/*.[ch] "$dir/scheme"
+sed -i '226{/GC_ROOTS_VALUES(x->m->gc, arguments);/d}' "$dir/scheme/expand.c"
+test "$(diff examples/scheme/expand.c "$dir/scheme/expand.c" | grep -c '^<')" -eq 1
+ok $? "a root is planted as missing"
+objects=()
+for object in build/objects/standalone/examples/scheme/*.o; do [ "$(basename "$object")" = expand.o ] || objects+=("$object"); done
+gcc -std=c11 -O2 -g -DGC_STANDALONE -I. -c "$dir/scheme/expand.c" -o "$dir/expand.o" &&
+    gcc -pthread "${objects[@]}" "$dir/expand.o" -lm -ldl -o "$dir/forgetful"
+ok $? "it compiles"
+on embedded "$dir/forgetful" $programs/sieve.scm > "$dir/out" 2>&1 && cmp -s "$dir/out" $programs/sieve.expected
+ok $? "the program works on the embedded collector"
+page=$(ulimit -c 0; on checked "$dir/forgetful" $programs/sieve.scm 2>&1)
+test $? -ne 0
+ok $? "and fails on the checked library"
+matches "$page" 'missed root or barrier' "which reports the root"
+
+# Several collectors at once, in C and C++.
+for compiler in 'gcc -std=c11' 'clang -std=c11' 'g++ -std=c++14 -x c++' 'clang++ -std=c++14 -x c++'; do
+    # shellcheck disable=SC2086 # options
+    $compiler -Wall -Wextra -Wpedantic -Werror -O1 -I. tests/scripts/standalone_tables.c -pthread -ldl -o "$dir/tables"
+    ok $? "tables: $compiler"
+    is "$(GC_STRESS=0 "$dir/tables" "$libraries/libgc-release.so" "$libraries/libgc-checked.so" 2>&1 | sed 's/^[0-9]: //' | sort | uniq -c | sed 's/^ *//')" \
+        '3 sum 200010000, weak handle cleared 1, object of the strong one kept 1, finalizers 1 1, warnings 0' "three collectors, $compiler"
+done
+
+# The unit with the embedded collector must not use it by name, for that would be the embedded one in any case.
+printf '#define GC_STANDALONE\n#define GC_IMPLEMENTATION\n#include "gc_standalone.h"\nint main(void) { return gc_heap_create(NULL) == NULL; }\n' > "$dir/poison.c"
+for compiler in gcc clang; do
+    page=$($compiler -std=c11 -I. -fsyntax-only "$dir/poison.c" 2>&1)
+    matches "$page" 'poisoned.* "?gc_heap_create|poisoned identifier' "does not compile: a call in the unit of the embedded collector, $compiler"
+done
+finish
