@@ -253,8 +253,106 @@ static void test_roots(void) {
     stop(pid);
 }
 
+/* Stacks: a native one that is scanned, a fiber's that was left, and compiled code's records. */
+
+typedef struct stacks {
+    gc_dac *dac;
+    gc_dac_heap heap;
+    gc_dac_thread thread;
+    uint64_t on_stack, in_fiber, in_code;
+    unsigned uncertain, fiber_frames, native_frames;
+    uint64_t pc;
+} stacks;
+
+static void __attribute__((noinline)) wait_in_stacks(void) {
+    void *volatile on_stack = new_node(77);
+    node *in_fiber = new_node(88);
+    static gc__dac_code_frame record;
+    record.pc = 0x1234;
+    record.registers[3] = (uintptr_t)new_node(99);
+    record.known = 1u << 3;
+    gc_stack *fiber = gc_stack_create(heap, NULL);
+    gc_stack_switch(gc, fiber);
+    GC_ROOTS(gc, in_fiber);
+    gc_stack_switch(gc, NULL);
+    gc_thread_set_conservative(gc, true);
+    gc->code = (struct gc_code_frame *)(void *)&record;
+    raise(SIGSTOP);
+    (void)on_stack;
+}
+
+static bool see_stack_root(void *context, const gc_dac_root *root) {
+    stacks *all = context;
+    gc_dac_object object;
+    if (!gc_dac_object_at(all->dac, root->reference, &object) || object.bytes < sizeof(node)) return true;
+    uint64_t value = ((const node *)(const void *)object.contents)->value;
+    if (root->kind == GC_DAC_ROOT_STACK && value == 77) all->on_stack++;
+    if (root->kind == GC_DAC_ROOT_FRAME && value == 88) all->in_fiber++;
+    if (root->kind == GC_DAC_ROOT_COMPILED && value == 99) all->in_code++;
+    all->uncertain += !root->certain;
+    return true;
+}
+static bool see_stack_frame(void *context, const gc_dac_frame *frame) {
+    stacks *all = context;
+    all->native_frames += frame->kind == GC_DAC_FRAME_NATIVE;
+    all->fiber_frames += frame->stack != 0;
+    if (frame->kind == GC_DAC_FRAME_COMPILED) all->pc = frame->pc;
+    return true;
+}
+static bool see_stack_thread(void *context, const gc_dac_thread *thread) {
+    ((stacks *)context)->thread = *thread;
+    return true;
+}
+static bool see_stack_heap(void *context, const gc_dac_heap *each) {
+    ((stacks *)context)->heap = *each;
+    return true;
+}
+
+static void test_stacks(void) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        begin(NULL);
+        wait_in_stacks();
+        _exit(0);
+    }
+    waitpid(pid, &status, WUNTRACED);
+    stacks all;
+    memset(&all, 0, sizeof all);
+    all.dac = gc_dac_open_process(pid, GC_DAC_STOP);
+    ok(gc_dac_heaps(all.dac, see_stack_heap, &all), "a heap: %s", gc_dac_message(all.dac));
+    ok(gc_dac_roots(all.dac, &all.heap, see_stack_root, &all), "its roots: %s", gc_dac_message(all.dac));
+    ok(all.on_stack, "a variable on the native stack");
+    is(all.in_fiber, 1, "one in a frame of a fiber that was left");
+    is(all.in_code, 1, "one in a register of compiled code");
+    ok(all.uncertain >= 2, "two of which are not certain");
+    gc_dac_threads(all.dac, &all.heap, see_stack_thread, &all);
+    ok(gc_dac_frames(all.dac, &all.heap, &all.thread, see_stack_frame, &all), "its frames: %s",
+       gc_dac_message(all.dac));
+    is(all.pc, 0x1234, "compiled code by its pc");
+    is(all.native_frames, 1, "the native stack");
+    is(all.fiber_frames, 0, "the fiber's frames are not the thread's");
+    ok(gc_dac_frames(all.dac, &all.heap, NULL, see_stack_frame, &all), "but a stack's: %s", gc_dac_message(all.dac));
+    is(all.fiber_frames, 1, "of which there is one");
+    gc_dac_close(all.dac);
+    stop(pid);
+}
+
+/* A process that runs on. */
+static void test_moving(void) {
+    pid_t pid = child(fill);
+    gc_dac *dac = gc_dac_open_process(pid, 0);
+    counts all = count(dac);
+    check(&all);
+    has(all.heap->doubts, "runs on while it is read", "what is doubtful");
+    gc_dac_close(dac);
+    stop(pid);
+}
+
 int main(void) {
     test_live();
     test_roots();
+    test_stacks();
+    test_moving();
     return done();
 }
