@@ -96,6 +96,11 @@ static uint32_t number_at(const object_range *range, uint64_t bit) {
     return number + bits_count(range->starts[word] & ((UINT64_C(1) << bit % 64) - 1));
 }
 
+size_t objects_range(const object_set *set, uint64_t address) {
+    const object_range *range = range_of(set, address);
+    return range ? (size_t)(range - set->ranges) : SIZE_MAX;
+}
+
 void objects_prefetch(const object_set *set, uint64_t address) {
     const object_range *range = range_of(set, address);
     if (!range) return;

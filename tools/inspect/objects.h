@@ -42,6 +42,8 @@ bool objects_add(object_set *set, uint64_t address);
 void objects_number(object_set *set);
 /* The object that begins at the address; OBJECT_NONE: none does. */
 uint32_t objects_find(const object_set *set, uint64_t address);
+/* Which range, in ascending order, has the address; SIZE_MAX: none. */
+size_t objects_range(const object_set *set, uint64_t address);
 /* Has the memory fetched that objects_find will read for the address. */
 void objects_prefetch(const object_set *set, uint64_t address);
 /* The last object that begins at or before the address in the address's range; OBJECT_NONE: none does. */

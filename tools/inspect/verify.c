@@ -32,17 +32,11 @@ static int by_base(const void *a, const void *b) {
     return (x->base > y->base) - (x->base < y->base);
 }
 
+/* Regions and the ranges of objects are the same, in the same order, unless regions overlap. */
 static const gc_dac_region *region_of(const verifier *v, uint64_t address) {
-    size_t low = 0, high = v->regions_count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (v->regions[middle].base <= address)
-            low = middle;
-        else
-            high = middle;
-    }
-    bool has = high && address - v->regions[low].base < v->regions[low].end - v->regions[low].base;
-    return has ? &v->regions[low] : NULL;
+    size_t range = objects_range(&v->graph.objects, address);
+    const gc_dac_region *region = range < v->regions_count ? &v->regions[range] : NULL;
+    return region && address - region->base < region->end - region->base ? region : NULL;
 }
 
 static void fault(verifier *v, const char *holder, uint64_t reference, const char *what) {
