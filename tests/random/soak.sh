@@ -4,9 +4,11 @@
 # Before that several threads on one heap, each collection verified, for THREADS_SECONDS (600) over all modes, and JIT_PROGRAMS
 # (500) random programs in the example JIT, another program of which is stopped JIT_STOPS (100000) times in each mode; so are
 # the loops of test_code_interrupt, INTERRUPTS (100000) times, and a process that a reader looks into, DAC_STOPS (1000) times.
+# The registry of code is changed 100000 times for each layout, and four threads make and run 80000 methods.
 cd "$(dirname "$0")/../.." || exit
 total=${1:-1000000000} seed=${SOAK_SEED:-$(date +%s)} done=0 round=400000
-make -s random-programs build/examples/jit build/tests/plain/test_code_interrupt build/tests/plain/test_dac_stops || exit
+make -s random-programs build/examples/jit build/tests/plain/test_dac_stops \
+    build/tests/plain/test_code_interrupt build/tests/plain/test_code_registry build/tests/plain/test_code_threads || exit
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 seconds=$((${THREADS_SECONDS:-600} / 5))
@@ -20,14 +22,19 @@ for mode in moving non_moving conservative stress limit; do
 done
 tests/random/jit.sh $seed "${JIT_PROGRAMS:-500}" || exit
 STOPS=${JIT_STOPS:-100000} tests/scripts/jit_stops.t || exit
-if ! build/tests/plain/test_code_interrupt --count="${INTERRUPTS:-100000}" > "$log" 2>&1; then
-    sed 's/^/# /' "$log" && echo "not ok 1 - test_code_interrupt"
-    exit 1
-fi
-if ! DAC_STOPS="${DAC_STOPS:-1000}" DAC_SEED=$seed build/tests/plain/test_dac_stops > "$log" 2>&1; then
-    sed 's/^/# /' "$log" && echo "not ok 1 - test_dac_stops"
-    exit 1
-fi
+# unit NAME OPTION...
+unit() {
+    if ! build/tests/plain/test_"$@" > "$log" 2>&1; then
+        sed 's/^/# /' "$log" && echo "not ok 1 - test_$*"
+        exit 1
+    fi
+}
+unit code_interrupt --count="${INTERRUPTS:-100000}"
+unit code_registry --rounds=100000 --seed="$seed"
+unit code_threads --rounds=20000 --seed="$seed"
+DAC_STOPS=${DAC_STOPS:-1000} DAC_SEED=$seed
+export DAC_STOPS DAC_SEED
+unit dac_stops
 stackmaps=${STACKMAPS:-10000000} maps=0
 while [ "$maps" -lt "$stackmaps" ]; do
     if ! build/tests/stackmaps-plain --count=100000 --seed="$seed" > "$log" 2>&1; then
