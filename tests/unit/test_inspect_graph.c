@@ -203,18 +203,23 @@ static void test_objects(void) {
     static uint64_t addresses[4000];
     uint32_t count = 0;
     state = 42;
-    ok(objects_add_range(&set, 0x7000000000, 0x7000010000), "a range");
-    ok(objects_add_range(&set, 0x1000, 0x1008), "a range of one object, below it");
-    ok(!objects_add_range(&set, 0x5000, 0x5000) && !objects_add_range(&set, 0x5004, 0x5008), "no bad ones");
-    ok(objects_add_range(&set, 0x7000010000, 0x7000020000), "a range that touches the first");
-    ok(objects_add_range(&set, 0x700000fff8, 0x7000018000), "a range that overlaps");
-    is(objects_sort(&set), 1, "it is dropped");
+    ok(objects_add_range(&set, 0x7000000000, 0x7000010000, false), "a range");
+    ok(objects_add_range(&set, 0x1000, 0x1008, false), "a range of one object, below it");
+    ok(!objects_add_range(&set, 0x5000, 0x5000, false) && !objects_add_range(&set, 0x5004, 0x5008, false),
+       "no bad ones");
+    ok(objects_add_range(&set, 0x7000010000, 0x7000020000, false), "a range that touches the first");
+    ok(objects_add_range(&set, 0x700000fff8, 0x7000018000, false), "a range that overlaps");
+    ok(objects_add_range(&set, 0x8000000000, 0x8000000000 + ((uint64_t)1 << 44), true),
+       "a range of one object of 16 TiB");
+    is(objects_sort(&set), 1, "the one that overlaps is dropped");
     objects_add(&set, addresses[count++] = 0x1000);
     for (uint64_t at = 0x7000000000; at < 0x7000020000; at += 8 + 8 * below(12)) {
         if (at >= 0x7000004000 && at < 0x7000009000) continue; /* a gap of several ranks */
         objects_add(&set, at);
         addresses[count++] = at;
     }
+    ok(!objects_add(&set, 0x8000000008), "a range of one object has no other");
+    objects_add(&set, addresses[count++] = 0x8000000000);
     ok(!objects_add(&set, 0x6fffffff8) && !objects_add(&set, 0x7000020000) && !objects_add(&set, 0x7000000004),
        "an address outside, or not a multiple of 8, is refused");
     objects_number(&set);

@@ -39,7 +39,10 @@ void *memory_take(size_t count, size_t size, const char *what) {
 void *memory_zeroed(size_t count, size_t size, const char *what) {
     if (size && count > SIZE_MAX / 2 / size) return had(NULL, SIZE_MAX / size, size, what);
     if (count * size < LARGE_BYTES) return had(calloc(count + !count, size), count, size, what);
-    return memset(memory_take(count, size, what), 0, count * size);
+    char *memory = had(calloc(count, size), count, size, what),
+         *page = memory + LARGE_PAGE - (uintptr_t)memory % LARGE_PAGE;
+    madvise(page, count * size - (size_t)(page - memory), MADV_HUGEPAGE); /* what is not written costs nothing */
+    return memory;
 }
 
 /* By a quarter beyond a megabyte: the system moves such arrays without a copy, and what was not written costs nothing. */

@@ -8,15 +8,13 @@
 #define RANK_WORDS 4
 #define RANK_BYTES (RANK_WORDS * 64 * 8) /* of the heap, for each entry of `ranks` */
 
-static size_t rank_count(const object_range *range) {
-    return (size_t)((range->end - range->base + RANK_BYTES - 1) / RANK_BYTES);
-}
+static size_t rank_count(const object_range *range) { return (size_t)((range->last - range->base) / RANK_BYTES + 1); }
 
-bool objects_add_range(object_set *set, uint64_t base, uint64_t end) {
+bool objects_add_range(object_set *set, uint64_t base, uint64_t end, bool single) {
     if (base & 7 || end <= base) return false;
     set->ranges = memory_grow(set->ranges, set->count, &set->capacity, sizeof *set->ranges, "ranges");
     object_range *range = &set->ranges[set->count++];
-    *range = (object_range){.base = base, .end = end};
+    *range = (object_range){.base = base, .end = end, .last = single ? base : end - 1};
     return true;
 }
 
@@ -68,7 +66,7 @@ static object_range *range_of(const object_set *set, uint64_t address) {
 
 bool objects_add(object_set *set, uint64_t address) {
     object_range *range = range_of(set, address);
-    if (!range || address & 7) return false;
+    if (!range || address & 7 || address > range->last) return false;
     uint64_t bit = (address - range->base) / 8;
     range->starts[bit / 64] |= UINT64_C(1) << bit % 64;
     return true;
@@ -103,7 +101,7 @@ size_t objects_range(const object_set *set, uint64_t address) {
 
 void objects_prefetch(const object_set *set, uint64_t address) {
     const object_range *range = range_of(set, address);
-    if (!range) return;
+    if (!range || address > range->last) return;
     uint64_t word = (address - range->base) / 512;
     __builtin_prefetch(&range->starts[word]);
     __builtin_prefetch(&range->ranks[word / RANK_WORDS]);
@@ -111,7 +109,7 @@ void objects_prefetch(const object_set *set, uint64_t address) {
 
 uint32_t objects_find(const object_set *set, uint64_t address) {
     const object_range *range = address & 7 ? NULL : range_of(set, address);
-    if (!range) return OBJECT_NONE;
+    if (!range || address > range->last) return OBJECT_NONE;
     uint64_t bit = (address - range->base) / 8;
     return range->starts[bit / 64] >> bit % 64 & 1 ? number_at(range, bit) : OBJECT_NONE;
 }
@@ -119,7 +117,7 @@ uint32_t objects_find(const object_set *set, uint64_t address) {
 uint32_t objects_before(const object_set *set, uint64_t address) {
     const object_range *range = range_of(set, address);
     if (!range) return OBJECT_NONE;
-    uint64_t bit = (address - range->base) / 8;
+    uint64_t bit = ((address < range->last ? address : range->last) - range->base) / 8;
     uint32_t before = number_at(range, bit) + (uint32_t)(range->starts[bit / 64] >> bit % 64 & 1);
     return before > range->first ? before - 1 : OBJECT_NONE;
 }

@@ -18,6 +18,7 @@ static inline uint32_t bits_count(uint64_t word) {
 
 typedef struct object_range {
     uint64_t base, end; /* ranges ascend and do not overlap */
+    uint64_t last;      /* beyond it no object begins, and there are no bits: in a range of one object, `base` */
     uint64_t *starts;
     uint32_t *ranks; /* of each 4 words of `starts`: the number of the first object in them */
     uint32_t first;  /* the number of the first object in the range */
@@ -32,8 +33,9 @@ typedef struct object_set {
     unsigned bucket_shift;
 } object_set;
 
-/* Adds a range, in any order. False: it is empty, or its base is not a multiple of 8. */
-bool objects_add_range(object_set *set, uint64_t base, uint64_t end);
+/* Adds a range, in any order; `single`: at most one object is in it, at its base. False: it is empty, or its base is not a
+   multiple of 8. */
+bool objects_add_range(object_set *set, uint64_t base, uint64_t end, bool single);
 /* Call it after the last range, before the first object. Returns how many ranges it has dropped, since they overlap others. */
 size_t objects_sort(object_set *set);
 /* Adds an object. False: the address is in no range, or is none of an object. */

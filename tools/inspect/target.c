@@ -103,7 +103,7 @@ type_count *target_type(inspected *target, const gc_dac_type *type) {
 static bool add_region(void *context, const gc_dac_region *region) {
     heap_graph *graph = context;
     if (region->kind == GC_DAC_SMALL || region->kind == GC_DAC_LARGE)
-        objects_add_range(&graph->objects, region->base, region->end);
+        objects_add_range(&graph->objects, region->base, region->end, region->kind == GC_DAC_LARGE);
     return true;
 }
 
