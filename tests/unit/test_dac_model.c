@@ -1,0 +1,99 @@
+/* What only the program knows: tagged values, objects of its own model. The reader guesses, or a host's tool tells it. */
+#define GC_DAC_IMPLEMENTATION
+#include "gc_dac.h"
+
+#define GC_MODEL_BYTES(object) (*(const uint64_t *)(object) >> 8)
+#define GC_MODEL_NAME(object) ((void)(object), "thing")
+#define GC_MODEL_TRACE(object, visitor) ((void)(object), (void)(visitor))
+#define GC_VALUE_IS_REF(word) (((word)&3) == 2)
+#define GC_VALUE_TO_REF(word) ((word)-2)
+#define GC_VALUE_FROM_REF(ref, word) ((void)(word), (ref) + 2)
+#define GC_IMPLEMENTATION
+#include "gc.h"
+
+#include "../tap.h"
+
+static gc_heap *heap;
+static gc_thread *gc;
+static void *global;
+
+static void *thing(uint64_t bytes) {
+    uint64_t *object = gc_allocate(gc, bytes);
+    *object = bytes << 8;
+    return object;
+}
+
+/* The calling process, which looks at itself. */
+static size_t read_self(void *context, uint64_t address, void *to, size_t bytes) {
+    (void)context;
+    return gc__dac_os_read(getpid(), address, to, bytes);
+}
+static bool own_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
+    static gc__dac_process process;
+    (void)context;
+    process.pid = getpid();
+    if (!process.count) gc__dac_process_maps(&process);
+    return gc__dac_process_mapping(&process, i, mapping);
+}
+static const gc_dac_target self = {NULL, read_self, NULL, own_mapping, NULL, NULL};
+
+typedef struct found {
+    gc_dac_heap heap;
+    size_t objects, bytes, roots;
+    uint64_t reference;
+} found;
+static bool find_heap(void *context, const gc_dac_heap *each) { return ((found *)context)->heap = *each, true; }
+static bool find_object(void *context, const gc_dac_object *object) {
+    found *all = context;
+    all->objects++;
+    all->bytes += object->bytes;
+    return true;
+}
+static bool find_root(void *context, const gc_dac_root *root) {
+    found *all = context;
+    all->roots++;
+    all->reference = root->reference;
+    return true;
+}
+
+static uint64_t bytes_of(void *context, gc_dac *dac, uint64_t address, const uint8_t *contents, size_t contents_bytes) {
+    (void)context, (void)dac, (void)address;
+    return contents_bytes >= 8 ? *(const uint64_t *)(const void *)contents >> 8 : 0;
+}
+static uint64_t decode(void *context, uint64_t value) { return (void)context, (value & 3) == 2 ? value - 2 : 0; }
+
+int main(void) {
+    heap = gc_heap_create(NULL);
+    gc = gc_thread_attach(heap);
+    gc_roots_add(heap, &global, 1, GC_SLOT_VALUE);
+    for (uint64_t i = 0; i < 50; i++) global = (char *)thing(16 + 8 * i) + 2;
+    gc_dac *dac = gc_dac_open(&self);
+    found all;
+    memset(&all, 0, sizeof all);
+    ok(gc_dac_heaps(dac, find_heap, &all), "a heap: %s", gc_dac_message(dac));
+    ok(!gc_dac_objects(dac, &all.heap, find_object, &all), "its objects are not known");
+    has(gc_dac_message(dac), "has an object model of its own (GC_MODEL_BYTES): only gc_dac_host.bytes can say",
+        "and why");
+    is(all.objects, 0, "so none is reported");
+    ok(gc_dac_roots(dac, &all.heap, find_root, &all), "its roots are: %s", gc_dac_message(dac));
+    is(all.reference, (uintptr_t)global - 2, "a tagged value is guessed");
+
+    const gc_dac_host host = {NULL, decode, bytes_of};
+    gc_dac_set_host(dac, &host);
+    ok(gc_dac_objects(dac, &all.heap, find_object, &all), "with the host's help they are known: %s",
+       gc_dac_message(dac));
+    is(all.objects, 50, "all of them");
+    is(all.bytes, 50 * 16 + 8 * (49 * 50 / 2), "with their sizes");
+    all.roots = 0;
+    ok(gc_dac_roots(dac, &all.heap, find_root, &all) && all.roots == 1, "the root as the host says");
+    global = (char *)global + 1; /* a value that is no reference to the host */
+    all.roots = 0;
+    gc_dac *fresh = gc_dac_open(&self);
+    gc_dac_set_host(fresh, &host);
+    ok(gc_dac_roots(fresh, &all.heap, find_root, &all) && all.roots == 0, "a value that is no reference is no root");
+    gc_dac_close(fresh);
+    gc_dac_close(dac);
+    global = NULL;
+    gc_heap_destroy(heap);
+    return done();
+}
