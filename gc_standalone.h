@@ -940,6 +940,11 @@ GC__FN void gc__os_library_close(gc__os_library *library, bool stays) {
     library->folder = library->file = -1;
 }
 
+/* gc__os_at_fork for the lock of libraries. */
+GC__FN bool gc__os_library_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    return pthread_atfork(before, in_parent, in_child) == 0;
+}
+
 #include <elf.h>
 
 #if defined(__x86_64__)
@@ -1320,6 +1325,17 @@ GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *co
     if (!gc__library_in_force) gc__library_install(gc__library_named_or_embedded(refused, context));
     gc__lock_release(&gc__library_lock);
     return gc__library_in_force;
+}
+
+/* Around fork: the child of a thread that forks while another one loads a library must be able to load one, too. */
+GC__FN void gc__library_fork_begin(void) { gc__lock_fork_take(&gc__library_lock); }
+GC__FN void gc__library_fork_end(void) { gc__lock_fork_release(&gc__library_lock); }
+GC__FN void gc__library_fork_end_child(void) {
+    gc__lock_fork_adopt(&gc__library_lock);
+    gc__lock_fork_release(&gc__library_lock);
+}
+GC__AT_LOAD GC__FN void gc__library_at_load(void) {
+    gc__os_library_at_fork(gc__library_fork_begin, gc__library_fork_end, gc__library_fork_end_child);
 }
 
 #ifdef GC_STANDALONE

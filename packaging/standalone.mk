@@ -26,6 +26,7 @@ build/objects/standalone/%.o: %.c
 .PHONY: standalone
 standalone: $(standalone_libraries) $(standalone_scheme) ## build collectors as libraries, and the Scheme interpreter that can load them
 tests/scripts/standalone.t: standalone build/examples/scheme
+tests/scripts/choose.t: standalone
 
 # Unit tests that do not know the inside of the collector, as programs that can load one.
 standalone_tests := $(patsubst tests/unit/%.c,build/tests/standalone/%,\

@@ -273,3 +273,8 @@ GC__FN void gc__os_library_close(gc__os_library *library, bool stays) {
     if (library->handle && !stays) dlclose(library->handle);
     library->folder = library->file = -1;
 }
+
+/* gc__os_at_fork for the lock of libraries. */
+GC__FN bool gc__os_library_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    return pthread_atfork(before, in_parent, in_child) == 0;
+}

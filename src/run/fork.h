@@ -87,10 +87,17 @@ GC__FN void gc__fork_end_child(void) {
     gc__fork_end(true);
 }
 
-/* Arena's lock held. */
+static bool gc__fork_is_open;
+
+/* The system is asked before there is a second thread: one that forks while another creates the first heap would leave its
+   child with locks that nobody releases. */
+GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
+    gc__fork_is_open = gc__os_at_fork(gc__fork_begin, gc__fork_end_parent, gc__fork_end_child);
+}
+
+/* Asks once more if the system had no memory then. Arena's lock held. */
 GC__FN gc_result gc__fork_open(void) {
-    static bool open;
-    if (!open) open = gc__os_at_fork(gc__fork_begin, gc__fork_end_parent, gc__fork_end_child);
-    if (open) return GC_OK;
+    if (!gc__fork_is_open) gc__fork_at_load();
+    if (gc__fork_is_open) return GC_OK;
     return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
 }

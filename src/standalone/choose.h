@@ -31,6 +31,17 @@ GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *co
     return gc__library_in_force;
 }
 
+/* Around fork: the child of a thread that forks while another one loads a library must be able to load one, too. */
+GC__FN void gc__library_fork_begin(void) { gc__lock_fork_take(&gc__library_lock); }
+GC__FN void gc__library_fork_end(void) { gc__lock_fork_release(&gc__library_lock); }
+GC__FN void gc__library_fork_end_child(void) {
+    gc__lock_fork_adopt(&gc__library_lock);
+    gc__lock_fork_release(&gc__library_lock);
+}
+GC__AT_LOAD GC__FN void gc__library_at_load(void) {
+    gc__os_library_at_fork(gc__library_fork_begin, gc__library_fork_end, gc__library_fork_end_child);
+}
+
 #ifdef GC_STANDALONE
 GC__FN const char *gc__stub_name(size_t i) {
     static const char *const names[] = {
