@@ -5531,7 +5531,10 @@ __attribute__((used)) GC__FN void gc__code_check_thread(const gc_thread *thread,
               "cooperative mode",
               name, (void *)return_address, offset);
 }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverlength-strings" /* the C standard need not allow the string of their assembly */
 GC__CODE_NATIVE_STUBS(GC__CODE_CHECK, "i"(gc__code_check_thread))
+#pragma GCC diagnostic pop
 #else
 GC__CODE_NATIVE_STUBS(, )
 #endif
