@@ -529,8 +529,8 @@ struct gc__handle;
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold, at least 4 regions; 0: as much as there is.
                                    An eighth of it is kept for evacuation, unless non_moving. */
-    size_t nursery_bytes;    /* allocation between young collections; 0: from the L2 cache, adapting to survival */
-    unsigned growth_percent; /* a full collection runs when the old generation has grown by this much; 0: 100 */
+    size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
+    unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000 */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
@@ -5375,6 +5375,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
+#define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
@@ -5456,12 +5457,11 @@ GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr
     return largest;
 }
 
-/* The bytes that a full collection's copies may take: up to the goal, but enough for some, and never beyond the limit. */
-GC__FN size_t gc__copies_room(const gc_heap *heap) {
-    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, used = gc__bytes_in_use(heap);
-    if (heap->collection.compacting) return left;
-    size_t goal = heap->goal_bytes - gc__min(used, heap->goal_bytes);
-    return gc__min(left, gc__max(goal, heap->full_bytes / 8 + GC_REGION_BYTES));
+/* The bytes that copies may take up to the goal, but enough for some; as many as they like if all is to be compacted. */
+GC__FN size_t gc__goal_left(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap);
+    if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
+    return gc__max(heap->goal_bytes - gc__min(used, heap->goal_bytes), heap->full_bytes / 8 + GC_REGION_BYTES);
 }
 
 /* The bytes in which copies of survivors have room. */
@@ -5524,19 +5524,25 @@ GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
 /* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
    as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
-   few regions for all that should be moved does one stay for its free end. */
+   few regions for all that should be moved does one stay for its free end. Dense regions are only evacuated within the goal,
+   too; others leave more memory free than their copies take. */
 GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
-    size_t room = generation < 2 ? gc__regions_left(heap) << GC_REGION_SHIFT : gc__copies_room(heap),
-           unused = (0 - space->young) & (GC_REGION_BYTES - 1);
+    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
     if (generation < 2)
-        room += gc__holes_for_copies(heap, generation);
-    else if (space->wanted + unused > room)
-        room += gc__plan_free_end(heap, space->live);
-    room -= gc__min(room, unused);
+        left += gc__holes_for_copies(heap, generation);
+    else if (space->wanted + unused > left)
+        left += gc__plan_free_end(heap, space->live);
+    left -= gc__min(left, unused);
+    size_t goal = gc__goal_left(heap), bytes = left;
     int percent = 0;
-    for (; percent <= 100 && space->live[percent] <= room; percent++) room -= space->live[percent];
+    for (; percent <= 100; percent++) {
+        bytes = percent > GC__DENSITY_HALF ? gc__min(left, goal) : left;
+        if (space->live[percent] > bytes) break;
+        left -= space->live[percent];
+        goal -= gc__min(goal, space->live[percent]);
+    }
     heap->cycle->evacuate_partly = percent;
-    heap->cycle->evacuate_partly_bytes = room;
+    heap->cycle->evacuate_partly_bytes = bytes;
     if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
@@ -5545,7 +5551,7 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
    collection: if evacuation frees less, they have the holes of regions that stay, sparse ones first. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (heap->cycle->room_for > GC_LARGE_BYTES) return;
-    size_t live = 0, freed = gc__copies_room(heap), holes = 0, all = freed;
+    size_t live = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT, holes = 0, all = freed;
     int percent = 0, evacuated = heap->cycle->evacuate_old;
     for (; percent <= 100; percent++) {
         live += space->live[percent];
@@ -5852,7 +5858,7 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__old_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
-    size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes);
+    size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes) + 2 * GC_REGION_BYTES;
     bool grows = heap->pace->nursery_grows != 0;
     size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
     return promoted >= live + growth / 4 && used + next + copies > heap->goal_bytes;
@@ -5918,6 +5924,13 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
+/* The nursery until the next collection: within the goal, if that leaves enough of it. */
+GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap), nursery = heap->pace->nursery_bytes;
+    if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
+    return gc__min(nursery, gc__max(heap->goal_bytes - gc__min(used, heap->goal_bytes), nursery / 4));
+}
+
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
@@ -5948,12 +5961,12 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
-    heap->budget_bytes = heap->pace->nursery_bytes;
-    gc__external_settle(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         gc__pace_goal(heap, heap->full_bytes + heap->external_bytes);
     }
+    heap->budget_bytes = gc__nursery_in_goal(heap);
+    gc__external_settle(heap);
     gc__pace_release(heap, generation);
 }
 #endif

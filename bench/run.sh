@@ -17,14 +17,14 @@ mkdir -p "$out/runs"
 : > "$rows"
 
 # measure LIVE_MIB NAME ARGS...: gc.h gets three times the live data, that is what the workload can reach at its peak
-# in gc.h's object sizes, but at least the 32 MiB of its smallest heap. The others choose their memory themselves.
+# in gc.h's object sizes, but at least 32 MiB, and grows up to that. The others choose their memory themselves.
 measure() {
     live=$1
     shift
     label=$(echo "$*" | tr ' ' '-')
     case $label in "${BENCH_ONLY:-}"*) ;; *) return 0 ;; esac
     max_heap=$((3 * live > 32 ? 3 * live : 32))
-    echo "== $* (gc.h: --max-heap=$max_heap MiB)" >&2
+    echo "== $* (gc.h: --max-heap=$max_heap MiB --growth=200)" >&2
     each "$*" "$label" $((max_heap * 1048576))
     checks=$(cat "$out/runs/$label".* | jq -r .check | sort -u | wc -l)
     [ "$checks" -eq 1 ] || { echo "bench/run.sh: the checks of $* differ, see $out/runs" >&2; exit 1; }
@@ -37,7 +37,7 @@ each() {
     base="$out/runs/$2" log="$out/runs/hyperfine-$2.log"
     for _ in $(seq 0 "$runs"); do # the first warms up
         hyperfine --style basic --runs 1 \
-            -n gc.h "$out/workloads $1 --max-heap=$3 --json >> $base.gc.h" \
+            -n gc.h "$out/workloads $1 --max-heap=$3 --growth=200 --json >> $base.gc.h" \
             -n mimalloc "$out/workloads-mimalloc $1 --json >> $base.mimalloc" \
             -n malloc "$out/workloads-malloc $1 --json >> $base.malloc" \
             -n bdwgc "$out/workloads-bdwgc $1 --json >> $base.bdwgc" > "$log" 2>&1 || { cat "$log" >&2; exit 1; }

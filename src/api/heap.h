@@ -53,8 +53,8 @@ struct gc__handle;
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold, at least 4 regions; 0: as much as there is.
                                    An eighth of it is kept for evacuation, unless non_moving. */
-    size_t nursery_bytes;    /* allocation between young collections; 0: from the L2 cache, adapting to survival */
-    unsigned growth_percent; /* a full collection runs when the old generation has grown by this much; 0: 100 */
+    size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
+    unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000 */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */

@@ -44,7 +44,7 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__old_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
-    size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes);
+    size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes) + 2 * GC_REGION_BYTES;
     bool grows = heap->pace->nursery_grows != 0;
     size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
     return promoted >= live + growth / 4 && used + next + copies > heap->goal_bytes;
@@ -110,6 +110,13 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
+/* The nursery until the next collection: within the goal, if that leaves enough of it. */
+GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap), nursery = heap->pace->nursery_bytes;
+    if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
+    return gc__min(nursery, gc__max(heap->goal_bytes - gc__min(used, heap->goal_bytes), nursery / 4));
+}
+
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
@@ -140,11 +147,11 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_nursery(heap);
-    heap->budget_bytes = heap->pace->nursery_bytes;
-    gc__external_settle(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         gc__pace_goal(heap, heap->full_bytes + heap->external_bytes);
     }
+    heap->budget_bytes = gc__nursery_in_goal(heap);
+    gc__external_settle(heap);
     gc__pace_release(heap, generation);
 }

@@ -1,4 +1,4 @@
-/* A heap near its limit uses its holes: objects of equal size are replaced at random, and some of them are pinned. */
+/* The memory that heaps hold: near a limit they use their holes; without one, growth_percent says how much. */
 #ifndef GC_REGION_SHIFT
 #define GC_REGION_SHIFT 18
 #endif
@@ -72,9 +72,50 @@ static void in_place(void) {
        LIVE, (double)stats.committed_bytes_peak / GC_REGION_BYTES);
 }
 
+/* Keeps a table of `live` bytes of objects; one in `every` new ones replaces another. Returns the most memory that was held. */
+static size_t held_at_most(size_t live, size_t every, const gc_options *options) {
+    begin(options);
+    size_t count = live / (64 + sizeof(void *));
+    vector *table = (vector *)gc_new_array(gc, &vector_type, count);
+    GC_ROOTS(gc, table);
+    state = UINT64_C(88172645463325252);
+    for (size_t i = 0; table && i < 40 * count; i++) {
+        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, 64 - sizeof(bytes));
+        if (!b) return SIZE_MAX;
+        if (i < count || i % every == 0) gc_store(gc, &table->items[i < count ? i : draw(count)], b);
+    }
+    return stats().committed_bytes_peak;
+}
+
+/* What the heap holds follows what lives, as growth_percent says: a nursery is at most half of the growth. */
+static void grows_as_said(void) {
+    static const unsigned percents[] = {30, 100, 300};
+    size_t live = 64 * GC_REGION_BYTES, before = 0;
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++) {
+        size_t growth = live / 100 * percents[i], held = held_at_most(live, 3, &(gc_options){.growth_percent = percents[i]});
+        size_t most = live + growth + growth / 2 + live / 4 + ((size_t)1 << 20);
+        ok(held <= most, "growth_percent %u: %zu KiB live, at most %zu held, not more than %zu", percents[i], live >> 10, held >> 10,
+           most >> 10);
+        ok(held > before, "more than with a smaller one");
+        before = held;
+        end();
+    }
+}
+
+static void small_heaps(void) {
+    size_t held = held_at_most(100000, 50, &(gc_options){0});
+    ok(held <= (size_t)1 << 20, "a heap with 100 kB live holds %zu KiB, and tables of %zu KiB", held >> 10, stats().table_bytes >> 10);
+    end();
+    size_t least = 4 * GC_REGION_BYTES;
+    ok(held_at_most(least / 100 * 55, 3, &(gc_options){.heap_bytes_max = least}) <= least, "four regions hold two regions of objects, and more");
+    end();
+}
+
 int main(void) {
     near_the_limit();
     in_place();
     end();
+    grows_as_said();
+    small_heaps();
     return done();
 }
