@@ -65,7 +65,7 @@ quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
 test_programs := $(plain_programs)
 
 # The tests that take longest run first, so that the last ones to run are short.
-longest := random/random.t random/random_barriers.t random/threads.t compile/barriers.t scripts/scheme.t compile/compile.t \
+longest := scripts/standalone.t random/random.t random/random_barriers.t random/threads.t compile/barriers.t scripts/scheme.t compile/compile.t \
     random/handles.t compile/exceptions.t compile/symbols.t scripts/examples.t scripts/workloads.t compile/code.t \
     random/stackmaps.t fuzz/fuzz.t
 longest := $(wildcard $(longest:%=tests/%)) $(filter %/test_limits %/test_threads %/test_collect %/test_verify %/test_code_registry,$(test_programs))

@@ -56,6 +56,20 @@ expected=$(on embedded "$dir/stackmap" 2>&1)
 ok $? "stack maps, embedded"
 for collector in release checked; do is "$(on $collector "$dir/stackmap" 2>&1)" "$expected" "stack maps, $collector"; done
 
+# Values by macros: a library has to be compiled with them. (The Scheme has two numbers, which any library learns.)
+grep '^#define GC_VALUE_' tests/unit/test_tagged.c > "$dir/seam.h"
+sed '/define GC_IMPLEMENTATION/d; /^#define /d' tests/unit/test_tagged.c > "$dir/tagged.c"
+gcc -std=c11 -O1 -Isrc -include "$dir/seam.h" -c packaging/standalone_program.c -o "$dir/tagged.o" &&
+    gcc -std=c11 -D_GNU_SOURCE -O1 -Isrc -Itests/unit -include "$dir/seam.h" "$dir/tagged.c" "$dir/tagged.o" -pthread -ldl -o "$dir/tagged"
+ok $? "a program with macros for its values compiles"
+page=$(on release "$dir/tagged" 2>&1)
+matches "$page" 'own_values is 1 in the program and 0 in the library' "it is refused by a library without them"
+gcc -std=c11 -shared -fPIC -O1 -Isrc -include "$dir/seam.h" packaging/standalone.c -pthread -o "$dir/libgc-mine.so"
+ok $? "a library with them compiles"
+page=$(GC_PATH=$dir/libgc-mine.so timeout 300 "$dir/tagged" 2>&1)
+test $? -eq 0 && ! grep -q '^not ok' <<< "$page" && grep -q '^ok 1' <<< "$page"
+ok $? "and serves it"
+
 # The demos. The checked library's own settings make it collect at each new call stack and check everything; that takes a
 # program ten times as long, so most demos only have it verify.
 $scheme $programs/text.scm > "$dir/text"
