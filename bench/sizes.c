@@ -73,7 +73,8 @@ static void replace(size_t size) {
     double ns = (double)(gc__os_cpu_ns() - start) / (double)(ROUNDS * count), live = (double)(count * (size + 8));
     gc_stats stats;
     gc_heap_stats(heap, &stats);
-    printf(" %12.1f %8.3f %9.2f %9.2f", ns, ns / (double)size, (double)stats.committed_bytes / live, (resident_bytes() - before) / live);
+    printf(" %12.1f %8.3f %9.2f %9.2f", ns, ns / (double)size, (double)stats.committed_bytes / live,
+           (resident_bytes() - before) / live);
 }
 
 /* The share of the limit that objects and the table of them can fill. */

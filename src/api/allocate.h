@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define GC_LARGE_BYTES (GC_REGION_BYTES / 8) /* objects over this have regions of their own, but hold only whole pages, and never move */
+#define GC_LARGE_BYTES (GC_REGION_BYTES / 8) /* objects over this own regions, hold the pages they need, and never move */
 #define GC_OBJECT_BYTES_MIN ((size_t)16)
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed);
