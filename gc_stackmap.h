@@ -3221,7 +3221,7 @@ GC__FN uintptr_t gc__code_enter(gc_thread *thread, const void *start, const uint
 }
 static const char gc__code_entered[1] = {0};
 #define GC__HAS_CODE_CALLS 0
-#define GC__CODE_NATIVE_STUBS(check, function) GC__STATIC_ASSERT(1, "there are none")
+#define GC__CODE_NATIVE_STUBS(check, function) GC__STATIC_ASSERT(1, "there are none");
 #define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
 #define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #endif
