@@ -29,7 +29,9 @@ GC__FN size_t gc__nursery_most(const gc_heap *heap) {
 
 /* After a full collection: what the heap should hold at most until the next one has ended. */
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
-    size_t growth = gc__growth_of(heap, live_bytes), nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
+    size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
+    if (!nursery) nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
+    if (nursery > gc__limit_bytes(heap)) nursery = gc__limit_bytes(heap);
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + growth;
     heap->goal_bytes = gc__max(live_bytes + growth + nursery, 4 * GC_REGION_BYTES);

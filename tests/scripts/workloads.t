@@ -61,7 +61,7 @@ done
 json=$(build/bench/workloads lru 10000 1000000 --nursery=1048576 --max-heap=67108864 --json)
 is "$(field check "$json")" c112926c5d4aa136 "the nursery and the heap can be bounded"
 matches "$(field collections "$json")" '^[0-9]+ [0-9]+ [0-9]+$' "collections is an array of three numbers"
-test "$(field collections "$json" | cut -d' ' -f1)" -ge 30
+test "$(field collections "$json" | awk '{ print $1 + $2 + $3 }')" -ge 30
 ok $? "a small nursery is collected often"
 numbers "$json" "workloads lru" pause_total_s pause_max_s pause_p999_s
 page=$(build/bench/workloads lru 10000 1000000)
