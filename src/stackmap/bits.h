@@ -21,18 +21,23 @@ typedef struct gc__bits {
 
 GC__INLINED uint64_t gc__bits_mask(unsigned width) { return ((uint64_t)1 << width) - 1; }
 
+GC__FN uint64_t gc__bits_load_end(const gc__bits *bits, uint64_t byte) {
+    uint64_t word = 0;
+    for (uint64_t i = byte; i < bits->bytes; i++) word |= (uint64_t)bits->start[i] << 8 * (i - byte);
+    return word;
+}
+
+/* The 8 bytes from `byte` on. */
+GC__INLINED uint64_t gc__bits_load_bytes(const gc__bits *bits, uint64_t byte) {
+    uint64_t word;
+    if (GC__UNLIKELY(byte + 8 > bits->bytes)) return gc__bits_load_end(bits, byte);
+    memcpy(&word, bits->start + byte, 8);
+    return word;
+}
+
 /* At least 57 bits from `at` on. */
 GC__INLINED uint64_t gc__bits_load(const gc__bits *bits, uint64_t at) {
-    uint64_t byte = at >> 3, word = 0;
-    if (GC__LIKELY(byte + 8 <= bits->bytes)) {
-        memcpy(&word, bits->start + byte, 8);
-    } else if (byte < bits->bytes && bits->bytes >= 8) {
-        memcpy(&word, bits->start + bits->bytes - 8, 8);
-        word >>= 8 * (byte + 8 - bits->bytes);
-    } else {
-        for (uint64_t i = byte; i < bits->bytes; i++) word |= (uint64_t)bits->start[i] << 8 * (i - byte);
-    }
-    return word >> (at & 7);
+    return gc__bits_load_bytes(bits, at >> 3) >> (at & 7);
 }
 
 /* The number in the `width` bits at `at`, width <= GC__BITS_AT_ONCE. */
@@ -49,40 +54,79 @@ GC__FN uint64_t gc__bits_word(const gc__bits *bits, uint64_t at, unsigned width)
 /* How many bits a number below `count` takes. */
 GC__FN unsigned gc__bits_for(uint64_t count) { return count > 1 ? 64 - (unsigned)__builtin_clzll(count - 1) : 0; }
 
-GC__FN unsigned gc__bits_count(uint64_t word) {
+/* In byte i of the result: how many ones the bytes 0 to i of the word have. */
+GC__INLINED uint64_t gc__bits_sums(uint64_t word) {
     word -= word >> 1 & 0x5555555555555555;
     word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
-    return (unsigned)(((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
+    return ((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101;
+}
+
+GC__FN unsigned gc__bits_count(uint64_t word) { return (unsigned)(gc__bits_sums(word) >> 56); }
+
+/* The position of the n-th one of a word that has so many, n >= 1. */
+GC__INLINED unsigned gc__bits_select(uint64_t word, uint64_t sums, uint64_t n) {
+    /* The top bit of each byte whose sum is n or more: the n-th one is in the first such byte. */
+    uint64_t reached = (sums + (128 - n) * 0x0101010101010101) & 0x8080808080808080;
+    unsigned shift = (unsigned)__builtin_ctzll(reached) & 56;
+    n -= sums << 8 >> shift & 255;
+    for (word &= UINT64_MAX << shift; --n;) word &= word - 1;
+    return (unsigned)__builtin_ctzll(word);
 }
 
 /* The position behind the n-th bit of the given value in [at, end), n >= 1; or `end`. */
-GC__FN uint64_t gc__bits_skip(const gc__bits *bits, uint64_t at, uint64_t end, uint64_t n, bool value) {
-    while (at < end) {
-        unsigned width = end - at < GC__BITS_AT_ONCE ? (unsigned)(end - at) : GC__BITS_AT_ONCE;
-        uint64_t word = gc__bits_load(bits, at);
-        word = (value ? word : ~word) & gc__bits_mask(width);
-        unsigned found = gc__bits_count(word);
-        if (found >= n) {
-            while (--n) word &= word - 1;
-            return at + (unsigned)__builtin_ctzll(word) + 1;
+GC__INLINED uint64_t gc__bits_skip(const gc__bits *bits, uint64_t at, uint64_t end, uint64_t n, bool value) {
+    uint64_t flip = value ? 0 : UINT64_MAX, mask = UINT64_MAX << (at & 7);
+    for (uint64_t byte = at >> 3; byte * 8 < end; byte += 8, mask = UINT64_MAX) {
+        uint64_t word = (gc__bits_load_bytes(bits, byte) ^ flip) & mask, sums = gc__bits_sums(word);
+        if (sums >> 56 >= n) {
+            uint64_t found = byte * 8 + gc__bits_select(word, sums, n) + 1;
+            return found < end ? found : end;
         }
-        n -= found;
-        at += width;
+        n -= sums >> 56;
     }
     return end;
+}
+
+/* How many ones there are from `at` on, up to a zero; or, without one, up to `end` at least. */
+GC__INLINED uint64_t gc__bits_run(const gc__bits *bits, uint64_t at, uint64_t end) {
+    for (uint64_t i = at;; i += GC__BITS_AT_ONCE) {
+        uint64_t zeros = ~gc__bits_load(bits, i) & gc__bits_mask(GC__BITS_AT_ONCE);
+        if (GC__LIKELY(zeros)) return i - at + (unsigned)__builtin_ctzll(zeros);
+        if (i >= end) return i - at;
+    }
 }
 
 /* Reading one thing after another. */
 typedef struct gc__bit_reader {
     gc__bits bits;
     uint64_t at;
+    uint64_t word;  /* the bits from `at` on, of which */
+    unsigned ahead; /* so many were loaded */
     bool malformed; /* what was read cannot have been written so */
 } gc__bit_reader;
 
-GC__INLINED uint32_t gc__bits_read(gc__bit_reader *reader, unsigned width) {
-    uint64_t value = gc__bits_at(&reader->bits, reader->at, width);
+GC__INLINED gc__bit_reader gc__bits_read_from(const gc__bits *bits, uint64_t at) {
+    gc__bit_reader reader = {*bits, at, 0, 0, false};
+    return reader;
+}
+
+GC__INLINED void gc__bits_need(gc__bit_reader *reader, unsigned width) {
+    if (reader->ahead >= width) return;
+    reader->word = gc__bits_load(&reader->bits, reader->at);
+    reader->ahead = GC__BITS_AT_ONCE;
+}
+
+GC__INLINED void gc__bits_pass(gc__bit_reader *reader, unsigned width) {
+    reader->word >>= width;
+    reader->ahead -= width;
     reader->at += width;
-    return (uint32_t)value;
+}
+
+GC__INLINED uint32_t gc__bits_read(gc__bit_reader *reader, unsigned width) {
+    gc__bits_need(reader, width);
+    uint32_t value = (uint32_t)(reader->word & gc__bits_mask(width));
+    gc__bits_pass(reader, width);
+    return value;
 }
 
 GC__FN uint32_t gc__bits_read_long(gc__bit_reader *reader, unsigned base) {
@@ -98,16 +142,29 @@ GC__FN uint32_t gc__bits_read_long(gc__bit_reader *reader, unsigned base) {
     return 0;
 }
 
-/* Most numbers are of one group or two. */
+/* Numbers of up to four groups are read in place, for a call would force the reader into memory. */
 GC__INLINED uint32_t gc__bits_read_number(gc__bit_reader *reader, unsigned base) {
-    uint64_t word = gc__bits_load(&reader->bits, reader->at), mask = gc__bits_mask(base);
-    if (!(word >> base & 1)) {
-        reader->at += base + 1;
-        return (uint32_t)(word & mask);
+    uint64_t mask = gc__bits_mask(base);
+    gc__bits_need(reader, 4 * (base + 1));
+    uint64_t word = reader->word, value = word & mask;
+    unsigned width = base + 1;
+    if (word >> base & 1) {
+        value |= word >> 1 & mask << base, width += base + 1;
+        if (word >> (2 * base + 1) & 1) {
+            value |= word >> 2 & mask << 2 * base, width += base + 1;
+            if (word >> (3 * base + 2) & 1) {
+                value |= word >> 3 & mask << 3 * base, width += base + 1;
+                if (GC__UNLIKELY(word >> (4 * base + 3) & 1)) {
+                    gc__bit_reader copy = *reader;
+                    value = gc__bits_read_long(&copy, base);
+                    *reader = copy;
+                    return (uint32_t)value;
+                }
+            }
+        }
     }
-    if (GC__UNLIKELY(word >> (2 * base + 1) & 1)) return gc__bits_read_long(reader, base);
-    reader->at += 2 * (base + 1);
-    return (uint32_t)((word & mask) | (word >> (base + 1) & mask) << base);
+    gc__bits_pass(reader, width);
+    return (uint32_t)value;
 }
 
 GC__INLINED int32_t gc__bits_read_signed(gc__bit_reader *reader, unsigned base) {
@@ -150,7 +207,10 @@ typedef struct gc__ascending {
 GC__INLINED gc__ascending gc__ascending_place(uint64_t at, uint32_t count, uint32_t max) {
     gc__ascending list = {at, at, at, count, max, 0};
     if (!count) return list;
-    if (max > count) list.low_bits = gc__bits_for((uint64_t)max / count + 1) - 1;
+    if (max > count) {
+        list.low_bits = (unsigned)(__builtin_clz(count) - __builtin_clz(max));
+        list.low_bits -= (uint64_t)count << list.low_bits > max;
+    }
     list.highs = at + (uint64_t)count * list.low_bits;
     list.end = list.highs + count + (max >> list.low_bits);
     return list;
@@ -166,9 +226,7 @@ GC__FN uint32_t gc__ascending_below(const gc__ascending *list, const gc__bits *b
     if (!list->count || value > list->max) return list->count;
     uint64_t high = value >> list->low_bits, from = list->highs, low = value & gc__bits_mask(list->low_bits);
     if (high) from = gc__bits_skip(bits, from, list->end, high, false);
-    uint64_t behind = gc__bits_skip(bits, from, list->end, 1, false);
-    if (high != (list->max >> list->low_bits)) behind--;
-    uint64_t first = from - list->highs - high, last = first + (behind - from);
+    uint64_t first = from - list->highs - high, last = first + gc__bits_run(bits, from, list->end);
     if (last > list->count) last = list->count;
     while (first < last) {
         uint64_t middle = first + (last - first) / 2;

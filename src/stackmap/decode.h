@@ -106,7 +106,7 @@ GC__FN void gc__stackmap_read_special(gc__stackmap *map, gc__bit_reader *reader,
     facts->returns[1] = (uint8_t)gc__bits_read(reader, 2);
     facts->outgoing_bytes = gc__stackmap_words(reader);
     facts->argument_bytes = gc__stackmap_words(reader);
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < 5 && facts->flags >= GC_METHOD_SECURITY_OBJECT << i; i++)
         if (facts->flags & GC_METHOD_SECURITY_OBJECT << i)
             facts->extra[i] = gc__stackmap_signed_words(reader, GC__BASE_OFFSET);
     if (facts->flags & GC_METHOD_EDIT_AND_CONTINUE) facts->extra[5] = (int32_t)gc__stackmap_words(reader);
@@ -134,9 +134,10 @@ GC__FN void gc__stackmap_open(gc__stackmap *map, const void *start, uint64_t lim
     uint32_t header = 0, innermost_count = 0, rows = 0;
     memset(&map->facts, 0, sizeof map->facts);
     map->facts.bytes = gc__stackmap_bytes((const uint8_t *)start, limit, &header);
-    gc__bit_reader reader = {{(const uint8_t *)start, map->facts.bytes}, (uint64_t)header * 8, false};
     gc_stackmap_facts *facts = &map->facts;
-    map->bits = reader.bits;
+    map->bits.start = (const uint8_t *)start;
+    map->bits.bytes = facts->bytes;
+    gc__bit_reader reader = gc__bits_read_from(&map->bits, (uint64_t)header * 8);
     facts->code_bytes = gc__bits_read_number(&reader, GC__BASE_CODE);
     bool special = gc__bits_read(&reader, 1), unwinds = gc__bits_read(&reader, 1);
     facts->returns[0] = (uint8_t)gc__bits_read(&reader, 2);
@@ -187,8 +188,7 @@ typedef struct gc__slot_cursor {
 GC__FN gc__slot_cursor gc__slots_begin(const gc__stackmap *map) {
     gc__slot_cursor cursor;
     memset(&cursor, 0, sizeof cursor);
-    cursor.reader.bits = map->bits;
-    cursor.reader.at = map->slots;
+    cursor.reader = gc__bits_read_from(&map->bits, map->slots);
     cursor.sections[0] = map->kept_count;
     cursor.sections[1] = map->tracked_count;
     cursor.sections[2] = map->facts.slot_count;
@@ -279,10 +279,14 @@ GC__FN uint64_t gc__changes_word(const gc__changes *changes, const gc__bits *bit
         set = gc__bits_word(bits, changes->sets + (uint64_t)(whole - 1) * changes->columns + index,
                             left < 64 ? (unsigned)left : 64);
     }
-    for (uint64_t at = changes->slots + (uint64_t)first * changes->slot_bits; first < last;
-         first++, at += changes->slot_bits) {
-        uint64_t slot = gc__bits_at(bits, at, changes->slot_bits) - index;
-        if (slot < 64) set ^= (uint64_t)1 << slot;
+    uint32_t width = changes->slot_bits, at_once = width ? GC__BITS_AT_ONCE / width : 32;
+    while (first < last) {
+        uint32_t count = last - first < at_once ? last - first : at_once;
+        uint64_t numbers = gc__bits_load(bits, changes->slots + (uint64_t)first * width);
+        for (first += count; count; count--, numbers >>= width) {
+            uint64_t slot = (numbers & gc__bits_mask(width)) - index;
+            set ^= (uint64_t)(slot < 64) << (slot & 63);
+        }
     }
     return set;
 }
@@ -301,12 +305,11 @@ GC__FN bool gc__stackmap_find_in_range(const gc__stackmap *map, uint32_t offset,
     bool next;
     uint32_t ends = gc__ascending_below(&map->ranges, &map->bits, (uint64_t)offset + 1, &next);
     if (!(ends & 1)) return false;
+    const gc__ascending *places = &map->in_ranges.places;
+    *last = gc__ascending_below(places, &map->bits, (uint64_t)offset + 1, &next);
     *first = 0;
-    if (ends > 1) {
-        uint32_t start = gc__ascending_at(&map->ranges, &map->bits, ends - 1);
-        *first = gc__ascending_below(&map->in_ranges.places, &map->bits, start, &next);
-    }
-    *last = gc__ascending_below(&map->in_ranges.places, &map->bits, (uint64_t)offset + 1, &next);
+    if (ends > 1)
+        *first = gc__ascending_below(places, &map->bits, gc__ascending_at(&map->ranges, &map->bits, ends - 1), &next);
     return true;
 }
 

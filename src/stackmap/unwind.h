@@ -62,8 +62,7 @@ static const uint8_t gc__unwind_registers[8] = {3, 5, 12, 13, 14, 15, GC_NO_REGI
 GC__FN gc__unwind_cursor gc__unwind_begin(const gc__stackmap *map) {
     gc__unwind_cursor cursor;
     memset(&cursor, 0, sizeof cursor);
-    cursor.reader.bits = map->bits;
-    cursor.reader.at = map->unwind;
+    cursor.reader = gc__bits_read_from(&map->bits, map->unwind);
     cursor.left = map->facts.unwind_count;
     return cursor;
 }
