@@ -3624,7 +3624,7 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
 GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
     const gc_heap *heap = region->heap;
-    bool sparing = heap->options.stress || heap->held_regions < GC__SMALL_HEAP_BYTES >> GC_REGION_SHIFT;
+    bool sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (from < to && (from % GC_REGION_BYTES || !sparing)) gc__os_populate((void *)from, gc__populate_end(to) - from);
 }
 

@@ -21,7 +21,7 @@ gcc -std=c11 $flags -DMAIN $source -o "$dir/loader" -ldl
 two() {
     local name="$*" compiler=$1
     shift
-    library "$compiler" run_a "$@" && library 'gcc -std=c11' run_b "$@" -DGC_REGION_SHIFT=18
+    library "$compiler" run_a "$@" && library 'gcc -std=c11' run_b "$@" -DGC_REGION_SHIFT=20
     ok $? "two libraries: $name"
     is "$(exported "$dir/run_a.so")" '' "nothing is exported: $name"
     # shellcheck disable=SC2086

@@ -75,7 +75,7 @@ differs() {
     done
 }
 gcc -std=c11 -O0 -I. -c "$dir/gc.c" -o "$dir/a.o"
-differs 'another region shift' -DGC_REGION_SHIFT=18 region_shift_18
+differs 'another region shift' -DGC_REGION_SHIFT=20 region_shift_20
 differs 'other cards' '-DGC_CARD_SHIFT=10 -DGC_CARD_BITS=1' card_shift_10_bits_1
 differs 'no bundles' -DGC_BUNDLE_SHIFT=0 bundle_0
 differs 'another barrier' -DGC_BARRIER=at_run_time barrier_at_run_time
