@@ -2134,25 +2134,27 @@ enum {
 typedef struct gc__region {
     gc_heap *heap; /* written under the arena's lock; atomic for threads that neither hold it nor use this heap */
     uintptr_t base;
-    uintptr_t top;           /* objects of a linear region lie in [base, top); a large object ends there */
-    uintptr_t dirty_end;     /* memory from here to the region's end is zero; atomic where windows are extended */
-    uintptr_t hole;          /* the search for holes goes on here */
-    uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
-    struct gc__region *next; /* in its list */
-    size_t taken_bytes;      /* bytes of its holes in which mutators allocate, since the last collection */
+    uintptr_t top;               /* objects of a linear region lie in [base, top); a large object ends there */
+    uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
+    uintptr_t hole;              /* the search for holes goes on here */
+    uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
+    struct gc__region *next;     /* in its list */
+    size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */
     struct gc__region *previous; /* in the list of free regions */
-    size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
-    size_t spare;            /* bytes at its end that take no memory: of a large object's last region, or a free one */
-    uint64_t condemned;      /* number of the last collection that condemned it */
-    uint32_t span;           /* a large object's number of regions */
-    uint32_t rest_index;     /* GC__LARGE_REST: the number of regions back to the object's first */
-    uint8_t kind;            /* arena lock while no heap has the region */
+    size_t live_bytes;           /* bytes of objects that the last trace found alive, and of those copied in since */
+    size_t spare;        /* bytes at its end that take no memory: of a large object's last region, or a free one */
+    uint64_t condemned;  /* number of the last collection that condemned it */
+    uint32_t span;       /* a large object's number of regions */
+    uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the object's first */
+    uint8_t kind;        /* arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
     bool linear;
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
+    bool
+        sparing; /* its first part is not populated: a small heap may need no more, stress leaves it after few objects */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
@@ -3350,6 +3352,7 @@ typedef struct GcDacVars {
 } GcDacVars;
 #endif
 
+#define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -3566,6 +3569,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
+    region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, generation, true);
@@ -3612,20 +3616,16 @@ GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
 }
 
 #define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
-#define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 
 GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
-/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet.
-   The first part of a region is left alone in a small heap, which may need no more, and under stress, which leaves most
-   regions after a few objects. */
+/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet. */
 GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
-    const gc_heap *heap = region->heap;
-    bool sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
-    if (from < to && (from % GC_REGION_BYTES || !sparing)) gc__os_populate((void *)from, gc__populate_end(to) - from);
+    if (from < to && (from % GC_REGION_BYTES || !region->sparing))
+        gc__os_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */

@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "../api/dac_vars.h"
 
+#define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -221,6 +222,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
+    region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, generation, true);
@@ -267,20 +269,16 @@ GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
 }
 
 #define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
-#define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 
 GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
-/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet.
-   The first part of a region is left alone in a small heap, which may need no more, and under stress, which leaves most
-   regions after a few objects. */
+/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet. */
 GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
-    const gc_heap *heap = region->heap;
-    bool sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
-    if (from < to && (from % GC_REGION_BYTES || !sparing)) gc__os_populate((void *)from, gc__populate_end(to) - from);
+    if (from < to && (from % GC_REGION_BYTES || !region->sparing))
+        gc__os_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */

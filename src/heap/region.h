@@ -27,25 +27,27 @@ enum {
 typedef struct gc__region {
     gc_heap *heap; /* written under the arena's lock; atomic for threads that neither hold it nor use this heap */
     uintptr_t base;
-    uintptr_t top;           /* objects of a linear region lie in [base, top); a large object ends there */
-    uintptr_t dirty_end;     /* memory from here to the region's end is zero; atomic where windows are extended */
-    uintptr_t hole;          /* the search for holes goes on here */
-    uintptr_t indexed_end;   /* a linear region's mark bits are object starts up to here; base: none */
-    struct gc__region *next; /* in its list */
-    size_t taken_bytes;      /* bytes of its holes in which mutators allocate, since the last collection */
+    uintptr_t top;               /* objects of a linear region lie in [base, top); a large object ends there */
+    uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
+    uintptr_t hole;              /* the search for holes goes on here */
+    uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
+    struct gc__region *next;     /* in its list */
+    size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */
     struct gc__region *previous; /* in the list of free regions */
-    size_t live_bytes;       /* bytes of objects that the last trace found alive, and of those copied in since */
-    size_t spare;            /* bytes at its end that take no memory: of a large object's last region, or a free one */
-    uint64_t condemned;      /* number of the last collection that condemned it */
-    uint32_t span;           /* a large object's number of regions */
-    uint32_t rest_index;     /* GC__LARGE_REST: the number of regions back to the object's first */
-    uint8_t kind;            /* arena lock while no heap has the region */
+    size_t live_bytes;           /* bytes of objects that the last trace found alive, and of those copied in since */
+    size_t spare;        /* bytes at its end that take no memory: of a large object's last region, or a free one */
+    uint64_t condemned;  /* number of the last collection that condemned it */
+    uint32_t span;       /* a large object's number of regions */
+    uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the object's first */
+    uint8_t kind;        /* arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
     bool linear;
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
+    bool
+        sparing; /* its first part is not populated: a small heap may need no more, stress leaves it after few objects */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
