@@ -5576,8 +5576,8 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
     return 4 * used > 5 * live;
 }
 
-/* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then survivors grow older as
-   in any heap. */
+/* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then, and under stress, which
+   is to find stores into old objects, survivors grow older as in any heap. */
 GC__FN bool gc__is_spread(const gc_heap *heap) {
     size_t bytes = gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
                    heap->generation_bytes[2];
@@ -5592,7 +5592,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->evacuate_tightly = false;
     heap->cycle->evacuate_into = NULL;
     heap->cycle->recycle_below = 0;
-    heap->cycle->recycle_young = heap->options.non_moving && gc__is_spread(heap);
+    heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     if (generation < 2 && !heap->cycle->evacuate_tightly)
         return; /* looking at the regions would cost more as the heap grows */

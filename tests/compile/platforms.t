@@ -17,7 +17,7 @@ refused 'another system' 'for Linux only' -U__linux__
 refused 'another processor' 'for x86-64 and AArch64 only' -U__x86_64__
 refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
 refused 'another compiler' 'needs gcc or clang' -U__GNUC__
-refused 'an arena of fewer than 16 regions' 'GC_ARENA_BYTES must hold 16 regions' '-DGC_ARENA_BYTES=((size_t)1<<25)'
+refused 'an arena of fewer than 16 regions' 'GC_ARENA_BYTES must hold 16 regions' '-DGC_ARENA_BYTES=((size_t)1<<21)'
 
 # variant EXPRESSION: the shipped headers, changed by sed, in $dir/changed
 variant() {
