@@ -2153,8 +2153,7 @@ typedef struct gc__region {
     bool linear;
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
-    bool
-        sparing; /* its first part is not populated: a small heap may need no more, stress leaves it after few objects */
+    bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
@@ -3353,6 +3352,7 @@ typedef struct GcDacVars {
 #endif
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
+#define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -3474,6 +3474,11 @@ GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
 GC__FN size_t gc__bytes_left(const gc_heap *heap) {
     size_t used = gc__bytes_in_use(heap), limit = gc__limit_bytes(heap);
     return used < limit ? limit - used : 0;
+}
+
+GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap);
+    return used < heap->goal_bytes ? heap->goal_bytes - used : 0;
 }
 
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
@@ -5375,8 +5380,8 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
-#define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
+#define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
 GC__FN unsigned gc__density(const gc__region *region) {
@@ -5390,8 +5395,8 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* Expects as much of each generation to survive as did lately. Where room is limited it also expects, of the objects that
-   the last full collection left, no more to be dead than was promoted since: so right after a full collection densities are
+/* Expects as much of each generation to survive as did lately. A full collection also expects, of the objects that
+   the last one left, no more to be dead than was promoted since: so right after a full collection densities are
    exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
@@ -5459,9 +5464,8 @@ GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr
 
 /* The bytes that copies may take up to the goal, but enough for some; as many as they like if all is to be compacted. */
 GC__FN size_t gc__goal_left(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap);
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
-    return gc__max(heap->goal_bytes - gc__min(used, heap->goal_bytes), heap->full_bytes / 8 + GC_REGION_BYTES);
+    return gc__max(gc__bytes_to_goal(heap), heap->full_bytes / 8 + GC_REGION_BYTES);
 }
 
 /* The bytes in which copies of survivors have room. */
@@ -5589,7 +5593,6 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__predict_survival(heap, generation);
     heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
-    heap->cycle->evacuate_tightly = false;
     heap->cycle->evacuate_into = NULL;
     heap->cycle->recycle_below = 0;
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
@@ -5598,7 +5601,6 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
         return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    if (generation < 2 && !heap->options.heap_bytes_max) return;
     if (heap->cycle->all_holes) {
         heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
         heap->cycle->recycle_below = 100;
@@ -5848,7 +5850,7 @@ GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     if (nursery > gc__limit_bytes(heap)) nursery = gc__limit_bytes(heap);
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + growth;
-    heap->goal_bytes = gc__max(live_bytes + growth + nursery, 4 * GC_REGION_BYTES);
+    heap->goal_bytes = gc__max(live_bytes + growth + nursery, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
@@ -5928,9 +5930,9 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
 
 /* The nursery until the next collection: within the goal, if that leaves enough of it. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap), nursery = heap->pace->nursery_bytes;
+    size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    return gc__min(nursery, gc__max(heap->goal_bytes - gc__min(used, heap->goal_bytes), nursery / 4));
+    return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
@@ -8277,8 +8279,6 @@ GC__FN gc_result gc__fork_open(void) {
 }
 /* Creating and destroying heaps. */
 
-
-#define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
 
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {

@@ -34,7 +34,7 @@ GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     if (nursery > gc__limit_bytes(heap)) nursery = gc__limit_bytes(heap);
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + growth;
-    heap->goal_bytes = gc__max(live_bytes + growth + nursery, 4 * GC_REGION_BYTES);
+    heap->goal_bytes = gc__max(live_bytes + growth + nursery, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
@@ -114,9 +114,9 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
 
 /* The nursery until the next collection: within the goal, if that leaves enough of it. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap), nursery = heap->pace->nursery_bytes;
+    size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    return gc__min(nursery, gc__max(heap->goal_bytes - gc__min(used, heap->goal_bytes), nursery / 4));
+    return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors

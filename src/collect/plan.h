@@ -10,8 +10,8 @@
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
-#define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
+#define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
 GC__FN unsigned gc__density(const gc__region *region) {
@@ -25,8 +25,8 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* Expects as much of each generation to survive as did lately. Where room is limited it also expects, of the objects that
-   the last full collection left, no more to be dead than was promoted since: so right after a full collection densities are
+/* Expects as much of each generation to survive as did lately. A full collection also expects, of the objects that
+   the last one left, no more to be dead than was promoted since: so right after a full collection densities are
    exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
@@ -94,9 +94,8 @@ GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr
 
 /* The bytes that copies may take up to the goal, but enough for some; as many as they like if all is to be compacted. */
 GC__FN size_t gc__goal_left(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap);
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
-    return gc__max(heap->goal_bytes - gc__min(used, heap->goal_bytes), heap->full_bytes / 8 + GC_REGION_BYTES);
+    return gc__max(gc__bytes_to_goal(heap), heap->full_bytes / 8 + GC_REGION_BYTES);
 }
 
 /* The bytes in which copies of survivors have room. */
@@ -224,7 +223,6 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__predict_survival(heap, generation);
     heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
-    heap->cycle->evacuate_tightly = false;
     heap->cycle->evacuate_into = NULL;
     heap->cycle->recycle_below = 0;
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
@@ -233,7 +231,6 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
         return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
     heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    if (generation < 2 && !heap->options.heap_bytes_max) return;
     if (heap->cycle->all_holes) {
         heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
         heap->cycle->recycle_below = 100;

@@ -6,6 +6,7 @@
 #include "../api/dac_vars.h"
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
+#define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -127,6 +128,11 @@ GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
 GC__FN size_t gc__bytes_left(const gc_heap *heap) {
     size_t used = gc__bytes_in_use(heap), limit = gc__limit_bytes(heap);
     return used < limit ? limit - used : 0;
+}
+
+GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap);
+    return used < heap->goal_bytes ? heap->goal_bytes - used : 0;
 }
 
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }

@@ -3,6 +3,7 @@
 #include "gc_dac.h"
 #define GC_IMPLEMENTATION
 #include "../fixture.h"
+#include "dac_permission.h"
 
 #include <signal.h>
 
@@ -348,19 +349,6 @@ static void test_moving(void) {
     has(all.heap->doubts, "runs on while it is read", "what is doubtful");
     gc_dac_close(dac);
     stop(pid);
-}
-
-/* Whether this system lets a process stop and read its child. */
-static bool may_open(unsigned flags) {
-    pid_t pid = fork();
-    if (pid == 0)
-        for (;;) pause();
-    gc_dac *dac = gc_dac_open_process(pid, flags);
-    bool refused = strstr(gc_dac_message(dac), "does not permit") != NULL;
-    gc_dac_close(dac);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    return !refused;
 }
 
 int main(void) {

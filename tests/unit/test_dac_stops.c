@@ -5,6 +5,7 @@
 #include "gc_dac.h"
 #define GC_IMPLEMENTATION
 #include "../fixture.h"
+#include "dac_permission.h"
 
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -199,23 +200,10 @@ static void test_ticks(int stops) {
     end_process(pid);
 }
 
-/* Whether this system lets a process stop and read its child. */
-static bool may_stop(void) {
-    pid_t pid = fork();
-    if (pid == 0)
-        for (;;) pause();
-    gc_dac *dac = gc_dac_open_process(pid, GC_DAC_STOP);
-    bool refused = strstr(gc_dac_message(dac), "does not permit") != NULL;
-    gc_dac_close(dac);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    return !refused;
-}
-
 int main(void) {
     const char *stops = getenv("DAC_STOPS"), *given = getenv("DAC_SEED");
     int count = stops ? atoi(stops) : 50;
-    if (!may_stop()) return ok(true, "# SKIP ptrace is not permitted here"), done();
+    if (!may_open(GC_DAC_STOP)) return ok(true, "# SKIP ptrace is not permitted here"), done();
     if (given) seed = strtoull(given, NULL, 10) | 1;
     diag("DAC_SEED=%llu", (unsigned long long)seed);
     shadow = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
