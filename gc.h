@@ -311,9 +311,10 @@ struct gc_type {
     uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
     uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
-    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap
-       is non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor
-       read other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
+    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. Slots in memory of the host's that belongs to the
+       object are visited with GC_SLOT_OWNED, and stored to by gc_store_in, or after gc_remember; where the heap is
+       non_generational neither is needed. It must not allocate, nor read other heap objects. It is called from the
+       object's allocation on, and also after its finalizer has run. */
     void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type has been found dead; may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
@@ -620,7 +621,7 @@ typedef struct gc_stats {
     size_t committed_bytes;                  /* memory that the heap holds, free regions included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
-    size_t external_bytes;      /* gc_external_add */
+    size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* those that hold objects */
@@ -655,13 +656,14 @@ enum {
     GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
     GC_SLOT_CONSERVATIVE = 4, /* the word may be no reference at all: implies both of the above; never written */
     GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
+    GC_SLOT_OWNED = 64,       /* of a trace function: the slots may lie in memory of the host's that the object owns */
     GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
     GC__SLOT_DERIVED = 32     /* `slot` is the address of a gc__derived */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
-   trace function passes only 0 or GC_SLOT_VALUE as flags, and slots within its object (gc_type.trace). The collector
-   may rewrite the slots. [trace functions, scan_roots; never collects; cannot fail] */
+   trace function passes only GC_SLOT_VALUE and GC_SLOT_OWNED as flags, and without the latter only slots within its object
+   (gc_type.trace). The collector may rewrite the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
@@ -928,7 +930,8 @@ static inline gc_frame *gc_frames_mark(const gc_thread *thread) { return thread-
 static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread->frames = mark; }
 /* Stores of references: every store into a heap object after its first safe point goes through one of these functions.
    Stores that initialize a new object need none of them until the next call that may collect. Slots outside the heap (on
-   the stack, static, malloc'ed) may be stored to either way. None of these functions collects.
+   the stack, static, malloc'ed) may be stored to either way, except those that an object owns and reports with
+   GC_SLOT_OWNED: gc_store_in and gc_remember are for these. None of these functions collects.
 
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
    at_run_time they call it out of line, and gc_barrier_switch chooses. */
@@ -1000,6 +1003,31 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     if (GC_VALUE_IS_REF(value))
         GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
+}
+
+/* *slot = ref, where the slot lies in a buffer outside the heap that belongs to `owner` and that its trace function visits
+   with GC_SLOT_OWNED. [cooperative; never collects; cannot fail] */
+static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot, const void *ref) {
+    (void)thread;
+    if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
+    *(gc_word *)slot = (uintptr_t)ref;
+    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, ref);
+}
+
+/* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
+static inline void gc_store_value_in(gc_thread *thread, const void *owner, void *slot, uintptr_t value) {
+    (void)thread;
+    *(gc_word *)slot = value;
+    if (GC_VALUE_IS_REF(value))
+        GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
+}
+
+/* Has the next collection look at all slots of the object, in it and in its buffers. So raw stores may follow, as many as
+   there are before the next call that may collect. Two loads if it was remembered before. A buffer that only moves (realloc),
+   shrinks or loses references needs no call. [cooperative; never collects; cannot fail] */
+static inline void gc_remember(gc_thread *thread, const void *object) {
+    (void)thread;
+    if (gc__barrier_age(&gc__tables, (uintptr_t)object)) gc_barrier_dirty_card(&gc__tables, object);
 }
 
 /* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. No safe
@@ -1136,6 +1164,10 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
    heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added.
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
 GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
+/* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.
+   If a collection is due then, the calling thread's next allocation collects. heap_bytes_max does not refuse the bytes, but
+   what is allocated on the heap after them. Takes no lock. [any thread; never collects; GC_ERROR_MISUSE: less than 0] */
+GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes);
 /* Collecting on request, and looking at the heap. */
 
 
@@ -3373,7 +3405,10 @@ struct gc_heap {
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_regions;
-    size_t large_bytes, external_bytes;
+    size_t large_bytes;
+    size_t external_bytes; /* off-heap bytes, with and without an owner; atomic */
+    size_t owned_bytes;    /* those of objects */
+    size_t unowned_bytes;  /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
     size_t slack_bytes;                   /* what could be spare if it were given back to the system */
@@ -3382,8 +3417,7 @@ struct gc_heap {
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
     size_t goal_bytes;                    /* what the heap should hold at most, short of its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
-    size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
-    size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
+    size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
@@ -3466,9 +3500,13 @@ GC__FN void gc__heap_release_free(gc_heap *heap) {
 
 GC__FN size_t gc__limit_bytes(const gc_heap *heap) { return heap->limit_regions << GC_REGION_SHIFT; }
 
+GC__FN size_t gc__external_bytes(const gc_heap *heap) {
+    return __atomic_load_n(&heap->external_bytes, __ATOMIC_RELAXED);
+}
+
 /* The bytes that count towards the limit: of all regions that are not free, without what is spare, and off the heap. */
 GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
-    return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + heap->external_bytes;
+    return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + gc__external_bytes(heap);
 }
 
 GC__FN size_t gc__bytes_left(const gc_heap *heap) {
@@ -4557,7 +4595,7 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    size_t external_bytes;             /* off-heap bytes that the last collection left */
+    size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
@@ -5087,27 +5125,42 @@ GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
     gc__enqueue((gc__worker *)worker, slot, value);
 }
 
-/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card that
-   would lead a young collection to the object. */
-GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count) {
+/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
+   elsewhere dirties no card that would lead a young collection to the object. */
+GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count, unsigned flags) {
     uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
-    if (!count || heap->options.non_generational) return;
+    if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
     size_t bytes = gc__object_bytes(object);
     if (offset < bytes && count <= (bytes - offset) / 8) return;
     gc__fatal(&heap->options,
               "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
-              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. Keep "
-              "the references in an array on the heap, to which the object refers (GC_TYPE_ARRAY), report them from "
-              "scan_roots, or set options.non_generational",
+              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
+              "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
+              "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
+              "set options.non_generational",
               gc__object_name(object), count, slot, (void *)object, bytes);
+}
+
+/* Slots that an object owns have no cards: the card of the object's first word stands for all of them. It is dirtied here if
+   a slot will still need that. The rank of a referent that moves is at most too high. */
+GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool value) {
+    uintptr_t owner = gc__traced;
+    if (gc__in_arena((uintptr_t)slots)) return;
+    for (size_t i = 0; i < count; i++) {
+        if (gc_barrier_ranks(&gc__tables, (void *)owner, (void *)gc__slot_decode(slots[i], value)) <= 2) continue;
+        gc__slot_dirty((void *)owner);
+        return;
+    }
 }
 
 /* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
-    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1)
-        gc__traced_check(worker->heap, slot, count);
+    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
+        gc__traced_check(worker->heap, slot, count, flags);
+        if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    }
     for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
@@ -5585,7 +5638,7 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 GC__FN bool gc__is_spread(const gc_heap *heap) {
     size_t bytes = gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
                    heap->generation_bytes[2];
-    return gc__bytes_in_use(heap) - heap->external_bytes > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
+    return gc__bytes_in_use(heap) - gc__external_bytes(heap) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
@@ -5700,6 +5753,12 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
+/* Adds to the bytes of objects. Lock held. */
+GC__FN void gc__external_own(gc_heap *heap, size_t bytes) {
+    heap->owned_bytes += bytes;
+    __atomic_fetch_add(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 /* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
 GC__FN void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
@@ -5708,25 +5767,20 @@ GC__FN void gc__external_update(gc_heap *heap) {
         if (object)
             *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
-            heap->external_bytes -= moving->words[i + 1];
+            gc__external_own(heap, 0 - moving->words[i + 1]);
     }
 }
 
-/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0. */
+/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0: only that counts towards the budget, so
+   to add and take off again is free. */
 GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
-    return bytes > heap->pace->external_bytes ? bytes - heap->pace->external_bytes : 0;
-}
-
-/* Sets the off-heap bytes. Only their growth counts towards the budget: to add and take off again is free. Lock held. */
-GC__FN void gc__external_set(gc_heap *heap, size_t bytes) {
-    heap->external_bytes = bytes;
-    __atomic_store_n(&heap->external_growth_bytes, gc__external_growth(heap, bytes), __ATOMIC_RELAXED);
+    size_t left = __atomic_load_n(&heap->pace->external_bytes, __ATOMIC_RELAXED);
+    return bytes > left ? bytes - left : 0;
 }
 
 /* After a collection. */
 GC__FN void gc__external_settle(gc_heap *heap) {
-    heap->pace->external_bytes = heap->external_bytes;
-    gc__external_set(heap, heap->external_bytes);
+    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
@@ -5740,7 +5794,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     if (!held || *held < bytes)
         return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
-    gc__external_set(heap, heap->external_bytes - bytes);
+    gc__external_own(heap, 0 - bytes);
     return GC_OK;
 }
 /* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
@@ -5853,7 +5907,7 @@ GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     heap->goal_bytes = gc__max(live_bytes + growth + nursery, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
-GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
+GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + gc__external_bytes(heap); }
 
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
@@ -5870,7 +5924,7 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
 
 /* Bytes that were taken since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
-    return gc__counted(&heap->generation_bytes[0]) + gc__counted(&heap->external_growth_bytes);
+    return gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap));
 }
 
 /* Which generation a spent nursery calls for. */
@@ -5967,7 +6021,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_nursery(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        gc__pace_goal(heap, heap->full_bytes + heap->external_bytes);
+        gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     gc__external_settle(heap);
@@ -6130,7 +6184,7 @@ GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
         }
         gc__check_equal(checker, count, map->count, "objects with external bytes");
     }
-    gc__check_equal(checker, external, heap->external_bytes, "external bytes");
+    gc__check_equal(checker, external, heap->owned_bytes, "external bytes");
 }
 
 GC__FN void gc__threads_check(const gc__checker *checker, bool collected) {
@@ -6345,20 +6399,22 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) gc__verify_fault(verifier, slot, ref, fault);
-    if (!verifier->holder || gc_barrier_ranks(&gc__tables, slot, (const void *)ref) <= 2) return;
-    if (gc__card_is_dirty((uintptr_t)slot) && gc__bundle_is_dirty((uintptr_t)slot)) return;
+    bool owned = !gc__in_arena((uintptr_t)slot);
+    uintptr_t place = owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
+    if (!verifier->holder || gc_barrier_ranks(&gc__tables, (void *)place, (const void *)ref) <= 2) return;
+    if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
     char text[256];
-    snprintf(text, sizeof text,
-             "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
-             "(or gc_store_value, gc_copy_refs, gc_stores_begin)",
-             gc__object_name(ref), gc__region_of(ref)->generation);
+    snprintf(text, sizeof text, "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
+             gc__object_name(ref), gc__region_of(ref)->generation, owned ? "owner's" : "slot's",
+             owned ? "gc_store_in (or gc_store_value_in), or call gc_remember for the owner"
+                   : "gc_store (or gc_store_value, gc_copy_refs, gc_stores_begin)");
     gc__verify_fault(verifier, slot, ref, text);
 }
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR | GC__SLOT_DERIVED)) return;
-    if (gc__traced) gc__traced_check(verifier->heap, slot, count);
+    if (gc__traced) gc__traced_check(verifier->heap, slot, count, flags);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
@@ -6538,11 +6594,12 @@ GC_API void gc__shadow_store(void *slot, size_t count) {
 
 GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor, (void)flags;
-    memcpy(gc__shadow_of(slot), slot, count * 8);
+    if (gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 
 GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count);
+    if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count, flags);
+    if (!gc__in_arena((uintptr_t)slot)) return; /* an object owns it */
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -6782,7 +6839,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->generation_bytes[1] = heap->generation_bytes[1];
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;
-    stats->external_bytes = heap->external_bytes;
+    stats->external_bytes = gc__external_bytes(heap);
     stats->nursery_bytes = heap->pace->nursery_bytes;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         stats->live_bytes += stats->generation_bytes[g];
@@ -7643,7 +7700,7 @@ GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
 /* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
-    size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);
+    size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (bytes > heap->limit_regions * GC_REGION_BYTES) return gc__last_result; /* they can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
@@ -7668,7 +7725,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    gc__external_set(heap, heap->external_bytes + (size_t)bytes);
+    gc__external_own(heap, (size_t)bytes);
     return GC_OK;
 }
 
@@ -7681,6 +7738,35 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
     gc_result result = gc__external_add(thread->heap, object, bytes);
     gc__heap_unlock(thread->heap);
     return result;
+}
+
+/* Changes the bytes without an owner. False: there are not as many. */
+GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+    size_t before = __atomic_load_n(&heap->unowned_bytes, __ATOMIC_RELAXED);
+    do
+        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
+    while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Has the calling thread's next allocation look at the budget, unless the thread has no window that it may touch now. */
+GC__FN void gc__allocation_interrupt(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
+    if (self->window.region) gc__allocation_shrink(&self->window);
+    if (self->raw.region) gc__allocation_shrink(&self->raw);
+}
+
+GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
+    if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
+    if (!gc__unowned_add(heap, bytes))
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
+                        (size_t)0 - (size_t)bytes);
+    if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+    return GC_OK;
 }
 /* Mutator threads. */
 

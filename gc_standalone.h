@@ -142,7 +142,11 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_code_explain) \
     X(CALL, gc_dump_fact) \
     X(CALL, gc_dump_row) \
-    X(CALL, gc_dump_text)
+    X(CALL, gc_dump_text) \
+    X(INLINE, gc_store_in) \
+    X(INLINE, gc_store_value_in) \
+    X(INLINE, gc_remember) \
+    X(CALL, gc_heap_external_add)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

@@ -1,6 +1,7 @@
 /* Stores of references: every store into a heap object after its first safe point goes through one of these functions.
    Stores that initialize a new object need none of them until the next call that may collect. Slots outside the heap (on
-   the stack, static, malloc'ed) may be stored to either way. None of these functions collects.
+   the stack, static, malloc'ed) may be stored to either way, except those that an object owns and reports with
+   GC_SLOT_OWNED: gc_store_in and gc_remember are for these. None of these functions collects.
 
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
    at_run_time they call it out of line, and gc_barrier_switch chooses. */
@@ -75,6 +76,31 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     if (GC_VALUE_IS_REF(value))
         GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
+}
+
+/* *slot = ref, where the slot lies in a buffer outside the heap that belongs to `owner` and that its trace function visits
+   with GC_SLOT_OWNED. [cooperative; never collects; cannot fail] */
+static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot, const void *ref) {
+    (void)thread;
+    if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
+    *(gc_word *)slot = (uintptr_t)ref;
+    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, ref);
+}
+
+/* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
+static inline void gc_store_value_in(gc_thread *thread, const void *owner, void *slot, uintptr_t value) {
+    (void)thread;
+    *(gc_word *)slot = value;
+    if (GC_VALUE_IS_REF(value))
+        GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
+}
+
+/* Has the next collection look at all slots of the object, in it and in its buffers. So raw stores may follow, as many as
+   there are before the next call that may collect. Two loads if it was remembered before. A buffer that only moves (realloc),
+   shrinks or loses references needs no call. [cooperative; never collects; cannot fail] */
+static inline void gc_remember(gc_thread *thread, const void *object) {
+    (void)thread;
+    if (gc__barrier_age(&gc__tables, (uintptr_t)object)) gc_barrier_dirty_card(&gc__tables, object);
 }
 
 /* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. No safe

@@ -144,7 +144,7 @@ typedef struct gc_stats {
     size_t committed_bytes;                  /* memory that the heap holds, free regions included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
-    size_t external_bytes;      /* gc_external_add */
+    size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* those that hold objects */

@@ -10,13 +10,14 @@ enum {
     GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
     GC_SLOT_CONSERVATIVE = 4, /* the word may be no reference at all: implies both of the above; never written */
     GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
+    GC_SLOT_OWNED = 64,       /* of a trace function: the slots may lie in memory of the host's that the object owns */
     GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
     GC__SLOT_DERIVED = 32     /* `slot` is the address of a gc__derived */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
-   trace function passes only 0 or GC_SLOT_VALUE as flags, and slots within its object (gc_type.trace). The collector
-   may rewrite the slots. [trace functions, scan_roots; never collects; cannot fail] */
+   trace function passes only GC_SLOT_VALUE and GC_SLOT_OWNED as flags, and without the latter only slots within its object
+   (gc_type.trace). The collector may rewrite the slots. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }

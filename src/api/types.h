@@ -49,9 +49,10 @@ struct gc_type {
     uint64_t values;        /* words of the fixed part that hold tagged values (GC_VALUE_IS_REF) */
     uint64_t element_refs;  /* the same two masks for each element */
     uint64_t element_values;
-    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. The slots lie in the object; only where the heap
-       is non_generational they may also lie in memory of the host's that belongs to the object. It must not allocate, nor
-       read other heap objects. It is called from the object's allocation on, and also after its finalizer has run. */
+    /* Visits, by gc_visit, the slots that no mask shows; may be NULL. Slots in memory of the host's that belongs to the
+       object are visited with GC_SLOT_OWNED, and stored to by gc_store_in, or after gc_remember; where the heap is
+       non_generational neither is needed. It must not allocate, nor read other heap objects. It is called from the
+       object's allocation on, and also after its finalizer has run. */
     void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type has been found dead; may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */

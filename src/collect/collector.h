@@ -14,7 +14,7 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    size_t external_bytes;             /* off-heap bytes that the last collection left */
+    size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */

@@ -19,6 +19,12 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
+/* Adds to the bytes of objects. Lock held. */
+GC__FN void gc__external_own(gc_heap *heap, size_t bytes) {
+    heap->owned_bytes += bytes;
+    __atomic_fetch_add(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 /* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
 GC__FN void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
@@ -27,25 +33,20 @@ GC__FN void gc__external_update(gc_heap *heap) {
         if (object)
             *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
-            heap->external_bytes -= moving->words[i + 1];
+            gc__external_own(heap, 0 - moving->words[i + 1]);
     }
 }
 
-/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0. */
+/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0: only that counts towards the budget, so
+   to add and take off again is free. */
 GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
-    return bytes > heap->pace->external_bytes ? bytes - heap->pace->external_bytes : 0;
-}
-
-/* Sets the off-heap bytes. Only their growth counts towards the budget: to add and take off again is free. Lock held. */
-GC__FN void gc__external_set(gc_heap *heap, size_t bytes) {
-    heap->external_bytes = bytes;
-    __atomic_store_n(&heap->external_growth_bytes, gc__external_growth(heap, bytes), __ATOMIC_RELAXED);
+    size_t left = __atomic_load_n(&heap->pace->external_bytes, __ATOMIC_RELAXED);
+    return bytes > left ? bytes - left : 0;
 }
 
 /* After a collection. */
 GC__FN void gc__external_settle(gc_heap *heap) {
-    heap->pace->external_bytes = heap->external_bytes;
-    gc__external_set(heap, heap->external_bytes);
+    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
@@ -59,6 +60,6 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     if (!held || *held < bytes)
         return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
-    gc__external_set(heap, heap->external_bytes - bytes);
+    gc__external_own(heap, 0 - bytes);
     return GC_OK;
 }

@@ -37,7 +37,7 @@ GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     heap->goal_bytes = gc__max(live_bytes + growth + nursery, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
-GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + heap->external_bytes; }
+GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + gc__external_bytes(heap); }
 
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
@@ -54,7 +54,7 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
 
 /* Bytes that were taken since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
-    return gc__counted(&heap->generation_bytes[0]) + gc__counted(&heap->external_growth_bytes);
+    return gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap));
 }
 
 /* Which generation a spent nursery calls for. */
@@ -151,7 +151,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_nursery(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        gc__pace_goal(heap, heap->full_bytes + heap->external_bytes);
+        gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     gc__external_settle(heap);

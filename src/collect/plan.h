@@ -215,7 +215,7 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 GC__FN bool gc__is_spread(const gc_heap *heap) {
     size_t bytes = gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
                    heap->generation_bytes[2];
-    return gc__bytes_in_use(heap) - heap->external_bytes > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
+    return gc__bytes_in_use(heap) - gc__external_bytes(heap) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */

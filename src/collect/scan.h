@@ -51,27 +51,42 @@ GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
     gc__enqueue((gc__worker *)worker, slot, value);
 }
 
-/* With generations, slots that a trace function reports must lie in its object: a store elsewhere dirties no card that
-   would lead a young collection to the object. */
-GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count) {
+/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
+   elsewhere dirties no card that would lead a young collection to the object. */
+GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count, unsigned flags) {
     uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
-    if (!count || heap->options.non_generational) return;
+    if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
     size_t bytes = gc__object_bytes(object);
     if (offset < bytes && count <= (bytes - offset) / 8) return;
     gc__fatal(&heap->options,
               "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
-              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. Keep "
-              "the references in an array on the heap, to which the object refers (GC_TYPE_ARRAY), report them from "
-              "scan_roots, or set options.non_generational",
+              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
+              "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
+              "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
+              "set options.non_generational",
               gc__object_name(object), count, slot, (void *)object, bytes);
+}
+
+/* Slots that an object owns have no cards: the card of the object's first word stands for all of them. It is dirtied here if
+   a slot will still need that. The rank of a referent that moves is at most too high. */
+GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool value) {
+    uintptr_t owner = gc__traced;
+    if (gc__in_arena((uintptr_t)slots)) return;
+    for (size_t i = 0; i < count; i++) {
+        if (gc_barrier_ranks(&gc__tables, (void *)owner, (void *)gc__slot_decode(slots[i], value)) <= 2) continue;
+        gc__slot_dirty((void *)owner);
+        return;
+    }
 }
 
 /* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
-    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1)
-        gc__traced_check(worker->heap, slot, count);
+    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
+        gc__traced_check(worker->heap, slot, count, flags);
+        if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    }
     for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 

@@ -153,7 +153,7 @@ GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
         }
         gc__check_equal(checker, count, map->count, "objects with external bytes");
     }
-    gc__check_equal(checker, external, heap->external_bytes, "external bytes");
+    gc__check_equal(checker, external, heap->owned_bytes, "external bytes");
 }
 
 GC__FN void gc__threads_check(const gc__checker *checker, bool collected) {

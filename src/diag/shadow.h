@@ -33,11 +33,12 @@ GC_API void gc__shadow_store(void *slot, size_t count) {
 
 GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor, (void)flags;
-    memcpy(gc__shadow_of(slot), slot, count * 8);
+    if (gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 
 GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count);
+    if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count, flags);
+    if (!gc__in_arena((uintptr_t)slot)) return; /* an object owns it */
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));

@@ -18,7 +18,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->generation_bytes[1] = heap->generation_bytes[1];
     stats->generation_bytes[2] = heap->generation_bytes[2];
     stats->large_bytes = heap->large_bytes;
-    stats->external_bytes = heap->external_bytes;
+    stats->external_bytes = gc__external_bytes(heap);
     stats->nursery_bytes = heap->pace->nursery_bytes;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         stats->live_bytes += stats->generation_bytes[g];

@@ -101,20 +101,22 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) gc__verify_fault(verifier, slot, ref, fault);
-    if (!verifier->holder || gc_barrier_ranks(&gc__tables, slot, (const void *)ref) <= 2) return;
-    if (gc__card_is_dirty((uintptr_t)slot) && gc__bundle_is_dirty((uintptr_t)slot)) return;
+    bool owned = !gc__in_arena((uintptr_t)slot);
+    uintptr_t place = owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
+    if (!verifier->holder || gc_barrier_ranks(&gc__tables, (void *)place, (const void *)ref) <= 2) return;
+    if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
     char text[256];
-    snprintf(text, sizeof text,
-             "a `%s` of generation %d, but the slot's card is clean: a missing write barrier. Store it by gc_store "
-             "(or gc_store_value, gc_copy_refs, gc_stores_begin)",
-             gc__object_name(ref), gc__region_of(ref)->generation);
+    snprintf(text, sizeof text, "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
+             gc__object_name(ref), gc__region_of(ref)->generation, owned ? "owner's" : "slot's",
+             owned ? "gc_store_in (or gc_store_value_in), or call gc_remember for the owner"
+                   : "gc_store (or gc_store_value, gc_copy_refs, gc_stores_begin)");
     gc__verify_fault(verifier, slot, ref, text);
 }
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR | GC__SLOT_DERIVED)) return;
-    if (gc__traced) gc__traced_check(verifier->heap, slot, count);
+    if (gc__traced) gc__traced_check(verifier->heap, slot, count, flags);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }

@@ -27,7 +27,10 @@ struct gc_heap {
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_regions;
-    size_t large_bytes, external_bytes;
+    size_t large_bytes;
+    size_t external_bytes; /* off-heap bytes, with and without an owner; atomic */
+    size_t owned_bytes;    /* those of objects */
+    size_t unowned_bytes;  /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
     size_t slack_bytes;                   /* what could be spare if it were given back to the system */
@@ -36,8 +39,7 @@ struct gc_heap {
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
     size_t goal_bytes;                    /* what the heap should hold at most, short of its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
-    size_t external_growth_bytes;         /* growth of external_bytes since the last collection, at least 0; atomic */
-    size_t budget_bytes; /* a collection is due when generation 0 and external growth reach it; atomic */
+    size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
@@ -120,9 +122,13 @@ GC__FN void gc__heap_release_free(gc_heap *heap) {
 
 GC__FN size_t gc__limit_bytes(const gc_heap *heap) { return heap->limit_regions << GC_REGION_SHIFT; }
 
+GC__FN size_t gc__external_bytes(const gc_heap *heap) {
+    return __atomic_load_n(&heap->external_bytes, __ATOMIC_RELAXED);
+}
+
 /* The bytes that count towards the limit: of all regions that are not free, without what is spare, and off the heap. */
 GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
-    return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + heap->external_bytes;
+    return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + gc__external_bytes(heap);
 }
 
 GC__FN size_t gc__bytes_left(const gc_heap *heap) {

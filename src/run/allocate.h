@@ -249,7 +249,7 @@ GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
 /* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
-    size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, heap->external_bytes + bytes);
+    size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (bytes > heap->limit_regions * GC_REGION_BYTES) return gc__last_result; /* they can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
@@ -274,7 +274,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    gc__external_set(heap, heap->external_bytes + (size_t)bytes);
+    gc__external_own(heap, (size_t)bytes);
     return GC_OK;
 }
 
@@ -287,4 +287,33 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
     gc_result result = gc__external_add(thread->heap, object, bytes);
     gc__heap_unlock(thread->heap);
     return result;
+}
+
+/* Changes the bytes without an owner. False: there are not as many. */
+GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+    size_t before = __atomic_load_n(&heap->unowned_bytes, __ATOMIC_RELAXED);
+    do
+        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
+    while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Has the calling thread's next allocation look at the budget, unless the thread has no window that it may touch now. */
+GC__FN void gc__allocation_interrupt(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
+    if (self->window.region) gc__allocation_shrink(&self->window);
+    if (self->raw.region) gc__allocation_shrink(&self->raw);
+}
+
+GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
+    if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
+    if (!gc__unowned_add(heap, bytes))
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
+                        (size_t)0 - (size_t)bytes);
+    if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+    return GC_OK;
 }

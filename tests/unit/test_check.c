@@ -44,7 +44,7 @@ static void wrong_top(void) { region_of_kept(3)->top = region_of_kept(3)->base -
 static void part_lost(void) { region_of_kept(0)[1].rest_index = 7; }
 static void live_bytes(void) { region_of_kept(3)->live_bytes += 8; }
 static void large_bytes(void) { heap->large_bytes -= 8; }
-static void external_bytes(void) { heap->external_bytes++; }
+static void external_bytes(void) { heap->owned_bytes++; }
 static void external_count(void) { heap->collector->external[gc_object_generation(kept[3])].count++; }
 static void cursor_astray(void) { heap->cycle->cursors[1] = region_of_kept(3); }
 static void handle_cache_count(void) { gc__record(gc)->handle_caches[GC_HANDLE_STRONG].count--; }

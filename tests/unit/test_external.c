@@ -139,7 +139,135 @@ static void many(void) {
     }
 }
 
+/* Bytes without an owner, as a hook in place of realloc reports them. */
+static void unowned(void) {
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    is(gc_heap_external_add(heap, 3 * MIB), GC_OK, "bytes without an owner");
+    is(gc_external_add(gc, n, 2 * MIB), GC_OK, "beside an object's");
+    is(stats().external_bytes, 5 * MIB, "the sum of both");
+    is(gc_heap_external_add(heap, -3 * MIB - 1), GC_ERROR_MISUSE, "more than there are without an owner");
+    has(gc_last_message(), "3145729 bytes", "are refused, with the number");
+    is(stats().external_bytes, 5 * MIB, "and nothing is taken off");
+    is(gc_heap_external_add(heap, -MIB), GC_OK, "a part of them is taken off");
+    n = NULL;
+    full(), full();
+    is(stats().external_bytes, 2 * MIB, "what has no owner stays when objects die");
+    is(gc_heap_external_add(heap, -2 * MIB), GC_OK, "and goes");
+    is(stats().external_bytes, 0, "to the last byte");
+}
+
+/* A few objects with much memory of the host's: the next allocation collects. */
+static void unowned_budget(void) {
+    uint64_t before = stats().collections[0] + stats().collections[1] + stats().collections[2];
+    new_node(1);
+    gc_heap_external_add(heap, 200 * MIB);
+    is(stats().collections[0] + stats().collections[1] + stats().collections[2], before, "gc_heap_external_add does not collect");
+    new_node(2);
+    ok(stats().collections[0] + stats().collections[1] + stats().collections[2] > before, "but the next allocation does");
+    gc_heap_external_add(heap, -200 * MIB);
+}
+
+/* A list as most interpreters have it: its items are in memory from malloc, which grows by realloc. */
+typedef struct list {
+    gc_object header;
+    node **items;
+    size_t count, capacity;
+} list;
+
+static void list_trace(void *object, gc_visitor *visitor) {
+    list *l = object;
+    gc_visit(visitor, l->items, l->count, GC_SLOT_OWNED);
+}
+
+static size_t lists_ended;
+static void list_finalize(gc_thread *thread, void *object) {
+    list *l = object;
+    (void)thread;
+    lists_ended++;
+    free(l->items);
+    l->items = NULL, l->count = l->capacity = 0; /* it is still traced */
+}
+
+static const gc_finalizer list_finalizer = {.finalize = list_finalize};
+static const gc_type list_type = GC_TYPE_WITH(list, trace(list_trace), finalizer(list_finalizer));
+
+static void list_push(list *l, uint64_t value, bool raw) {
+    GC_ROOTS(gc, l);
+    node *n = new_node(value);
+    if (l->count == l->capacity) {
+        l->capacity = 2 * l->capacity + 1;
+        l->items = realloc(l->items, l->capacity * sizeof *l->items);
+    }
+    if (raw) {
+        gc_remember(gc, l);
+        l->items[l->count] = n;
+    } else {
+        gc_store_in(gc, l, &l->items[l->count], n);
+    }
+    l->count++;
+}
+
+static void buffers(void) {
+    enum { LISTS = 30, ROUNDS = 3000 };
+    static uint64_t expected[LISTS][200];
+    static size_t counts[LISTS];
+    int wrong = 0;
+    size_t made = 0, rounds = GC_DEBUG ? ROUNDS / 4 : ROUNDS;
+    lists_ended = 0;
+    vector *lists = new_vector(LISTS);
+    GC_ROOTS(gc, lists);
+    for (size_t i = 0; i < rounds; i++) {
+        size_t k = random_bits() % LISTS;
+        if (!lists->items[k] || counts[k] == 200 || i % 50 == 0) {
+            list *l = gc_new(gc, &list_type);
+            gc_store(gc, &lists->items[k], l);
+            counts[k] = 0;
+            made++;
+        }
+        list_push(lists->items[k], i, i % 3 == 0);
+        expected[k][counts[k]++] = i;
+        if (i % 40 == 0) gc_collect(heap, (int)(i / 40 % 3), i % 80 ? 0 : GC_COLLECT_COMPACTING);
+        k = random_bits() % LISTS;
+        list *l = lists->items[k];
+        for (size_t j = 0; l && j < counts[k]; j++) wrong += l->items[j]->value != expected[k][j];
+        if (i % 20 == 0) gc_finalizers_run(gc, 100);
+    }
+    is(wrong, 0, "objects with buffers keep what is in them");
+    lists = NULL;
+    full(), full();
+    gc_finalizers_run(gc, SIZE_MAX);
+    is(lists_ended, made, "and all are finalized, once");
+    full();
+    ok(stats().live_bytes < 100, "and nothing stays: %zu bytes", stats().live_bytes);
+}
+
+/* An object that has been remembered needs no more of it when nothing in its buffer is young. */
+static void forgotten(void) {
+    list *l = gc_new(gc, &list_type);
+    GC_ROOTS(gc, l);
+    list_push(l, 1, false);
+    age(&l, 2);
+    is(gc_object_generation(l), 2, "an old owner");
+    list_push(l, 2, true);
+    is(gc_object_generation(l->items[1]), 0, "of a young object");
+    gc_collect(heap, 0, 0);
+    is(l->items[1]->value, 2, "which survives a young collection");
+    is(gc_object_generation(l->items[1]), 1, "and is still younger than its owner");
+    gc_collect(heap, 1, 0);
+    is(l->items[1]->value, 2, "so it survives the next one too");
+    is(gc_object_generation(l->items[1]), 2, "and is as old then");
+}
+
 int main(void) {
+    run(unowned, (gc_options){0});
+    begin(NULL), unowned_budget(), end();
+    run(buffers, (gc_options){0});
+    run(buffers, (gc_options){.non_moving = true});
+    run(buffers, (gc_options){.non_generational = true});
+    run(buffers, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 7});
+    run(buffers, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
+    run(forgotten, (gc_options){0});
     run(counted, (gc_options){0});
     run(counted, (gc_options){.non_moving = true});
     begin(NULL), budget(), end();

@@ -212,6 +212,32 @@ static void slots_outside_the_heap(void *unused) {
     gc_collect(heap, 0, 0);
 }
 
+/* The buffer belongs to the object, but the store into it is a plain one. */
+static void owned_trace(void *object, gc_visitor *visitor) {
+    gc_visit(visitor, ((list *)object)->items, ((list *)object)->count, GC_SLOT_OWNED);
+}
+static const gc_type owned_type = {.name = "list", .bytes = sizeof(list), .trace = owned_trace};
+
+static void missed_barrier_in_buffer(void *unused) {
+    (void)unused;
+    begin(&verified);
+    list *l = new_list(&owned_type, calloc(2, sizeof(void *)), 2);
+    GC_ROOTS(gc, l);
+    age(&l, 2);
+    l->items[1] = gc_new(gc, &referent_type); /* the mistake */
+    gc_collect(heap, 0, 0);
+}
+
+static void owned_slots_in_another_object(void *unused) {
+    (void)unused;
+    begin(&verified);
+    vector *v = new_vector(4);
+    list *l = NULL;
+    GC_ROOTS(gc, v, l);
+    l = new_list(&owned_type, v->items, 4);
+    gc_collect(heap, 0, 0);
+}
+
 /* In the same region, so that only verify notices. */
 static void slots_in_another_object(void *unused) {
     (void)unused;
@@ -403,7 +429,9 @@ int main(void) {
     REPORTED("an interior pointer in a plain root", interior_root, "inside", "test_verify.c");
     REPORTED("a header overwritten", wrecked_header, "gc.h");
     REPORTED("a missed barrier, by hook", by_hook, "hooked: ", "holder", "first");
-    REPORTED("slots outside the heap", slots_outside_the_heap, "trace function of `list`", "2 slots", "non_generational");
+    REPORTED("slots outside the heap", slots_outside_the_heap, "trace function of `list`", "2 slots", "GC_SLOT_OWNED", "non_generational");
+    REPORTED("a missed barrier in a buffer", missed_barrier_in_buffer, "`list`", "generation 2", "referent", "gc_store_in", "gc_remember");
+    REPORTED("owned slots in another object", owned_slots_in_another_object, "trace function of `list`", "4 slots");
     REPORTED("slots in another object", slots_in_another_object, "trace function of `list`", "4 slots");
     REPORTED("slots beyond the end", slots_beyond_the_end, "trace function of `list`", "3 slots");
     REPORTED("a finalizer frees what is traced", finalizer_frees_slots, "trace function of `list`", "faults", "finalizer");
