@@ -110,7 +110,7 @@ headers: ## make the shipped headers and docs/api.md from src/
 
 api: ## make docs/api.md from the comments in src/api and src/barrier
 	@mkdir -p build/headers
-	@awk -f tools/api.awk src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h src/gc_stackmap.h src/gc_standalone.h src/gc_dac.h > build/headers/api.md
+	@awk -f tools/api.awk src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h src/gc_stackmap.h src/gc_standalone.h src/gc_dac.h src/gc_profile.h > build/headers/api.md
 	@cmp -s build/headers/api.md docs/api.md || { cp build/headers/api.md docs/api.md; echo "docs/api.md is new"; }
 
 quick-programs: $(quick_programs) build/tests/random-quick

@@ -241,7 +241,8 @@ GC_API const char *gc_version(void);
     X(GC_ERROR_DISPOSED, "the safe handle has been closed")           \
     X(GC_ERROR_MISUSE, "the call is not allowed here")                \
     X(GC_ERROR_FORMAT, "a table is malformed, or of another version") \
-    X(GC_ERROR_LIBRARY, "the library of a collector cannot be used")
+    X(GC_ERROR_LIBRARY, "the library of a collector cannot be used")  \
+    X(GC_ERROR_FILE, "a file cannot be written")
 
 typedef enum gc_result {
 #define GC__RESULT_NAME(name, text) name,

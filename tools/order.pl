@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 
-my @rooms = qw(barrier api platform base heap threads collect handles diag run stackmap standalone dac);
+my @rooms = qw(barrier api platform base heap threads collect handles diag run stackmap profile standalone dac);
 my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
 my $broken = 0;
 sub report { print "@_\n"; $broken = 1 }
@@ -31,7 +31,7 @@ sub read_part {
     push @parts, $path;
     $place{$path} = $#parts;
 }
-read_part($_) for 'src/gc.h', 'src/gc_stackmap.h', 'src/gc_standalone.h', 'src/gc_dac.h';
+read_part($_) for 'src/gc.h', 'src/gc_stackmap.h', 'src/gc_profile.h', 'src/gc_standalone.h', 'src/gc_dac.h';
 
 # The words of a part, without comments and strings; those of its macros, too.
 my %looks_into = (

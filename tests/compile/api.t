@@ -2,7 +2,7 @@
 # docs/api.md is up to date with the comments and has every public function; a function without a contract is refused.
 cd "$(dirname "$0")/../.." && . tests/tap.sh
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-page() { awk -f "$tool" src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h src/gc_stackmap.h src/gc_standalone.h src/gc_dac.h; }
+page() { awk -f "$tool" src/gc.h src/gc_handles.h src/gc_barrier_x86_64.h src/gc_stackmap.h src/gc_standalone.h src/gc_dac.h src/gc_profile.h; }
 tool=$PWD/tools/api.awk
 
 page > "$dir/api.md" && diff -u docs/api.md "$dir/api.md" > "$dir/diff"

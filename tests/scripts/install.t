@@ -10,7 +10,7 @@ is "$(sed -n 's/^## \[\([0-9.]*\)\].*/\1/p' CHANGELOG.md | head -1)" "$version" 
 make -s install DESTDIR="$dir/stage" PREFIX=/opt/gc-h
 ok $? "make install DESTDIR="
 is "$(cd "$dir/stage" && find . -type f -not -path '*/doc/*' | sort | xargs)" "$(for file in include/gc-h/gc.h include/gc-h/gc_barrier_x86_64.h \
-    include/gc-h/gc_dac.h include/gc-h/gc_handles.h include/gc-h/gc_stackmap.h include/gc-h/gc_standalone.h share/cmake/gc-h/gc-h-config-version.cmake share/cmake/gc-h/gc-h-config.cmake share/pkgconfig/gc-h.pc; do
+    include/gc-h/gc_dac.h include/gc-h/gc_handles.h include/gc-h/gc_profile.h include/gc-h/gc_stackmap.h include/gc-h/gc_standalone.h share/cmake/gc-h/gc-h-config-version.cmake share/cmake/gc-h/gc-h-config.cmake share/pkgconfig/gc-h.pc; do
     echo "./opt/gc-h/$file"
 done | xargs)" "what it installs"
 is "$(grep '^prefix' "$dir/stage/opt/gc-h/share/pkgconfig/gc-h.pc")" prefix=/opt/gc-h "DESTDIR is no part of the prefix"

@@ -1,0 +1,25 @@
+/* gc_profile.h - what allocates, what lives, when it paused, in the formats that people's tools read; a companion of gc.h,
+   which it includes.
+
+   In the .c file that defines GC_IMPLEMENTATION include this header after gc.h, or instead of it. Then the environment
+   GC_PROFILE=FILE has the program write a profile, and gc_profile_start and gc_profile_write do so from within. */
+#pragma once
+
+#include "gc.h"
+
+#include "api/profile.h"
+
+#ifdef GC_IMPLEMENTATION
+#ifndef GC__FN
+#error "gc.h was included before GC_IMPLEMENTATION was defined: define it before the first include of both headers"
+#endif
+#include "platform/file_linux.h" /* files of the system */
+#include "profile/output.h"      /* writing files */
+#include "profile/model.h"       /* what a profile holds */
+#include "profile/unwind.h"      /* native call stacks */
+#include "profile/store.h"       /* texts, stacks, types and entries, each kept once */
+#include "profile/names.h"       /* names of native code */
+#include "profile/folded.h"      /* stacks as lines of text */
+#include "profile/report.h"      /* types with their stacks, as text */
+#include "profile/formats.h"     /* formats by the ending of a file's name */
+#endif

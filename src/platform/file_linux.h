@@ -1,0 +1,54 @@
+/* Files, for what gc.h writes of its own accord. Errors are left in errno. */
+#pragma once
+
+#include "platform.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define GC__NAME_BYTES_MAX ((size_t)PATH_MAX)
+
+/* Opens a file for writing, which is made or emptied; -1: the system refuses. Children of fork and exec do not have it. */
+GC__FN int gc__os_file_create(const char *name) {
+    return open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+}
+
+/* Writes all of it, at a position, or where the last such call has ended if that is -1. */
+GC__FN bool gc__os_file_write(int file, const void *data, size_t bytes, int64_t position) {
+    for (size_t done = 0; done < bytes;) {
+        const char *from = (const char *)data + done;
+        ssize_t count = position < 0 ? write(file, from, bytes - done)
+                                     : pwrite(file, from, bytes - done, (off_t)(position + (int64_t)done));
+        if (count < 0 && errno == EINTR) continue;
+        if (count == 0) errno = EIO;
+        if (count <= 0) return false;
+        done += (size_t)count;
+    }
+    return true;
+}
+
+GC__FN bool gc__os_file_close(int file) { return close(file) == 0 || errno == EINTR; }
+GC__FN bool gc__os_file_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+GC__FN void gc__os_file_remove(const char *name) { unlink(name); }
+
+/* Whether the name is that of a device, a pipe or the like, which cannot be replaced by another file. */
+GC__FN bool gc__os_file_is_special(const char *name) {
+    struct stat status;
+    return stat(name, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+GC__FN int gc__os_error(void) { return errno; }
+GC__FN void gc__os_error_text(int error, char *text, size_t bytes) {
+    int saved = errno;
+    snprintf(text, bytes, "%s", strerror(error));
+    errno = saved;
+}
+
+GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
+
+/* Time of day, in ns since 1970. */
+GC__FN uint64_t gc__os_utc_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}

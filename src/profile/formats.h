@@ -1,0 +1,21 @@
+/* The formats of files, by the endings of their names. Each writer is a part of its own, which this one includes. */
+#pragma once
+
+#include "folded.h"
+#include "report.h"
+
+static const gc__profile_format gc__profile_formats[] = {
+    {".folded", gc__write_folded, NULL, NULL, NULL},
+    {".txt", gc__write_report, NULL, NULL, NULL},
+};
+
+/* The format of a file's name; NULL: there is none with its ending. */
+GC__FN const gc__profile_format *gc__profile_format_of(const char *name) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof gc__profile_formats / sizeof *gc__profile_formats; i++) {
+        size_t ending = strlen(gc__profile_formats[i].ending);
+        if (length > ending && strcmp(name + length - ending, gc__profile_formats[i].ending) == 0)
+            return &gc__profile_formats[i];
+    }
+    return NULL;
+}

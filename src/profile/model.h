@@ -1,0 +1,184 @@
+/* A profile as writers see it. Everything is kept once and named by its number: texts, frames, stacks, types, entries.
+   Number 0 of texts, frames, stacks, types, modules and codes stands for "none"; other arrays begin with item 0.
+
+   A writer is a function of gc__profile_format. It gets a copy, which nobody else changes. */
+#pragma once
+
+#include "../api/profile.h"
+#include "output.h"
+
+/* A frame of a call stack: of native code if pc is not 0, else of the host's language. */
+typedef struct gc__profile_frame {
+    uintptr_t pc;         /* an address within the call: the return address - 1 */
+    uint32_t code;        /* the code named by gc_profile_code_add that had the pc when the stack was taken, or 0 */
+    uint32_t name, file;  /* texts; 0: unknown. Those of native frames are found just before a profile is written */
+    uint32_t line;        /* 0: unknown */
+    uint32_t module;      /* of native frames: the file that has the code, or 0 */
+    uintptr_t name_start; /* where the named function starts; 0: unknown */
+} gc__profile_frame;
+
+/* Stacks share their outer parts: a stack is its innermost frame and the stack of the caller. */
+typedef struct gc__profile_stack {
+    uint32_t frame;
+    uint32_t caller; /* a stack; 0: the frame is the outermost that was found */
+    uint32_t depth;
+} gc__profile_stack;
+
+/* A file of native code in memory. The first one is the program. */
+typedef struct gc__profile_module {
+    uintptr_t start, end;
+    uint64_t offset;         /* of `start` in the file */
+    uint32_t file, build_id; /* texts; the build id in hexadecimal digits, or 0 */
+} gc__profile_module;
+
+/* Code that the host has named. */
+typedef struct gc__profile_code {
+    uintptr_t start;
+    uint64_t bytes;
+    uint64_t added_ns, removed_ns; /* 0: it was there before the profile; it is there still */
+    uint32_t name;
+    uint32_t first_line, line_count; /* in gc__profile.lines, ascending */
+} gc__profile_code;
+
+typedef struct gc__profile_line {
+    uintptr_t address;
+    uint32_t line, file;
+} gc__profile_line;
+
+/* A number of objects, as estimated from samples: each sample of an object of `size` bytes stands for
+   1 / (1 - (1 - p) ^ size) objects, where p = 1 / period_bytes. */
+typedef struct gc__profile_amount {
+    uint64_t samples;
+    double count, bytes;
+} gc__profile_amount;
+
+typedef struct gc__profile_type {
+    uint32_t name;
+} gc__profile_type;
+
+/* One entry for each pair of type and stack. allocated is the sum of all of live and died, but for lost samples. */
+typedef struct gc__profile_entry {
+    uint32_t type, stack;
+    gc__profile_amount allocated;
+    gc__profile_amount live[GC_GENERATIONS]; /* in use, as far as known: by the generation they are in */
+    gc__profile_amount died[GC_GENERATIONS]; /* found dead: by the generation they were in */
+    uint64_t ticks, tick_bytes;              /* TICK events, and the sum of their amounts */
+    uint64_t events, objects, object_bytes;  /* OBJECT events, and what they stand for */
+} gc__profile_entry;
+
+/* What a heap holds. */
+typedef struct gc__profile_space {
+    size_t generation_bytes[GC_GENERATIONS]; /* objects, as far as known */
+    size_t large_bytes;                      /* the part of them in large objects */
+    size_t external_bytes;
+    size_t held_bytes; /* the memory that the heap has of the system */
+    size_t handles, finalizers_queued;
+} gc__profile_space;
+
+#define GC__PROFILE_PARTS 16
+
+/* Times are those of gc__os_now_ns. */
+typedef struct gc__profile_collection {
+    uint64_t number;
+    uint64_t asked_ns; /* the threads were asked to stop */
+    uint64_t start_ns; /* they had, and the collection began */
+    uint64_t end_ns;   /* it ended; the threads go on a moment later */
+    uint32_t heap, thread;
+    gc_reason reason;
+    uint8_t generation;
+    bool compacting, left_out;
+    uint8_t part_count;
+    struct {
+        gc_profile_phase phase;
+        uint64_t ns;
+    } parts[GC__PROFILE_PARTS]; /* one after another from start_ns on: a phase may come several times */
+    size_t condemned_bytes[GC_GENERATIONS];
+    size_t promoted_bytes[GC_GENERATIONS]; /* survivors, by the generation that they are in now */
+    size_t moved_bytes;
+    gc__profile_space before, after;
+} gc__profile_collection;
+
+typedef struct gc__profile_thread {
+    uint32_t number; /* the system's */
+    uint32_t heap;
+    uint32_t name;
+    uint64_t attached_ns, detached_ns; /* 0: before the profile; not yet */
+    uint64_t lost;                     /* events that its buffer had no room for */
+} gc__profile_thread;
+
+typedef struct gc__profile_heap {
+    uintptr_t address;
+    uint64_t created_ns, destroyed_ns; /* 0: before the profile; not yet */
+} gc__profile_heap;
+
+/* One event, for formats that list them. Fields without a comment mean the same as those of gc_profile_event. */
+typedef struct gc__profile_event {
+    uint64_t time_ns;
+    uint32_t kind; /* gc_profile_kind */
+    uint32_t thread;
+    uint32_t heap;        /* in gc__profile.heaps */
+    uint32_t type, stack; /* or 0 */
+    uint32_t collection;  /* of COLLECTION_START, PHASE and COLLECTION_END: in gc__profile.collections */
+    uint64_t object, bytes, amount, detail;
+} gc__profile_event;
+
+/* Places of an index: the upper half of a word is a hash, the lower half the number of an item; 0: free. */
+typedef struct gc__profile_index {
+    uint64_t *places;
+    size_t capacity, count;
+} gc__profile_index;
+
+typedef struct gc__profile {
+    gc_profile_options options; /* with all defaults filled in */
+    uint64_t start_ns, end_ns;  /* of gc__os_now_ns; end_ns is the time of writing while the profile goes on */
+    uint64_t start_utc_ns;      /* the time of day at start_ns, since 1970 */
+    uint32_t process;
+
+    char *texts; /* one after another, each with its 0; a text's number is its offset */
+    gc__profile_frame *frames;
+    gc__profile_stack *stacks;
+    gc__profile_type *types;
+    gc__profile_module *modules;
+    gc__profile_code *codes;
+    gc__profile_line *lines;
+    gc__profile_entry *entries;
+    gc__profile_collection *collections;
+    gc__profile_thread *threads;
+    gc__profile_heap *heaps;
+    size_t texts_count, frames_count, stacks_count, types_count, modules_count, codes_count, lines_count, entries_count,
+        collections_count, threads_count, heaps_count;
+
+    uint64_t allocated_bytes;  /* by all threads since the start */
+    uint64_t lost_events;      /* for which a buffer had no room */
+    uint64_t lost_samples;     /* those of them that were samples, and samples for which there was no memory */
+    uint64_t lost_collections; /* for which there was no memory */
+    uint64_t cut_stacks;       /* samples whose stacks had more than depth_max frames */
+
+    /* The store's own. Capacities are bytes. */
+    size_t texts_capacity, frames_capacity, stacks_capacity, types_capacity, modules_capacity, codes_capacity,
+        lines_capacity, entries_capacity, collections_capacity, threads_capacity, heaps_capacity;
+    gc__profile_index text_index, frame_index, stack_index, type_index, entry_index;
+} gc__profile;
+
+/* A format of files, by the ending of their names. */
+typedef struct gc__profile_format {
+    const char *ending; /* ".pb" */
+    /* Writes a whole profile; of a streamed format, what comes last. */
+    void (*write)(const gc__profile *profile, gc__output *output);
+    /* Streamed formats write events as they come, in order of time for each thread, and say after each whole record
+       gc__output_record. NULL: the format is not streamed. */
+    void (*begin)(const gc__profile *profile, gc__output *output);
+    void (*events)(const gc__profile *profile, const gc__profile_event *events, size_t count, gc__output *output);
+    /* Instead of all these: writes the objects of the heaps, whose threads are stopped. */
+    void (*objects)(gc_heap *const *heaps, size_t count, gc__output *output);
+} gc__profile_format;
+
+GC__FN const char *gc__profile_text(const gc__profile *profile, uint32_t text) { return profile->texts + text; }
+
+GC__FN const char *gc__profile_type_name(const gc__profile *profile, uint32_t type) {
+    return gc__profile_text(profile, profile->types[type].name);
+}
+
+GC__FN const gc__profile_frame *gc__profile_frame_of(const gc__profile *profile, uint32_t stack) {
+    return &profile->frames[profile->stacks[stack].frame];
+}
