@@ -1296,6 +1296,8 @@ GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on
    another stack, as a fiber does; in that case *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
+/* The bounds of the calling thread's own stack, whichever it runs on. False: the system does not say. */
+GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high);
 
 /* A lock. The comment on the heap's lock says in which order locks are taken, and which are held during callbacks. */
 typedef struct gc__lock gc__lock;
@@ -1485,7 +1487,8 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
     ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
-    if (!gc__os_is_mapped(from, bytes)) return false; /* a sandbox forbids the call: what is mapped is mostly readable */
+    if (!gc__os_is_mapped(from, bytes))
+        return false; /* a sandbox forbids the call: what is mapped is mostly readable */
     memcpy(to, from, bytes);
     return true;
 }
@@ -1524,15 +1527,23 @@ GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
 GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
 GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-GC__FN char *gc__os_stack_base(bool *elsewhere) {
+GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     pthread_attr_t attributes;
     void *lowest = NULL;
     size_t bytes = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return NULL;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return false;
     pthread_attr_getstack(&attributes, &lowest, &bytes);
     pthread_attr_destroy(&attributes);
-    *elsewhere = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest >= bytes;
-    return *elsewhere ? NULL : (char *)lowest + bytes;
+    *low = (uintptr_t)lowest;
+    *high = *low + bytes;
+    return true;
+}
+
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
+    uintptr_t low, high;
+    if (!gc__os_stack_bounds(&low, &high)) return NULL;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
+    return *elsewhere ? NULL : (char *)high;
 }
 
 static __thread char gc__os_identity; /* by its address */
@@ -4013,7 +4024,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    struct gc__interruptee *interruptible;      /* atomic, written by the thread; NULL: nothing interrupts it */
+    struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
@@ -4038,6 +4049,13 @@ typedef struct gc__compiled_code {
     void (*forget)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
     void (*leave_stack)(gc_thread *thread);
+    /* For walks of the calling thread's native stack, also in signal handlers. Whether the pc (a return address if `is_call`) is
+       in compiled code; if so, sets the cfa of its frame and where registers are saved, as a gc_code_cursor has them, and
+       takes those whose caller's value is lost out of `known`. Nothing from `end` on is read. */
+    bool (*lay_out)(uintptr_t pc, bool is_call, uintptr_t *registers, uintptr_t end, uint32_t *known, uintptr_t *cfa,
+                    int32_t *saved);
+    /* The return address, read from a compiled frame of the calling thread, as it was before it was replaced. */
+    uintptr_t (*original)(uintptr_t address);
 } gc__compiled_code;
 static const gc__compiled_code *gc__compiled;
 

@@ -215,6 +215,1007 @@ GC__FN uint64_t gc__os_utc_ns(void) {
     clock_gettime(CLOCK_REALTIME, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
+/* Reading numbers out of tables that may be damaged: nothing beyond their end is read. */
+
+
+typedef struct gc__byte_reader {
+    const uint8_t *at, *end;
+    bool is_broken; /* more was asked for than there is: that was read as 0 */
+} gc__byte_reader;
+
+GC__FN gc__byte_reader gc__byte_reader_of(uintptr_t at, uintptr_t end) {
+    gc__byte_reader reader = {(const uint8_t *)at, (const uint8_t *)end, at > end};
+    return reader;
+}
+
+/* Passes over so many bytes. NULL: there are fewer. */
+GC__FN const uint8_t *gc__byte_skip(gc__byte_reader *reader, uint64_t bytes) {
+    const uint8_t *at = reader->at;
+    reader->is_broken |= reader->is_broken || bytes > (uint64_t)(reader->end - at);
+    if (reader->is_broken) return NULL;
+    reader->at += bytes;
+    return at;
+}
+
+/* A number of 1, 2, 4 or 8 bytes. */
+GC__FN uint64_t gc__byte_number(gc__byte_reader *reader, unsigned bytes) {
+    const uint8_t *at = gc__byte_skip(reader, bytes);
+    uint64_t number = 0;
+    if (at) memcpy(&number, at, bytes);
+    return number;
+}
+
+GC__FN int64_t gc__byte_signed(gc__byte_reader *reader, unsigned bytes) {
+    unsigned shift = 64 - 8 * bytes;
+    return (int64_t)(gc__byte_number(reader, bytes) << shift) >> shift;
+}
+
+/* A number in pieces of seven bits, the lowest first: ULEB128, or if `is_signed` SLEB128. */
+GC__FN uint64_t gc__byte_pieces(gc__byte_reader *reader, bool is_signed) {
+    uint64_t number = 0, piece;
+    unsigned shift = 0;
+    do {
+        piece = gc__byte_number(reader, 1);
+        if (shift < 64) number |= (piece & 127) << shift;
+        shift += 7;
+    } while (piece & 128);
+    if (is_signed && shift < 64 && (piece & 64)) number |= ~(uint64_t)0 << shift;
+    return number;
+}
+
+GC__FN uint64_t gc__byte_uleb(gc__byte_reader *reader) { return gc__byte_pieces(reader, false); }
+GC__FN int64_t gc__byte_sleb(gc__byte_reader *reader) { return (int64_t)gc__byte_pieces(reader, true); }
+
+GC__FN const char *gc__byte_text(gc__byte_reader *reader) {
+    const void *zero = reader->is_broken ? NULL : memchr(reader->at, 0, (size_t)(reader->end - reader->at));
+    const char *text = (const char *)reader->at;
+    reader->is_broken |= !zero;
+    if (!zero) return "";
+    reader->at = (const uint8_t *)zero + 1;
+    return text;
+}
+/* A native frame while a stack is unwound: its registers, and how its memory is read, which may be damaged. */
+
+/* The platform contract for unwinding the native stack, on Linux: registers, the bounds of stacks, the files with code. */
+
+
+#include <link.h>
+#include <ucontext.h>
+
+/* Registers have the numbers of DWARF. GC__CPU_PC is that of the return address. */
+#if defined(__x86_64__)
+enum { GC__CPU_FRAME = 6, GC__CPU_SP = 7, GC__CPU_PC = 16, GC__CPU_REGISTERS = 17, GC__CPU_HAS_CFI = 1 };
+#define GC__CPU_PRESERVED_COUNT 6
+static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {3, 6, 12, 13, 14, 15};
+/* DWARF's number of each register of the processor's own numbering. */
+static const uint8_t gc__cpu_dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* Stores the registers that calls preserve, the stack pointer and the pc, all as they are at one instruction. */
+#define GC__CPU_HERE(r)                                                 \
+    __asm__ volatile("{leaq 0(%%rip), %%rax|lea rax, [rip]}\n\t"        \
+                     "{movq %%rax, 128(%0)|mov [%0+128], rax}\n\t"      \
+                     "{movq %%rbx, 24(%0)|mov [%0+24], rbx}\n\t"        \
+                     "{movq %%rbp, 48(%0)|mov [%0+48], rbp}\n\t"        \
+                     "{movq %%rsp, 56(%0)|mov [%0+56], rsp}\n\t"        \
+                     "{movq %%r12, 96(%0)|mov [%0+96], r12}\n\t"        \
+                     "{movq %%r13, 104(%0)|mov [%0+104], r13}\n\t"      \
+                     "{movq %%r14, 112(%0)|mov [%0+112], r14}\n\t"      \
+                     "{movq %%r15, 120(%0)|mov [%0+120], r15}" ::"r"(r) \
+                     : "rax", "memory")
+#else
+enum { GC__CPU_FRAME = 29, GC__CPU_SP = 31, GC__CPU_PC = 32, GC__CPU_REGISTERS = 33, GC__CPU_HAS_CFI = 0 };
+#define GC__CPU_PRESERVED_COUNT 1
+static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {29};
+static const uint8_t gc__cpu_dwarf[16] = {0};
+#define GC__CPU_HERE(r)                                                                                       \
+    __asm__ volatile(                                                                                         \
+        "adr x9, .\n\tstr x9, [%0, #256]\n\tstr x29, [%0, #232]\n\tmov x9, sp\n\tstr x9, [%0, #248]" ::"r"(r) \
+        : "x9", "memory")
+#endif
+
+/* Stores the registers of the code that a signal has interrupted. */
+GC__FN void gc__cpu_interrupted(uintptr_t *registers, const void *context) {
+    const ucontext_t *at = (const ucontext_t *)context;
+#if defined(__x86_64__)
+    static const uint8_t order[GC__CPU_REGISTERS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                                     REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                                     REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+    for (int i = 0; i < GC__CPU_REGISTERS; i++) registers[i] = (uintptr_t)at->uc_mcontext.gregs[order[i]];
+#else
+    memcpy(registers, at->uc_mcontext.regs, 31 * sizeof *registers);
+    registers[GC__CPU_SP] = at->uc_mcontext.sp;
+    registers[GC__CPU_PC] = at->uc_mcontext.pc;
+#endif
+}
+
+GC__FN int gc__os_count_changes(struct dl_phdr_info *file, size_t bytes, void *count) {
+    bool counts = bytes >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof file->dlpi_subs;
+    *(uint32_t *)count = counts ? (uint32_t)(file->dlpi_adds + file->dlpi_subs) : 0;
+    return 1;
+}
+/* A number that differs after each change of the files with code that are loaded. */
+GC__FN uint32_t gc__os_file_changes(void) {
+    uint32_t count = 0;
+    dl_iterate_phdr(gc__os_count_changes, &count);
+    return count;
+}
+
+/* Of the file that has code at a pc: its .eh_frame_hdr (0: it has none), and the segment that this is in, beyond which nothing
+   is read. */
+typedef struct gc__os_tables {
+    uintptr_t header, start, end;
+} gc__os_tables;
+
+typedef struct gc__os_tables_search {
+    uintptr_t pc;
+    void (*f)(void *context, const gc__os_tables *tables);
+    void *context;
+} gc__os_tables_search;
+
+GC__FN int gc__os_tables_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+    const gc__os_tables_search *search = (const gc__os_tables_search *)context;
+    gc__os_tables tables = {0, 0, 0};
+    if (!gc__os_file_has_code(file, bytes, (void *)search->pc)) return 0;
+    for (int i = 0; i < file->dlpi_phnum; i++)
+        if (file->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) tables.header = file->dlpi_addr + file->dlpi_phdr[i].p_vaddr;
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        uintptr_t start = file->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_R) || tables.header - start >= part->p_memsz) continue;
+        tables.start = start;
+        tables.end = start + part->p_memsz;
+    }
+    if (!tables.end) tables.header = 0;
+    search->f(search->context, &tables);
+    return 1;
+}
+/* Calls f for the file that has code at the pc, which is not unloaded meanwhile. False: no file has. */
+GC__FN bool gc__os_tables_of(uintptr_t pc, void (*f)(void *context, const gc__os_tables *tables), void *context) {
+    gc__os_tables_search search = {pc, f, context};
+    return dl_iterate_phdr(gc__os_tables_in, &search) != 0;
+}
+
+typedef struct gc__native_cursor {
+    uintptr_t registers[GC__CPU_REGISTERS]; /* by the numbers of DWARF */
+    uint64_t known;                         /* bit i: registers[i] is that of this frame */
+    bool is_call;                           /* the pc is a return address; else the next instruction */
+    bool is_whole;                          /* the walk has come to the stack's end, and nothing contradicted it */
+    uintptr_t low, high; /* what is between can be read: the thread's stack from its innermost frame on */
+    uintptr_t page;      /* so can this page elsewhere; 0: none */
+    uint32_t changes;    /* gc__os_file_changes when the walk began */
+} gc__native_cursor;
+
+#define GC__NATIVE_PRESERVED ((uint64_t)1 << GC__CPU_SP | (uint64_t)1 << GC__CPU_PC)
+
+/* Whether a word elsewhere than on the thread's own stack can be read: the program may run on a stack of its own, or handle
+   a signal on one. */
+GC__FN bool gc__native_probe(gc__native_cursor *frame, uintptr_t address) {
+    uintptr_t page = address & ~(uintptr_t)4095, word;
+    if (page == frame->page) return true;
+    if (!page || !gc__os_read(&word, (const void *)address, sizeof word)) return false;
+    frame->page = page;
+    return true;
+}
+
+/* Reads a word of the stack, without AddressSanitizer's opinion of what it is. */
+__attribute__((no_sanitize("address"))) GC__FN bool gc__native_read(gc__native_cursor *frame, uintptr_t address,
+                                                                    uintptr_t *word) {
+    bool is_near = address - frame->low < frame->high - frame->low;
+    if (GC__UNLIKELY(address & 7) || (GC__UNLIKELY(!is_near) && !gc__native_probe(frame, address))) return false;
+    *word = *(const gc_word *)address;
+    return true;
+}
+
+/* A register's value. False: it is not known. */
+GC__FN bool gc__native_register(const gc__native_cursor *frame, uint64_t number, uintptr_t *value) {
+    if (number >= GC__CPU_REGISTERS || !(frame->known >> number & 1)) return false;
+    *value = frame->registers[number];
+    return true;
+}
+/* Evaluating DWARF's expressions, by which few frames say where a register is: those of signal handlers and of stubs. */
+
+
+#define GC__EXPRESSION_DEPTH 16
+#define GC__EXPRESSION_STEPS 256
+
+typedef struct gc__expression {
+    gc__byte_reader reader;
+    gc__native_cursor *frame;
+    uintptr_t stack[GC__EXPRESSION_DEPTH];
+    unsigned depth;
+    bool is_wrong;
+} gc__expression;
+
+GC__FN void gc__expression_push(gc__expression *e, uintptr_t value) {
+    if (e->depth == GC__EXPRESSION_DEPTH)
+        e->is_wrong = true;
+    else
+        e->stack[e->depth++] = value;
+}
+
+GC__FN uintptr_t gc__expression_pop(gc__expression *e) {
+    if (e->depth) return e->stack[--e->depth];
+    e->is_wrong = true;
+    return 0;
+}
+
+GC__FN void gc__expression_pick(gc__expression *e, uint64_t index) {
+    e->is_wrong |= index >= e->depth;
+    gc__expression_push(e, e->is_wrong ? 0 : e->stack[e->depth - 1 - index]);
+}
+
+GC__FN void gc__expression_register(gc__expression *e, uint64_t number, int64_t offset) {
+    uintptr_t value = 0;
+    e->is_wrong |= !gc__native_register(e->frame, number, &value);
+    gc__expression_push(e, value + (uintptr_t)offset);
+}
+
+GC__FN void gc__expression_load(gc__expression *e) {
+    uintptr_t value = 0;
+    e->is_wrong |= !gc__native_read(e->frame, gc__expression_pop(e), &value);
+    gc__expression_push(e, value);
+}
+
+/* What takes two numbers: `a` was pushed before `b`. */
+GC__FN uintptr_t gc__expression_two(gc__expression *e, unsigned op, uintptr_t a, uintptr_t b) {
+    intptr_t x = (intptr_t)a, y = (intptr_t)b;
+    switch (op) {
+    case 0x1a:
+        return a & b;
+    case 0x1c:
+        return a - b;
+    case 0x1e:
+        return a * b;
+    case 0x21:
+        return a | b;
+    case 0x22:
+        return a + b;
+    case 0x24:
+        return b < 64 ? a << b : 0;
+    case 0x25:
+        return b < 64 ? a >> b : 0;
+    case 0x27:
+        return a ^ b;
+    case 0x29:
+        return x == y;
+    case 0x2a:
+        return x >= y;
+    case 0x2b:
+        return x > y;
+    case 0x2c:
+        return x <= y;
+    case 0x2d:
+        return x < y;
+    case 0x2e:
+        return x != y;
+    default:
+        e->is_wrong = true;
+        return 0;
+    }
+}
+
+/* What takes no two numbers, but for the ranges of numbers and registers. */
+GC__FN void gc__expression_other(gc__expression *e, unsigned op) {
+    gc__byte_reader *reader = &e->reader;
+    switch (op) {
+    case 0x03:
+        gc__expression_push(e, gc__byte_number(reader, 8));
+        break;
+    case 0x06:
+        gc__expression_load(e);
+        break;
+    case 0x08:
+    case 0x0a:
+    case 0x0c:
+    case 0x0e:
+        gc__expression_push(e, gc__byte_number(reader, 1u << (op - 0x08) / 2));
+        break;
+    case 0x09:
+    case 0x0b:
+    case 0x0d:
+    case 0x0f:
+        gc__expression_push(e, (uintptr_t)gc__byte_signed(reader, 1u << (op - 0x09) / 2));
+        break;
+    case 0x10:
+        gc__expression_push(e, gc__byte_uleb(reader));
+        break;
+    case 0x11:
+        gc__expression_push(e, (uintptr_t)gc__byte_sleb(reader));
+        break;
+    case 0x12:
+        gc__expression_pick(e, 0);
+        break;
+    case 0x13:
+        gc__expression_pop(e);
+        break;
+    case 0x14:
+        gc__expression_pick(e, 1);
+        break;
+    case 0x15:
+        gc__expression_pick(e, gc__byte_number(reader, 1));
+        break;
+    case 0x1f:
+        gc__expression_push(e, 0 - gc__expression_pop(e));
+        break;
+    case 0x20:
+        gc__expression_push(e, ~gc__expression_pop(e));
+        break;
+    case 0x23:
+        gc__expression_push(e, gc__expression_pop(e) + gc__byte_uleb(reader));
+        break;
+    case 0x96:
+        break;
+    default:
+        e->is_wrong = true;
+        break;
+    }
+}
+
+GC__FN void gc__expression_step(gc__expression *e) {
+    unsigned op = (unsigned)gc__byte_number(&e->reader, 1);
+    bool takes_two = (op >= 0x1a && op <= 0x1e) || (op >= 0x21 && op <= 0x2e && op != 0x23 && op != 0x28);
+    if (op >= 0x30 && op <= 0x4f) {
+        gc__expression_push(e, op - 0x30);
+    } else if (op >= 0x70 && op <= 0x8f) {
+        gc__expression_register(e, op - 0x70, gc__byte_sleb(&e->reader));
+    } else if (takes_two) {
+        uintptr_t b = gc__expression_pop(e), a = gc__expression_pop(e);
+        gc__expression_push(e, gc__expression_two(e, op, a, b));
+    } else {
+        gc__expression_other(e, op);
+    }
+}
+
+/* The value of the expression, which its length precedes, with `first` on the stack if `has_first`. False: it is damaged, or
+   needs what is not known. */
+GC__FN bool gc__expression_value(gc__native_cursor *frame, gc__byte_reader reader, const uintptr_t *first,
+                                 uintptr_t *value) {
+    gc__expression e;
+    uint64_t bytes = gc__byte_uleb(&reader);
+    const uint8_t *start = gc__byte_skip(&reader, bytes);
+    memset(&e, 0, sizeof e);
+    if (!start) return false;
+    e.frame = frame;
+    e.reader = gc__byte_reader_of((uintptr_t)start, (uintptr_t)(start + bytes));
+    if (first) gc__expression_push(&e, *first);
+    for (int i = 0; i < GC__EXPRESSION_STEPS && e.reader.at < e.reader.end && !e.is_wrong && !e.reader.is_broken; i++)
+        gc__expression_step(&e);
+    *value = gc__expression_pop(&e);
+    return !e.is_wrong && !e.reader.is_broken;
+}
+/* Call frame information: the tables of .eh_frame, which say where a function's frame ends and where it has saved its
+   caller's registers, instruction by instruction.
+
+   A file has one description for each function (FDE), which continues one that many share (CIE). .eh_frame_hdr lists them by
+   address. The instructions of both are carried out up to the pc; what then holds is a row. */
+
+
+typedef enum gc__cfi_how {
+    GC__CFI_SAME,       /* the register has its caller's value */
+    GC__CFI_UNDEFINED,  /* that value is lost */
+    GC__CFI_OFFSET,     /* it is in memory at CFA + value */
+    GC__CFI_SUM,        /* it is CFA + value */
+    GC__CFI_REGISTER,   /* it is in the register `value` */
+    GC__CFI_EXPRESSION, /* it is in memory where the expression at `value` says */
+    GC__CFI_RESULT      /* it is the result of that expression */
+} gc__cfi_how;
+
+typedef struct gc__cfi_rule {
+    uint8_t how; /* gc__cfi_how */
+    int64_t value;
+} gc__cfi_rule;
+
+typedef struct gc__cfi_row {
+    uint8_t cfa_register;
+    gc__cfi_rule cfa; /* GC__CFI_SUM: cfa_register + value; or GC__CFI_RESULT */
+    gc__cfi_rule registers[GC__CPU_REGISTERS];
+} gc__cfi_row;
+
+#define GC__CFI_REMEMBERED 4
+
+/* What a CIE says, and the row while instructions are carried out. */
+typedef struct gc__cfi {
+    uint64_t code_unit;
+    int64_t data_unit;
+    uint8_t encoding; /* of addresses in FDEs */
+    bool has_augmentation, is_signal_frame;
+    gc__byte_reader initial; /* instructions */
+    uintptr_t location;
+    gc__cfi_row row, first; /* `first`: after the CIE's instructions */
+    gc__cfi_row remembered[GC__CFI_REMEMBERED];
+    unsigned remembered_count;
+    uintptr_t end; /* of the segment */
+    bool is_wrong;
+} gc__cfi;
+
+/* An address as .eh_frame encodes it, in relation to itself or to `base`. */
+GC__FN uintptr_t gc__cfi_address(gc__byte_reader *reader, unsigned encoding, uintptr_t base) {
+    uintptr_t here = (uintptr_t)reader->at, value;
+    switch (encoding & 0x0f) {
+    case 0x00:
+    case 0x04:
+    case 0x0c:
+        value = gc__byte_number(reader, 8);
+        break;
+    case 0x01:
+        value = gc__byte_uleb(reader);
+        break;
+    case 0x02:
+        value = gc__byte_number(reader, 2);
+        break;
+    case 0x03:
+        value = gc__byte_number(reader, 4);
+        break;
+    case 0x09:
+        value = (uintptr_t)gc__byte_sleb(reader);
+        break;
+    case 0x0a:
+        value = (uintptr_t)gc__byte_signed(reader, 2);
+        break;
+    case 0x0b:
+        value = (uintptr_t)gc__byte_signed(reader, 4);
+        break;
+    default:
+        reader->is_broken = true;
+        return 0;
+    }
+    if ((encoding & 0x70) == 0x10) return value + here;
+    if ((encoding & 0x70) == 0x30) return value + base;
+    reader->is_broken |= (encoding & 0x70) != 0;
+    return value;
+}
+
+/* Starts reading an entry: its length is taken off. Returns whether there is one. */
+GC__FN bool gc__cfi_entry(gc__byte_reader *from, gc__byte_reader *entry) {
+    uint64_t bytes = gc__byte_number(from, 4);
+    if (bytes == UINT32_MAX) bytes = gc__byte_number(from, 8);
+    const uint8_t *start = gc__byte_skip(from, bytes);
+    if (!bytes || !start) return false;
+    *entry = gc__byte_reader_of((uintptr_t)start, (uintptr_t)(start + bytes));
+    return true;
+}
+
+/* What the letters of a CIE say. */
+GC__FN void gc__cfi_augment(gc__cfi *cfi, gc__byte_reader *entry, const char *letters) {
+    if (*letters != 'z') {
+        cfi->is_wrong |= *letters != 0;
+        return;
+    }
+    uint64_t bytes = gc__byte_uleb(entry);
+    const uint8_t *start = gc__byte_skip(entry, bytes);
+    if (!start) return;
+    gc__byte_reader data = gc__byte_reader_of((uintptr_t)start, (uintptr_t)(start + bytes));
+    cfi->has_augmentation = true;
+    for (letters++; *letters; letters++) {
+        if (*letters == 'R') cfi->encoding = (uint8_t)gc__byte_number(&data, 1);
+        if (*letters == 'L') gc__byte_number(&data, 1);
+        if (*letters == 'P') gc__cfi_address(&data, (unsigned)gc__byte_number(&data, 1) & 0x7f, 0);
+        if (*letters == 'S') cfi->is_signal_frame = true;
+    }
+    cfi->is_wrong |= data.is_broken;
+}
+
+GC__FN bool gc__cfi_common(gc__cfi *cfi, uintptr_t start, uintptr_t end) {
+    gc__byte_reader from = gc__byte_reader_of(start, end), entry;
+    if (!gc__cfi_entry(&from, &entry) || gc__byte_number(&entry, 4) != 0) return false;
+    unsigned version = (unsigned)gc__byte_number(&entry, 1);
+    const char *letters = gc__byte_text(&entry);
+    cfi->code_unit = gc__byte_uleb(&entry);
+    cfi->data_unit = gc__byte_sleb(&entry);
+    uint64_t number = version == 1 ? gc__byte_number(&entry, 1) : gc__byte_uleb(&entry);
+    gc__cfi_augment(cfi, &entry, letters);
+    cfi->initial = entry;
+    return (version == 1 || version == 3) && number == GC__CPU_PC && !entry.is_broken && !cfi->is_wrong;
+}
+
+/* Rules of registers that frames are not found by, those of vectors for instance, are ignored. */
+GC__FN void gc__cfi_set(gc__cfi *cfi, uint64_t number, gc__cfi_how how, int64_t value) {
+    gc__cfi_rule rule = {(uint8_t)how, value};
+    if (number < GC__CPU_REGISTERS) cfi->row.registers[number] = rule;
+}
+
+/* Products of numbers that may be anything. */
+GC__FN int64_t gc__cfi_scale(int64_t unit, uint64_t number) { return (int64_t)((uint64_t)unit * number); }
+
+GC__FN void gc__cfi_restore(gc__cfi *cfi, uint64_t number) {
+    if (number < GC__CPU_REGISTERS) cfi->row.registers[number] = cfi->first.registers[number];
+}
+
+/* Passes over an expression; returns where it is. */
+GC__FN int64_t gc__cfi_expression(gc__byte_reader *reader) {
+    int64_t at = (int64_t)(uintptr_t)reader->at;
+    uint64_t bytes = gc__byte_uleb(reader);
+    gc__byte_skip(reader, bytes);
+    return at;
+}
+
+GC__FN void gc__cfi_remember(gc__cfi *cfi, bool again) {
+    if (again ? !cfi->remembered_count : cfi->remembered_count == GC__CFI_REMEMBERED)
+        cfi->is_wrong = true;
+    else if (again)
+        cfi->row = cfi->remembered[--cfi->remembered_count];
+    else
+        cfi->remembered[cfi->remembered_count++] = cfi->row;
+}
+
+/* Instructions about the CFA. Returns whether it is one. */
+GC__FN bool gc__cfi_step_cfa(gc__cfi *cfi, gc__byte_reader *reader, unsigned op) {
+    uint64_t number = cfi->row.cfa_register;
+    int64_t value = cfi->row.cfa.value;
+    uint8_t how = GC__CFI_SUM;
+    switch (op) {
+    case 0x0c:
+        number = gc__byte_uleb(reader);
+        value = (int64_t)gc__byte_uleb(reader);
+        break;
+    case 0x0d:
+        number = gc__byte_uleb(reader);
+        break;
+    case 0x0e:
+        value = (int64_t)gc__byte_uleb(reader);
+        break;
+    case 0x0f:
+        how = GC__CFI_RESULT;
+        value = gc__cfi_expression(reader);
+        break;
+    case 0x12:
+        number = gc__byte_uleb(reader);
+        value = gc__cfi_scale(cfi->data_unit, (uint64_t)gc__byte_sleb(reader));
+        break;
+    case 0x13:
+        value = gc__cfi_scale(cfi->data_unit, (uint64_t)gc__byte_sleb(reader));
+        break;
+    default:
+        return false;
+    }
+    cfi->row.cfa_register = number < GC__CPU_REGISTERS ? (uint8_t)number : (uint8_t)GC__CPU_PC;
+    cfi->row.cfa.how = how;
+    cfi->row.cfa.value = value;
+    return true;
+}
+
+/* Instructions about one register. */
+GC__FN void gc__cfi_step_register(gc__cfi *cfi, gc__byte_reader *reader, unsigned op) {
+    uint64_t number = gc__byte_uleb(reader);
+    switch (op) {
+    case 0x05:
+        gc__cfi_set(cfi, number, GC__CFI_OFFSET, gc__cfi_scale(cfi->data_unit, gc__byte_uleb(reader)));
+        break;
+    case 0x06:
+        gc__cfi_restore(cfi, number);
+        break;
+    case 0x07:
+        gc__cfi_set(cfi, number, GC__CFI_UNDEFINED, 0);
+        break;
+    case 0x08:
+        gc__cfi_set(cfi, number, GC__CFI_SAME, 0);
+        break;
+    case 0x09:
+        gc__cfi_set(cfi, number, GC__CFI_REGISTER, (int64_t)gc__byte_uleb(reader));
+        break;
+    case 0x10:
+        gc__cfi_set(cfi, number, GC__CFI_EXPRESSION, gc__cfi_expression(reader));
+        break;
+    case 0x11:
+        gc__cfi_set(cfi, number, GC__CFI_OFFSET, gc__cfi_scale(cfi->data_unit, (uint64_t)gc__byte_sleb(reader)));
+        break;
+    case 0x14:
+        gc__cfi_set(cfi, number, GC__CFI_SUM, gc__cfi_scale(cfi->data_unit, gc__byte_uleb(reader)));
+        break;
+    case 0x15:
+        gc__cfi_set(cfi, number, GC__CFI_SUM, gc__cfi_scale(cfi->data_unit, (uint64_t)gc__byte_sleb(reader)));
+        break;
+    case 0x16:
+        gc__cfi_set(cfi, number, GC__CFI_RESULT, gc__cfi_expression(reader));
+        break;
+    case 0x2f:
+        gc__cfi_set(cfi, number, GC__CFI_OFFSET, -gc__cfi_scale(cfi->data_unit, gc__byte_uleb(reader)));
+        break;
+    default:
+        cfi->is_wrong = true;
+        break;
+    }
+}
+
+GC__FN void gc__cfi_step(gc__cfi *cfi, gc__byte_reader *reader) {
+    unsigned op = (unsigned)gc__byte_number(reader, 1), low = op & 0x3f;
+    if (op >> 6 == 1)
+        cfi->location += low * cfi->code_unit;
+    else if (op >> 6 == 2)
+        gc__cfi_set(cfi, low, GC__CFI_OFFSET, gc__cfi_scale(cfi->data_unit, gc__byte_uleb(reader)));
+    else if (op >> 6 == 3)
+        gc__cfi_restore(cfi, low);
+    else if (op >= 0x02 && op <= 0x04)
+        cfi->location += gc__byte_number(reader, 1u << (op - 2)) * cfi->code_unit;
+    else if (op == 0x01)
+        cfi->location = gc__cfi_address(reader, cfi->encoding, 0);
+    else if (op == 0x0a || op == 0x0b)
+        gc__cfi_remember(cfi, op == 0x0b);
+    else if (op == 0x2e)
+        gc__byte_uleb(reader);
+    else if (op && !gc__cfi_step_cfa(cfi, reader, op))
+        gc__cfi_step_register(cfi, reader, op);
+}
+
+/* Carries out instructions as far as they are about the pc. */
+GC__FN void gc__cfi_run(gc__cfi *cfi, gc__byte_reader reader, uintptr_t pc) {
+    while (reader.at < reader.end && cfi->location <= pc && !reader.is_broken && !cfi->is_wrong)
+        gc__cfi_step(cfi, &reader);
+    cfi->is_wrong |= reader.is_broken;
+}
+
+/* Finds the row for the pc by the FDE at `start`. False: the FDE is damaged, or of other code. */
+GC__FN bool gc__cfi_read(gc__cfi *cfi, uintptr_t start, uintptr_t low, uintptr_t end, uintptr_t pc) {
+    gc__byte_reader from = gc__byte_reader_of(start, end), entry;
+    memset(cfi, 0, sizeof *cfi);
+    cfi->end = end;
+    if (!gc__cfi_entry(&from, &entry)) return false;
+    uintptr_t here = (uintptr_t)entry.at;
+    uint64_t back = gc__byte_number(&entry, 4);
+    if (!back || back > here - low || !gc__cfi_common(cfi, here - back, end)) return false;
+    uintptr_t first = gc__cfi_address(&entry, cfi->encoding, 0);
+    uintptr_t bytes = gc__cfi_address(&entry, cfi->encoding & 0x0f, 0);
+    if (cfi->has_augmentation) gc__byte_skip(&entry, gc__byte_uleb(&entry));
+    if (entry.is_broken || pc - first >= bytes) return false;
+    cfi->row.cfa.how = GC__CFI_SUM;
+    cfi->row.registers[GC__CPU_SP].how = GC__CFI_SUM;
+    gc__cfi_run(cfi, cfi->initial, UINTPTR_MAX);
+    cfi->first = cfi->row;
+    cfi->location = first;
+    if (!cfi->is_wrong) gc__cfi_run(cfi, entry, pc);
+    return !cfi->is_wrong;
+}
+
+/* Tries each FDE in turn, for files whose header has no list. */
+GC__FN bool gc__cfi_try_all(gc__cfi *cfi, uintptr_t frames, const gc__os_tables *tables, uintptr_t pc) {
+    gc__byte_reader from = gc__byte_reader_of(frames, tables->end), entry;
+    for (uintptr_t at = frames; gc__cfi_entry(&from, &entry); at = (uintptr_t)from.at) {
+        uint64_t back = gc__byte_number(&entry, 4);
+        if (back && gc__cfi_read(cfi, at, tables->start, tables->end, pc)) return true;
+    }
+    return false;
+}
+
+#define GC__CFI_LIST_ENCODING 0x3b /* of all linkers: four bytes each, in relation to the header */
+
+/* Finds the row for the pc. False: the file has none, or its tables are damaged. */
+GC__FN bool gc__cfi_find(gc__cfi *cfi, const gc__os_tables *tables, uintptr_t pc) {
+    gc__byte_reader header = gc__byte_reader_of(tables->header, tables->end);
+    if (!GC__CPU_HAS_CFI || !tables->header || gc__byte_number(&header, 1) != 1) return false;
+    unsigned of_frames = (unsigned)gc__byte_number(&header, 1), of_count = (unsigned)gc__byte_number(&header, 1),
+             of_list = (unsigned)gc__byte_number(&header, 1);
+    uintptr_t frames = gc__cfi_address(&header, of_frames, tables->header);
+    if (header.is_broken) return false;
+    if (of_count == 0xff || of_list != GC__CFI_LIST_ENCODING)
+        return frames >= tables->start && gc__cfi_try_all(cfi, frames, tables, pc);
+    uint64_t count = gc__cfi_address(&header, of_count, tables->header), low = 0, high = count;
+    const uint8_t *list = gc__byte_skip(&header, count > UINT32_MAX ? UINT64_MAX : count * 8);
+    if (!list) return false;
+    int32_t entry[2] = {0, 0};
+    while (low < high) { /* the last function that begins at the pc or before */
+        uint64_t middle = low + (high - low) / 2;
+        memcpy(entry, list + middle * 8, sizeof entry);
+        if (tables->header + (uintptr_t)(intptr_t)entry[0] <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low) return false;
+    memcpy(entry, list + (low - 1) * 8, sizeof entry);
+    uintptr_t start = tables->header + (uintptr_t)(intptr_t)entry[1];
+    return start >= tables->start && gc__cfi_read(cfi, start, tables->start, tables->end, pc);
+}
+/* How a frame is left whose pc is in a file's code, as short as most frames allow, and kept for each pc: a table decodes
+   in 200 to 500 ns, and the same code allocates again and again.
+
+   The table of rules takes no lock. An entry's first word is the exclusive or of its other words and of its pc, so what another
+   thread has written in part is no entry. A rule is forgotten when files have been loaded or unloaded since. */
+
+
+typedef enum gc__rule_kind {
+    GC__RULE_SHORT = 1, /* CFA = register `base` + cfa; the return address is at CFA - 8 */
+    GC__RULE_LONG,      /* the row is found again each time */
+    GC__RULE_NO_TABLE,  /* code of a file that does not describe it */
+    GC__RULE_NO_FILE,   /* code of no file */
+    GC__RULE_LAST       /* the stack's first function: it has no caller */
+} gc__rule_kind;
+
+typedef struct gc__rule {
+    uint32_t changes; /* gc__os_file_changes */
+    int32_t cfa;
+    uint8_t kind, base;
+    int8_t saved[6]; /* of gc__cpu_preserved: at CFA + 8 * saved; 0: the register has its caller's value */
+} gc__rule;
+
+GC__STATIC_ASSERT(sizeof(gc__rule) == 16 && GC__CPU_PRESERVED_COUNT <= 6, "a rule is two words");
+
+#define GC__RULES_SHIFT 12
+
+typedef struct gc__rule_entry {
+    uint64_t check, words[2];
+} gc__rule_entry;
+
+static gc__rule_entry *gc__rules; /* atomic; NULL before the first one is kept */
+
+GC__FN gc__rule_entry *gc__rule_at(gc__rule_entry *rules, uintptr_t pc) {
+    return &rules[pc * UINT64_C(0x9E3779B97F4A7C15) >> (64 - GC__RULES_SHIFT)];
+}
+
+/* Whether the rule of the pc is known. */
+GC__INLINED bool gc__rule_get(uintptr_t pc, uint32_t changes, gc__rule *rule) {
+    gc__rule_entry *rules = __atomic_load_n(&gc__rules, __ATOMIC_ACQUIRE);
+    if (!rules) return false;
+    const gc__rule_entry *entry = gc__rule_at(rules, pc);
+    uint64_t check = __atomic_load_n(&entry->check, __ATOMIC_RELAXED), words[2];
+    for (int i = 0; i < 2; i++) words[i] = __atomic_load_n(&entry->words[i], __ATOMIC_RELAXED);
+    if ((check ^ words[0] ^ words[1]) != pc) return false;
+    memcpy(rule, words, sizeof words);
+    return rule->kind && rule->changes == changes;
+}
+
+GC__FN void gc__rule_keep(uintptr_t pc, const gc__rule *rule) {
+    gc__rule_entry *rules = __atomic_load_n(&gc__rules, __ATOMIC_ACQUIRE), *none = NULL;
+    uint64_t words[2];
+    if (!rules) {
+        size_t bytes = sizeof *rules << GC__RULES_SHIFT;
+        rules = (gc__rule_entry *)gc__os_map(bytes);
+        if (!rules) return;
+        if (!__atomic_compare_exchange_n(&gc__rules, &none, rules, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            gc__os_unmap(rules, bytes);
+            rules = none;
+        }
+    }
+    gc__rule_entry *entry = gc__rule_at(rules, pc);
+    memcpy(words, rule, sizeof words);
+    __atomic_store_n(&entry->check, pc ^ words[0] ^ words[1], __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++) __atomic_store_n(&entry->words[i], words[i], __ATOMIC_RELAXED);
+}
+
+/* Makes the row a short rule. False: it says more than that can. */
+GC__FN bool gc__rule_shorten(const gc__cfi *cfi, gc__rule *rule) {
+    const gc__cfi_row *row = &cfi->row;
+    const gc__cfi_rule *back = &row->registers[GC__CPU_PC], *sp = &row->registers[GC__CPU_SP];
+    bool is_plain = row->cfa.how == GC__CFI_SUM && row->cfa.value == (int32_t)row->cfa.value &&
+                    sp->how == GC__CFI_SUM && sp->value == 0 && back->how == GC__CFI_OFFSET && back->value == -8 &&
+                    !cfi->is_signal_frame;
+    if (!is_plain) return false;
+    rule->kind = GC__RULE_SHORT;
+    rule->base = row->cfa_register;
+    rule->cfa = (int32_t)row->cfa.value;
+    for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) {
+        const gc__cfi_rule *saved = &row->registers[gc__cpu_preserved[i]];
+        if (saved->how == GC__CFI_SAME) continue;
+        if (saved->how != GC__CFI_OFFSET || saved->value % 8 || saved->value < -1024 || saved->value >= 0) return false;
+        rule->saved[i] = (int8_t)(saved->value / 8);
+    }
+    return true;
+}
+
+typedef struct gc__rule_search {
+    uintptr_t pc;
+    gc__rule *rule;
+    gc__cfi *cfi;
+} gc__rule_search;
+
+GC__FN void gc__rule_found(void *context, const gc__os_tables *tables) {
+    const gc__rule_search *search = (const gc__rule_search *)context;
+    gc__rule *rule = search->rule;
+    rule->kind = GC__RULE_NO_TABLE;
+    if (!gc__cfi_find(search->cfi, tables, search->pc)) return;
+    if (search->cfi->row.registers[GC__CPU_PC].how == GC__CFI_UNDEFINED) {
+        rule->kind = GC__RULE_LAST;
+    } else if (!gc__rule_shorten(search->cfi, rule)) {
+        memset(rule->saved, 0, sizeof rule->saved);
+        rule->kind = GC__RULE_LONG;
+    }
+}
+
+/* Finds the rule of the pc anew. If it is a long one, the row is in `cfi`; its expressions are part of the file. */
+GC__FN void gc__rule_find(uintptr_t pc, uint32_t changes, gc__rule *rule, gc__cfi *cfi) {
+    gc__rule_search search = {pc, rule, cfi};
+    memset(rule, 0, sizeof *rule);
+    if (!gc__os_tables_of(pc, gc__rule_found, &search)) rule->kind = GC__RULE_NO_FILE;
+    rule->changes = changes;
+    gc__rule_keep(pc, rule);
+}
+/* Unwinding the native stack of the calling thread.
+
+   A frame whose code is in a file is left by the tables of that file. Compiled code that gc_stackmap.h has registered is left
+   by its stack maps. What neither describes is left by the frame pointer, which need not be one: then functions are missing
+   among the frames, or the walk ends. Each step goes to a higher address, but for those out of signal handlers, and reads what
+   can be read only, so damaged stacks give fewer frames, or wrong ones, and nothing worse. */
+
+
+static __thread uintptr_t gc__native_low, gc__native_high; /* the thread's own stack; 0: not asked for yet */
+
+/* Completes a frame that has its registers. `may_ask`: the C library may be asked for the stack's bounds. */
+GC__FN void gc__native_bound(gc__native_cursor *frame, bool may_ask) {
+    uintptr_t sp = frame->registers[GC__CPU_SP];
+    if (GC__UNLIKELY(!gc__native_high) && may_ask) gc__os_stack_bounds(&gc__native_low, &gc__native_high);
+    frame->changes = gc__os_file_changes();
+    frame->low = frame->high = 0;
+    if (sp - gc__native_low >= gc__native_high - gc__native_low) return;
+    frame->low = sp;
+    frame->high = gc__native_high;
+}
+
+/* Goes on to the caller, whose stack pointer is the CFA. False: the CFA cannot be right. */
+GC__INLINED bool gc__native_return(gc__native_cursor *frame, uintptr_t cfa) {
+    uintptr_t pc;
+    if (cfa <= frame->registers[GC__CPU_SP] || !gc__native_read(frame, cfa - 8, &pc)) return false;
+    frame->registers[GC__CPU_SP] = cfa;
+    frame->registers[GC__CPU_PC] = pc;
+    frame->is_call = true;
+    return true;
+}
+
+GC__INLINED bool gc__native_leave_short(gc__native_cursor *frame, const gc__rule *rule) {
+    uintptr_t cfa;
+    if (!gc__native_register(frame, rule->base, &cfa)) return false;
+    cfa += (uintptr_t)(intptr_t)rule->cfa;
+    if (!gc__native_return(frame, cfa)) return false;
+    for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) {
+        uintptr_t at = cfa + 8 * (uintptr_t)(intptr_t)rule->saved[i];
+        if (!rule->saved[i]) continue;
+        if (!gc__native_read(frame, at, &frame->registers[gc__cpu_preserved[i]])) return false;
+        frame->known |= (uint64_t)1 << gc__cpu_preserved[i];
+    }
+    return true;
+}
+
+/* The caller's value of a register. False: it is not known. */
+GC__FN bool gc__native_apply(gc__native_cursor *frame, const gc__cfi *cfi, unsigned number, uintptr_t cfa,
+                             uintptr_t *value) {
+    const gc__cfi_rule *rule = &cfi->row.registers[number];
+    gc__byte_reader expression = gc__byte_reader_of((uintptr_t)rule->value, cfi->end);
+    switch (rule->how) {
+    case GC__CFI_SAME:
+        return gc__native_register(frame, number, value);
+    case GC__CFI_OFFSET:
+        return gc__native_read(frame, cfa + (uintptr_t)rule->value, value);
+    case GC__CFI_SUM:
+        return *value = cfa + (uintptr_t)rule->value, true;
+    case GC__CFI_REGISTER:
+        return gc__native_register(frame, (uint64_t)rule->value, value);
+    case GC__CFI_EXPRESSION:
+        return gc__expression_value(frame, expression, &cfa, value) && gc__native_read(frame, *value, value);
+    case GC__CFI_RESULT:
+        return gc__expression_value(frame, expression, &cfa, value);
+    default:
+        return false;
+    }
+}
+
+/* Out of a signal handler the walk may come to another stack, and all registers are known. */
+GC__FN bool gc__native_leave_long(gc__native_cursor *frame, const gc__cfi *cfi) {
+    gc__native_cursor to = *frame;
+    uintptr_t cfa;
+    if (cfi->row.cfa.how == GC__CFI_SUM) {
+        if (!gc__native_register(frame, cfi->row.cfa_register, &cfa)) return false;
+        cfa += (uintptr_t)cfi->row.cfa.value;
+    } else if (!gc__expression_value(frame, gc__byte_reader_of((uintptr_t)cfi->row.cfa.value, cfi->end), NULL, &cfa)) {
+        return false;
+    }
+    for (unsigned i = 0; i < GC__CPU_REGISTERS; i++) {
+        uint64_t bit = (uint64_t)1 << i;
+        to.known = gc__native_apply(frame, cfi, i, cfa, &to.registers[i]) ? to.known | bit : to.known & ~bit;
+    }
+    to.page = frame->page;
+    to.is_call = !cfi->is_signal_frame;
+    bool goes_up = to.registers[GC__CPU_SP] > frame->registers[GC__CPU_SP] || cfi->is_signal_frame;
+    *frame = to;
+    return goes_up && (to.known & GC__NATIVE_PRESERVED) == GC__NATIVE_PRESERVED;
+}
+
+GC__FN bool gc__native_leave_by_pointer(gc__native_cursor *frame) {
+    uintptr_t pointer, former;
+    if (!gc__native_register(frame, GC__CPU_FRAME, &pointer) || pointer < frame->registers[GC__CPU_SP] ||
+        !gc__native_read(frame, pointer, &former) || !gc__native_return(frame, pointer + 16))
+        return false;
+    frame->registers[GC__CPU_FRAME] = former;
+    return true;
+}
+
+/* Compiled code of gc_stackmap.h, or else of a host that keeps to frame pointers. */
+GC__FN bool gc__native_leave_compiled(gc__native_cursor *frame) {
+    uintptr_t registers[16], cfa = 0, end = frame->high ? frame->high : frame->page + 4096;
+    int32_t saved[16] = {0};
+    uint32_t known = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        registers[i] = frame->registers[gc__cpu_dwarf[i]];
+        known |= (uint32_t)(frame->known >> gc__cpu_dwarf[i] & 1) << i;
+    }
+    if (!gc__compiled ||
+        !gc__compiled->lay_out(frame->registers[GC__CPU_PC], frame->is_call, registers, end, &known, &cfa, saved))
+        return gc__native_leave_by_pointer(frame);
+    if (!gc__native_return(frame, cfa)) return false;
+    frame->registers[GC__CPU_PC] = gc__compiled->original(frame->registers[GC__CPU_PC]);
+    frame->known = GC__NATIVE_PRESERVED;
+    for (unsigned i = 0; i < 16; i++) {
+        uintptr_t *value = &frame->registers[gc__cpu_dwarf[i]];
+        bool has = saved[i] ? gc__native_read(frame, cfa + (uintptr_t)(intptr_t)saved[i], value) : known >> i & 1;
+        frame->known |= (uint64_t)has << gc__cpu_dwarf[i];
+    }
+    return true;
+}
+
+GC__OUT_OF_LINE bool gc__native_next_slowly(gc__native_cursor *frame, uintptr_t pc, gc__rule rule) {
+    gc__cfi cfi;
+    if (!rule.kind || rule.kind == GC__RULE_LONG) gc__rule_find(pc, frame->changes, &rule, &cfi);
+    switch (rule.kind) {
+    case GC__RULE_SHORT:
+        return gc__native_leave_short(frame, &rule);
+    case GC__RULE_LONG:
+        return gc__native_leave_long(frame, &cfi);
+    case GC__RULE_NO_TABLE:
+        return gc__native_leave_by_pointer(frame);
+    case GC__RULE_NO_FILE:
+        return gc__native_leave_compiled(frame);
+    default:
+        frame->is_whole = true;
+        return false;
+    }
+}
+
+/* Goes to the caller's frame. False: there is none, or it cannot be found. */
+GC__FN bool gc__native_next(gc__native_cursor *frame) {
+    uintptr_t pc = frame->registers[GC__CPU_PC] - frame->is_call;
+    gc__rule rule;
+    if (!gc__rule_get(pc, frame->changes, &rule)) rule.kind = 0;
+    if (GC__LIKELY(rule.kind == GC__RULE_SHORT)) return gc__native_leave_short(frame, &rule);
+    return gc__native_next_slowly(frame, pc, rule);
+}
+
+typedef struct gc__native_frame {
+    uintptr_t
+        pc; /* in the last byte of the call that the function has made; or in code that a signal interrupted, where
+                      the next instruction is */
+    uintptr_t cfa; /* the frame lies below this address, which its caller's stack pointer has after the call */
+} gc__native_frame;
+
+/* Continues a list of `count` frames, the last of which is the cursor's, to at most `most`; returns how many it has then. */
+GC__FN size_t gc__native_list(gc__native_cursor *cursor, gc__native_frame *frames, size_t count, size_t most) {
+    while (gc__native_next(cursor)) {
+        if (count) frames[count - 1].cfa = cursor->registers[GC__CPU_SP];
+        cursor->is_whole |= !cursor->registers[GC__CPU_PC];
+        if (count == most || cursor->registers[GC__CPU_PC] < 4096) break;
+        frames[count].pc = cursor->registers[GC__CPU_PC] - cursor->is_call;
+        frames[count++].cfa = UINTPTR_MAX;
+    }
+    return count;
+}
+
+/* Where a walk starts. */
+typedef struct gc__native_start {
+    uintptr_t registers[GC__CPU_REGISTERS];
+} gc__native_start;
+
+/* In the function whose caller is to be the innermost frame; it must not return before the walk. */
+GC__INLINED void gc__native_here(gc__native_start *start) { GC__CPU_HERE(start->registers); }
+
+/* Fills in at most `most` frames of the calling thread, and returns how many. */
+GC__FN size_t gc__native_take(const gc__native_start *start, gc__native_frame *frames, size_t most) {
+    gc__native_cursor cursor;
+    memset(&cursor, 0, sizeof cursor);
+    cursor.known = GC__NATIVE_PRESERVED;
+    for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) cursor.known |= (uint64_t)1 << gc__cpu_preserved[i];
+    memcpy(cursor.registers, start->registers, sizeof cursor.registers);
+    gc__native_bound(&cursor, true);
+    return gc__native_list(&cursor, frames, 0, most);
+}
+
+/* The same in a signal handler, which has the context: the first frame is that of the code which was interrupted. */
+GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame *frames, size_t most) {
+    gc__native_cursor cursor;
+    if (!most) return 0;
+    memset(&cursor, 0, sizeof cursor);
+    gc__cpu_interrupted(cursor.registers, context);
+    cursor.known = ((uint64_t)1 << GC__CPU_REGISTERS) - 1;
+    gc__native_bound(&cursor, false);
+    frames[0].pc = cursor.registers[GC__CPU_PC];
+    frames[0].cfa = UINTPTR_MAX;
+    return gc__native_list(&cursor, frames, 1, most);
+}
 /* Writing files. Nothing of what is put is reported as failed: after the first error nothing more is written, and
    gc__output_close says so.
 
@@ -519,41 +1520,6 @@ GC__FN const char *gc__profile_type_name(const gc__profile *profile, uint32_t ty
 
 GC__FN const gc__profile_frame *gc__profile_frame_of(const gc__profile *profile, uint32_t stack) {
     return &profile->frames[profile->stacks[stack].frame];
-}
-/* Native call stacks. */
-
-
-/* Where an unwinding starts: registers as a call of the function returns. */
-typedef struct gc__unwind_start {
-    uintptr_t pc, stack_pointer, frame_pointer;
-} gc__unwind_start;
-
-typedef struct gc__native_frame {
-    uintptr_t pc;  /* the return address into this frame's function; of the innermost, where it is */
-    uintptr_t cfa; /* the frame lies below this address: the stack pointer before the call of its function */
-} gc__native_frame;
-
-/* The frame of the calling function. */
-GC__INLINED void gc__unwind_here(gc__unwind_start *start) {
-    start->frame_pointer = (uintptr_t)__builtin_frame_address(0);
-    start->stack_pointer = start->frame_pointer;
-    start->pc = 0;
-}
-
-/* Fills in at most `most` frames, the innermost first, and returns how many there are of these. */
-GC__FN size_t gc__unwind(const gc__unwind_start *start, gc__native_frame *frames, size_t most) {
-    uintptr_t frame = start->frame_pointer, end = (uintptr_t)gc__os_stack_base(NULL);
-    size_t count = 0;
-    while (count < most && frame && frame % 8 == 0 && frame >= start->stack_pointer && frame + 16 < end) {
-        const uintptr_t *link = (const uintptr_t *)frame;
-        frames[count].pc = link[1];
-        frames[count].cfa = link[0] + 16;
-        if (!link[1]) break;
-        count++;
-        if (link[0] <= frame) break;
-        frame = link[0];
-    }
-    return count;
 }
 /* Texts, frames, stacks, types and entries, each kept once. Functions that add one return its number: 0 where the system
    gives no memory, but for entries. The profile's lock is held, or the profile is a writer's copy. */

@@ -3892,6 +3892,32 @@ GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_f
     gc__known_give(places);
 }
 
+/* gc__compiled_code.lay_out. */
+GC__FN bool gc__code_lay_out(uintptr_t pc, bool is_call, uintptr_t *registers, uintptr_t end, uint32_t *known,
+                             uintptr_t *cfa, int32_t *saved) {
+    gc_code_cursor frame;
+    memset(&frame, 0, sizeof frame);
+    frame.kind = is_call ? GC_FRAME_CALLER : GC_FRAME_INTERRUPTED;
+    frame.pc = pc;
+    frame.sp = registers[GC__STACK_POINTER];
+    frame.end = end;
+    frame.innermost = !is_call;
+    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++) frame.registers[i] = *known >> i & 1 ? &registers[i] : NULL;
+    if (gc__walk_find(&frame) || !frame.code) return false;
+    for (unsigned i = 0; i < GC__PRESERVED_COUNT; i++) {
+        int32_t place = frame.saved[gc__preserved[i]];
+        saved[gc__preserved[i]] = place == GC_SAVED_SOMEWHERE ? 0 : place;
+        if (place == GC_SAVED_SOMEWHERE) *known &= ~(1u << gc__preserved[i]);
+    }
+    *cfa = frame.cfa;
+    return true;
+}
+
+/* gc__compiled_code.original. */
+GC__FN uintptr_t gc__code_original(uintptr_t address) {
+    return address == GC__CODE_RETURNED && gc__my_interruptee.slot ? gc__my_interruptee.original : address;
+}
+
 #define GC__PRINTED_FRAMES 8
 
 /* For a report. */
@@ -5745,7 +5771,8 @@ GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptib
     }
     bool was = gc__record(thread)->interruptible != NULL;
     __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_SEQ_CST);
-    if (interruptible || was) gc__code_stress(thread->heap, interruptible); /* last: what it arms rearms itself only then */
+    if (interruptible || was)
+        gc__code_stress(thread->heap, interruptible); /* last: what it arms rearms itself only then */
     if (self && thread->heap) gc__code_tell_collector(thread);
     return GC_OK;
 }
@@ -5766,9 +5793,9 @@ GC__FN void gc__code_forget(gc_thread *thread) {
     __atomic_store_n(&gc__record(thread)->interruptible, NULL, __ATOMIC_SEQ_CST);
 }
 
-static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_print,
-                                                           gc__code_print_use, gc__code_forget,
-                                                           gc__code_leave_stack};
+static const gc__compiled_code gc__compiled_by_stackmap = {
+    gc__code_visit_stack, gc__code_interrupt,   gc__code_print,   gc__code_print_use,
+    gc__code_forget,      gc__code_leave_stack, gc__code_lay_out, gc__code_original};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }
 #endif

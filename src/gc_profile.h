@@ -14,9 +14,14 @@
 #error "gc.h was included before GC_IMPLEMENTATION was defined: define it before the first include of both headers"
 #endif
 #include "platform/file_linux.h" /* files of the system */
+#include "stacks/bytes.h"        /* reading tables */
+#include "stacks/frame.h"        /* a native frame */
+#include "stacks/expression.h"   /* expressions in tables */
+#include "stacks/cfi.h"          /* the tables of .eh_frame */
+#include "stacks/rule.h"         /* how frames are left, kept by pc */
+#include "stacks/native.h"       /* native call stacks */
 #include "profile/output.h"      /* writing files */
 #include "profile/model.h"       /* what a profile holds */
-#include "profile/unwind.h"      /* native call stacks */
 #include "profile/store.h"       /* texts, stacks, types and entries, each kept once */
 #include "profile/names.h"       /* names of native code */
 #include "profile/folded.h"      /* stacks as lines of text */

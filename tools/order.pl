@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 
-my @rooms = qw(barrier api platform base heap threads collect handles diag run stackmap profile standalone dac);
+my @rooms = qw(barrier api platform base heap threads stacks collect handles diag run stackmap profile standalone dac);
 my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
 my $broken = 0;
 sub report { print "@_\n"; $broken = 1 }

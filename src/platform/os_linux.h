@@ -113,7 +113,8 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
     ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
-    if (!gc__os_is_mapped(from, bytes)) return false; /* a sandbox forbids the call: what is mapped is mostly readable */
+    if (!gc__os_is_mapped(from, bytes))
+        return false; /* a sandbox forbids the call: what is mapped is mostly readable */
     memcpy(to, from, bytes);
     return true;
 }
@@ -152,15 +153,23 @@ GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
 GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
 GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-GC__FN char *gc__os_stack_base(bool *elsewhere) {
+GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     pthread_attr_t attributes;
     void *lowest = NULL;
     size_t bytes = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return NULL;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return false;
     pthread_attr_getstack(&attributes, &lowest, &bytes);
     pthread_attr_destroy(&attributes);
-    *elsewhere = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest >= bytes;
-    return *elsewhere ? NULL : (char *)lowest + bytes;
+    *low = (uintptr_t)lowest;
+    *high = *low + bytes;
+    return true;
+}
+
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
+    uintptr_t low, high;
+    if (!gc__os_stack_bounds(&low, &high)) return NULL;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
+    return *elsewhere ? NULL : (char *)high;
 }
 
 static __thread char gc__os_identity; /* by its address */

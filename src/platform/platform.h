@@ -66,6 +66,8 @@ GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on
    another stack, as a fiber does; in that case *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
+/* The bounds of the calling thread's own stack, whichever it runs on. False: the system does not say. */
+GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high);
 
 /* A lock. The comment on the heap's lock says in which order locks are taken, and which are held during callbacks. */
 typedef struct gc__lock gc__lock;

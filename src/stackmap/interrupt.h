@@ -125,7 +125,8 @@ GC_API gc_result gc_thread_set_interruptible(gc_thread *thread, bool interruptib
     }
     bool was = gc__record(thread)->interruptible != NULL;
     __atomic_store_n(&gc__record(thread)->interruptible, self, __ATOMIC_SEQ_CST);
-    if (interruptible || was) gc__code_stress(thread->heap, interruptible); /* last: what it arms rearms itself only then */
+    if (interruptible || was)
+        gc__code_stress(thread->heap, interruptible); /* last: what it arms rearms itself only then */
     if (self && thread->heap) gc__code_tell_collector(thread);
     return GC_OK;
 }
@@ -146,8 +147,8 @@ GC__FN void gc__code_forget(gc_thread *thread) {
     __atomic_store_n(&gc__record(thread)->interruptible, NULL, __ATOMIC_SEQ_CST);
 }
 
-static const gc__compiled_code gc__compiled_by_stackmap = {gc__code_visit_stack, gc__code_interrupt, gc__code_print,
-                                                           gc__code_print_use, gc__code_forget,
-                                                           gc__code_leave_stack};
+static const gc__compiled_code gc__compiled_by_stackmap = {
+    gc__code_visit_stack, gc__code_interrupt,   gc__code_print,   gc__code_print_use,
+    gc__code_forget,      gc__code_leave_stack, gc__code_lay_out, gc__code_original};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }

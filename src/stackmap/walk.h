@@ -314,6 +314,32 @@ GC__FN void gc__code_visit_stack(gc_heap *heap, const gc_stack *stack, gc_code_f
     gc__known_give(places);
 }
 
+/* gc__compiled_code.lay_out. */
+GC__FN bool gc__code_lay_out(uintptr_t pc, bool is_call, uintptr_t *registers, uintptr_t end, uint32_t *known,
+                             uintptr_t *cfa, int32_t *saved) {
+    gc_code_cursor frame;
+    memset(&frame, 0, sizeof frame);
+    frame.kind = is_call ? GC_FRAME_CALLER : GC_FRAME_INTERRUPTED;
+    frame.pc = pc;
+    frame.sp = registers[GC__STACK_POINTER];
+    frame.end = end;
+    frame.innermost = !is_call;
+    for (unsigned i = 0; i < GC_CODE_REGISTERS; i++) frame.registers[i] = *known >> i & 1 ? &registers[i] : NULL;
+    if (gc__walk_find(&frame) || !frame.code) return false;
+    for (unsigned i = 0; i < GC__PRESERVED_COUNT; i++) {
+        int32_t place = frame.saved[gc__preserved[i]];
+        saved[gc__preserved[i]] = place == GC_SAVED_SOMEWHERE ? 0 : place;
+        if (place == GC_SAVED_SOMEWHERE) *known &= ~(1u << gc__preserved[i]);
+    }
+    *cfa = frame.cfa;
+    return true;
+}
+
+/* gc__compiled_code.original. */
+GC__FN uintptr_t gc__code_original(uintptr_t address) {
+    return address == GC__CODE_RETURNED && gc__my_interruptee.slot ? gc__my_interruptee.original : address;
+}
+
 #define GC__PRINTED_FRAMES 8
 
 /* For a report. */

@@ -25,7 +25,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    struct gc__interruptee *interruptible;      /* atomic, written by the thread; NULL: nothing interrupts it */
+    struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
@@ -50,6 +50,13 @@ typedef struct gc__compiled_code {
     void (*forget)(gc_thread *thread);
     /* The calling thread leaves the stack that it runs on. */
     void (*leave_stack)(gc_thread *thread);
+    /* For walks of the calling thread's native stack, also in signal handlers. Whether the pc (a return address if `is_call`) is
+       in compiled code; if so, sets the cfa of its frame and where registers are saved, as a gc_code_cursor has them, and
+       takes those whose caller's value is lost out of `known`. Nothing from `end` on is read. */
+    bool (*lay_out)(uintptr_t pc, bool is_call, uintptr_t *registers, uintptr_t end, uint32_t *known, uintptr_t *cfa,
+                    int32_t *saved);
+    /* The return address, read from a compiled frame of the calling thread, as it was before it was replaced. */
+    uintptr_t (*original)(uintptr_t address);
 } gc__compiled_code;
 static const gc__compiled_code *gc__compiled;
 

@@ -1,0 +1,100 @@
+/* The platform contract for unwinding the native stack, on Linux: registers, the bounds of stacks, the files with code. */
+#pragma once
+
+#include "platform.h"
+
+#include <link.h>
+#include <ucontext.h>
+
+/* Registers have the numbers of DWARF. GC__CPU_PC is that of the return address. */
+#if defined(__x86_64__)
+enum { GC__CPU_FRAME = 6, GC__CPU_SP = 7, GC__CPU_PC = 16, GC__CPU_REGISTERS = 17, GC__CPU_HAS_CFI = 1 };
+#define GC__CPU_PRESERVED_COUNT 6
+static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {3, 6, 12, 13, 14, 15};
+/* DWARF's number of each register of the processor's own numbering. */
+static const uint8_t gc__cpu_dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* Stores the registers that calls preserve, the stack pointer and the pc, all as they are at one instruction. */
+#define GC__CPU_HERE(r)                                                 \
+    __asm__ volatile("{leaq 0(%%rip), %%rax|lea rax, [rip]}\n\t"        \
+                     "{movq %%rax, 128(%0)|mov [%0+128], rax}\n\t"      \
+                     "{movq %%rbx, 24(%0)|mov [%0+24], rbx}\n\t"        \
+                     "{movq %%rbp, 48(%0)|mov [%0+48], rbp}\n\t"        \
+                     "{movq %%rsp, 56(%0)|mov [%0+56], rsp}\n\t"        \
+                     "{movq %%r12, 96(%0)|mov [%0+96], r12}\n\t"        \
+                     "{movq %%r13, 104(%0)|mov [%0+104], r13}\n\t"      \
+                     "{movq %%r14, 112(%0)|mov [%0+112], r14}\n\t"      \
+                     "{movq %%r15, 120(%0)|mov [%0+120], r15}" ::"r"(r) \
+                     : "rax", "memory")
+#else
+enum { GC__CPU_FRAME = 29, GC__CPU_SP = 31, GC__CPU_PC = 32, GC__CPU_REGISTERS = 33, GC__CPU_HAS_CFI = 0 };
+#define GC__CPU_PRESERVED_COUNT 1
+static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {29};
+static const uint8_t gc__cpu_dwarf[16] = {0};
+#define GC__CPU_HERE(r)                                                                                       \
+    __asm__ volatile(                                                                                         \
+        "adr x9, .\n\tstr x9, [%0, #256]\n\tstr x29, [%0, #232]\n\tmov x9, sp\n\tstr x9, [%0, #248]" ::"r"(r) \
+        : "x9", "memory")
+#endif
+
+/* Stores the registers of the code that a signal has interrupted. */
+GC__FN void gc__cpu_interrupted(uintptr_t *registers, const void *context) {
+    const ucontext_t *at = (const ucontext_t *)context;
+#if defined(__x86_64__)
+    static const uint8_t order[GC__CPU_REGISTERS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                                     REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                                     REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+    for (int i = 0; i < GC__CPU_REGISTERS; i++) registers[i] = (uintptr_t)at->uc_mcontext.gregs[order[i]];
+#else
+    memcpy(registers, at->uc_mcontext.regs, 31 * sizeof *registers);
+    registers[GC__CPU_SP] = at->uc_mcontext.sp;
+    registers[GC__CPU_PC] = at->uc_mcontext.pc;
+#endif
+}
+
+GC__FN int gc__os_count_changes(struct dl_phdr_info *file, size_t bytes, void *count) {
+    bool counts = bytes >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof file->dlpi_subs;
+    *(uint32_t *)count = counts ? (uint32_t)(file->dlpi_adds + file->dlpi_subs) : 0;
+    return 1;
+}
+/* A number that differs after each change of the files with code that are loaded. */
+GC__FN uint32_t gc__os_file_changes(void) {
+    uint32_t count = 0;
+    dl_iterate_phdr(gc__os_count_changes, &count);
+    return count;
+}
+
+/* Of the file that has code at a pc: its .eh_frame_hdr (0: it has none), and the segment that this is in, beyond which nothing
+   is read. */
+typedef struct gc__os_tables {
+    uintptr_t header, start, end;
+} gc__os_tables;
+
+typedef struct gc__os_tables_search {
+    uintptr_t pc;
+    void (*f)(void *context, const gc__os_tables *tables);
+    void *context;
+} gc__os_tables_search;
+
+GC__FN int gc__os_tables_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+    const gc__os_tables_search *search = (const gc__os_tables_search *)context;
+    gc__os_tables tables = {0, 0, 0};
+    if (!gc__os_file_has_code(file, bytes, (void *)search->pc)) return 0;
+    for (int i = 0; i < file->dlpi_phnum; i++)
+        if (file->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) tables.header = file->dlpi_addr + file->dlpi_phdr[i].p_vaddr;
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        uintptr_t start = file->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_R) || tables.header - start >= part->p_memsz) continue;
+        tables.start = start;
+        tables.end = start + part->p_memsz;
+    }
+    if (!tables.end) tables.header = 0;
+    search->f(search->context, &tables);
+    return 1;
+}
+/* Calls f for the file that has code at the pc, which is not unloaded meanwhile. False: no file has. */
+GC__FN bool gc__os_tables_of(uintptr_t pc, void (*f)(void *context, const gc__os_tables *tables), void *context) {
+    gc__os_tables_search search = {pc, f, context};
+    return dl_iterate_phdr(gc__os_tables_in, &search) != 0;
+}

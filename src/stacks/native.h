@@ -1,0 +1,202 @@
+/* Unwinding the native stack of the calling thread.
+
+   A frame whose code is in a file is left by the tables of that file. Compiled code that gc_stackmap.h has registered is left
+   by its stack maps. What neither describes is left by the frame pointer, which need not be one: then functions are missing
+   among the frames, or the walk ends. Each step goes to a higher address, but for those out of signal handlers, and reads what
+   can be read only, so damaged stacks give fewer frames, or wrong ones, and nothing worse. */
+#pragma once
+
+#include "../threads/mode.h"
+#include "expression.h"
+#include "rule.h"
+
+static __thread uintptr_t gc__native_low, gc__native_high; /* the thread's own stack; 0: not asked for yet */
+
+/* Completes a frame that has its registers. `may_ask`: the C library may be asked for the stack's bounds. */
+GC__FN void gc__native_bound(gc__native_cursor *frame, bool may_ask) {
+    uintptr_t sp = frame->registers[GC__CPU_SP];
+    if (GC__UNLIKELY(!gc__native_high) && may_ask) gc__os_stack_bounds(&gc__native_low, &gc__native_high);
+    frame->changes = gc__os_file_changes();
+    frame->low = frame->high = 0;
+    if (sp - gc__native_low >= gc__native_high - gc__native_low) return;
+    frame->low = sp;
+    frame->high = gc__native_high;
+}
+
+/* Goes on to the caller, whose stack pointer is the CFA. False: the CFA cannot be right. */
+GC__INLINED bool gc__native_return(gc__native_cursor *frame, uintptr_t cfa) {
+    uintptr_t pc;
+    if (cfa <= frame->registers[GC__CPU_SP] || !gc__native_read(frame, cfa - 8, &pc)) return false;
+    frame->registers[GC__CPU_SP] = cfa;
+    frame->registers[GC__CPU_PC] = pc;
+    frame->is_call = true;
+    return true;
+}
+
+GC__INLINED bool gc__native_leave_short(gc__native_cursor *frame, const gc__rule *rule) {
+    uintptr_t cfa;
+    if (!gc__native_register(frame, rule->base, &cfa)) return false;
+    cfa += (uintptr_t)(intptr_t)rule->cfa;
+    if (!gc__native_return(frame, cfa)) return false;
+    for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) {
+        uintptr_t at = cfa + 8 * (uintptr_t)(intptr_t)rule->saved[i];
+        if (!rule->saved[i]) continue;
+        if (!gc__native_read(frame, at, &frame->registers[gc__cpu_preserved[i]])) return false;
+        frame->known |= (uint64_t)1 << gc__cpu_preserved[i];
+    }
+    return true;
+}
+
+/* The caller's value of a register. False: it is not known. */
+GC__FN bool gc__native_apply(gc__native_cursor *frame, const gc__cfi *cfi, unsigned number, uintptr_t cfa,
+                             uintptr_t *value) {
+    const gc__cfi_rule *rule = &cfi->row.registers[number];
+    gc__byte_reader expression = gc__byte_reader_of((uintptr_t)rule->value, cfi->end);
+    switch (rule->how) {
+    case GC__CFI_SAME:
+        return gc__native_register(frame, number, value);
+    case GC__CFI_OFFSET:
+        return gc__native_read(frame, cfa + (uintptr_t)rule->value, value);
+    case GC__CFI_SUM:
+        return *value = cfa + (uintptr_t)rule->value, true;
+    case GC__CFI_REGISTER:
+        return gc__native_register(frame, (uint64_t)rule->value, value);
+    case GC__CFI_EXPRESSION:
+        return gc__expression_value(frame, expression, &cfa, value) && gc__native_read(frame, *value, value);
+    case GC__CFI_RESULT:
+        return gc__expression_value(frame, expression, &cfa, value);
+    default:
+        return false;
+    }
+}
+
+/* Out of a signal handler the walk may come to another stack, and all registers are known. */
+GC__FN bool gc__native_leave_long(gc__native_cursor *frame, const gc__cfi *cfi) {
+    gc__native_cursor to = *frame;
+    uintptr_t cfa;
+    if (cfi->row.cfa.how == GC__CFI_SUM) {
+        if (!gc__native_register(frame, cfi->row.cfa_register, &cfa)) return false;
+        cfa += (uintptr_t)cfi->row.cfa.value;
+    } else if (!gc__expression_value(frame, gc__byte_reader_of((uintptr_t)cfi->row.cfa.value, cfi->end), NULL, &cfa)) {
+        return false;
+    }
+    for (unsigned i = 0; i < GC__CPU_REGISTERS; i++) {
+        uint64_t bit = (uint64_t)1 << i;
+        to.known = gc__native_apply(frame, cfi, i, cfa, &to.registers[i]) ? to.known | bit : to.known & ~bit;
+    }
+    to.page = frame->page;
+    to.is_call = !cfi->is_signal_frame;
+    bool goes_up = to.registers[GC__CPU_SP] > frame->registers[GC__CPU_SP] || cfi->is_signal_frame;
+    *frame = to;
+    return goes_up && (to.known & GC__NATIVE_PRESERVED) == GC__NATIVE_PRESERVED;
+}
+
+GC__FN bool gc__native_leave_by_pointer(gc__native_cursor *frame) {
+    uintptr_t pointer, former;
+    if (!gc__native_register(frame, GC__CPU_FRAME, &pointer) || pointer < frame->registers[GC__CPU_SP] ||
+        !gc__native_read(frame, pointer, &former) || !gc__native_return(frame, pointer + 16))
+        return false;
+    frame->registers[GC__CPU_FRAME] = former;
+    return true;
+}
+
+/* Compiled code of gc_stackmap.h, or else of a host that keeps to frame pointers. */
+GC__FN bool gc__native_leave_compiled(gc__native_cursor *frame) {
+    uintptr_t registers[16], cfa = 0, end = frame->high ? frame->high : frame->page + 4096;
+    int32_t saved[16] = {0};
+    uint32_t known = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        registers[i] = frame->registers[gc__cpu_dwarf[i]];
+        known |= (uint32_t)(frame->known >> gc__cpu_dwarf[i] & 1) << i;
+    }
+    if (!gc__compiled ||
+        !gc__compiled->lay_out(frame->registers[GC__CPU_PC], frame->is_call, registers, end, &known, &cfa, saved))
+        return gc__native_leave_by_pointer(frame);
+    if (!gc__native_return(frame, cfa)) return false;
+    frame->registers[GC__CPU_PC] = gc__compiled->original(frame->registers[GC__CPU_PC]);
+    frame->known = GC__NATIVE_PRESERVED;
+    for (unsigned i = 0; i < 16; i++) {
+        uintptr_t *value = &frame->registers[gc__cpu_dwarf[i]];
+        bool has = saved[i] ? gc__native_read(frame, cfa + (uintptr_t)(intptr_t)saved[i], value) : known >> i & 1;
+        frame->known |= (uint64_t)has << gc__cpu_dwarf[i];
+    }
+    return true;
+}
+
+GC__OUT_OF_LINE bool gc__native_next_slowly(gc__native_cursor *frame, uintptr_t pc, gc__rule rule) {
+    gc__cfi cfi;
+    if (!rule.kind || rule.kind == GC__RULE_LONG) gc__rule_find(pc, frame->changes, &rule, &cfi);
+    switch (rule.kind) {
+    case GC__RULE_SHORT:
+        return gc__native_leave_short(frame, &rule);
+    case GC__RULE_LONG:
+        return gc__native_leave_long(frame, &cfi);
+    case GC__RULE_NO_TABLE:
+        return gc__native_leave_by_pointer(frame);
+    case GC__RULE_NO_FILE:
+        return gc__native_leave_compiled(frame);
+    default:
+        frame->is_whole = true;
+        return false;
+    }
+}
+
+/* Goes to the caller's frame. False: there is none, or it cannot be found. */
+GC__FN bool gc__native_next(gc__native_cursor *frame) {
+    uintptr_t pc = frame->registers[GC__CPU_PC] - frame->is_call;
+    gc__rule rule;
+    if (!gc__rule_get(pc, frame->changes, &rule)) rule.kind = 0;
+    if (GC__LIKELY(rule.kind == GC__RULE_SHORT)) return gc__native_leave_short(frame, &rule);
+    return gc__native_next_slowly(frame, pc, rule);
+}
+
+typedef struct gc__native_frame {
+    uintptr_t
+        pc; /* in the last byte of the call that the function has made; or in code that a signal interrupted, where
+                      the next instruction is */
+    uintptr_t cfa; /* the frame lies below this address, which its caller's stack pointer has after the call */
+} gc__native_frame;
+
+/* Continues a list of `count` frames, the last of which is the cursor's, to at most `most`; returns how many it has then. */
+GC__FN size_t gc__native_list(gc__native_cursor *cursor, gc__native_frame *frames, size_t count, size_t most) {
+    while (gc__native_next(cursor)) {
+        if (count) frames[count - 1].cfa = cursor->registers[GC__CPU_SP];
+        cursor->is_whole |= !cursor->registers[GC__CPU_PC];
+        if (count == most || cursor->registers[GC__CPU_PC] < 4096) break;
+        frames[count].pc = cursor->registers[GC__CPU_PC] - cursor->is_call;
+        frames[count++].cfa = UINTPTR_MAX;
+    }
+    return count;
+}
+
+/* Where a walk starts. */
+typedef struct gc__native_start {
+    uintptr_t registers[GC__CPU_REGISTERS];
+} gc__native_start;
+
+/* In the function whose caller is to be the innermost frame; it must not return before the walk. */
+GC__INLINED void gc__native_here(gc__native_start *start) { GC__CPU_HERE(start->registers); }
+
+/* Fills in at most `most` frames of the calling thread, and returns how many. */
+GC__FN size_t gc__native_take(const gc__native_start *start, gc__native_frame *frames, size_t most) {
+    gc__native_cursor cursor;
+    memset(&cursor, 0, sizeof cursor);
+    cursor.known = GC__NATIVE_PRESERVED;
+    for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) cursor.known |= (uint64_t)1 << gc__cpu_preserved[i];
+    memcpy(cursor.registers, start->registers, sizeof cursor.registers);
+    gc__native_bound(&cursor, true);
+    return gc__native_list(&cursor, frames, 0, most);
+}
+
+/* The same in a signal handler, which has the context: the first frame is that of the code which was interrupted. */
+GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame *frames, size_t most) {
+    gc__native_cursor cursor;
+    if (!most) return 0;
+    memset(&cursor, 0, sizeof cursor);
+    gc__cpu_interrupted(cursor.registers, context);
+    cursor.known = ((uint64_t)1 << GC__CPU_REGISTERS) - 1;
+    gc__native_bound(&cursor, false);
+    frames[0].pc = cursor.registers[GC__CPU_PC];
+    frames[0].cfa = UINTPTR_MAX;
+    return gc__native_list(&cursor, frames, 1, most);
+}
