@@ -6,7 +6,7 @@
 #pragma once
 
 #include "bytes.h"
-#include "frame.h"
+#include "../platform/stack_linux.h"
 
 typedef enum gc__cfi_how {
     GC__CFI_SAME,       /* the register has its caller's value */
