@@ -85,6 +85,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include bench/bench.mk
 -include tests/random/random.mk
 -include examples/ladder/ladder.mk
+-include examples/vm/vm.mk
 -include examples/jit/jit.mk
 -include examples/llvm/llvm.mk
 -include packaging/standalone.mk
@@ -95,7 +96,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 all: $(examples) ## build the examples
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard packaging/*.mk bench/bench.mk examples/ladder/ladder.mk examples/jit/jit.mk tools/inspect/inspect.mk) | sed 's/ - /\t/' | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1 - \2/p' Makefile $(wildcard packaging/*.mk bench/bench.mk examples/ladder/ladder.mk examples/vm/vm.mk examples/jit/jit.mk tools/inspect/inspect.mk) | sed 's/ - /\t/' | expand -t 22
 
 demo: all ## run real programs in the Scheme interpreter
 	examples/scheme/demo.sh

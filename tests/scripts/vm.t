@@ -1,0 +1,35 @@
+#!/bin/sh
+# The second ladder: the bytecode VM at every rung runs every script, plainly, and verified under stress.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+unset GC_STRESS GC_VERIFY GC_CHECKMARK
+ulimit -c 0
+programs=build/examples/vm
+scripts=examples/vm/tests
+bench=examples/vm/bench
+rungs="0 $(cd examples/vm/rungs 2> /dev/null && ls | sed 's/\.patch$//' | sort -n | tr '\n' ' ')"
+
+make -s tests/scripts/vm.t
+ok $? 'all rungs compile'
+
+# all NAME PROGRAM VARIABLES SCRIPT...: the program prints what is expected of each script
+all() {
+    name=$1 program=$2 variables=$3 wrong=
+    shift 3
+    for script in "$@"; do
+        n=$(sed -n '1s/# test \([0-9]*\),.*/\1/p' "$script")
+        # shellcheck disable=SC2086 # lists of assignments, and of arguments
+        env $variables timeout 60 "$program" "$script" $n > "$dir/out" 2>&1
+        cmp -s "$dir/out" "${script%.sprig}.expected" && continue
+        wrong="$wrong $(basename "$script")"
+        diag "$name: $script" "$(diff "${script%.sprig}.expected" "$dir/out" | head -5)"
+    done
+    is "$wrong" '' "$name"
+}
+
+is "$(for script in $scripts/*.sprig $bench/*.sprig; do [ -s "${script%.sprig}.expected" ] || echo "$script"; done)" '' \
+    'every script has its output'
+for rung in $rungs; do all "rung $rung" $programs/vm"$rung" LC_ALL=C $scripts/*.sprig $bench/*.sprig; done
+all 'rung 0 with a switch' $programs/vm0-VM_SWITCH LC_ALL=C $scripts/*.sprig
+all 'rung 0, its own collector at every allocation' $programs/vm0 VM_STRESS=1 $scripts/*.sprig $bench/*.sprig
+finish
