@@ -497,6 +497,26 @@ typedef enum gc_reason {
 #undef GC__REASON_NAME
 } gc_reason;
 
+/* The phases of a collection, in their order; those from ROOTS to FINALIZERS may take turns. X(NAME, text). */
+#define GC_PHASES(X)                                                                   \
+    X(GC_PHASE_OPEN, "open")             /* the start hook, verification */            \
+    X(GC_PHASE_GATHER, "gather roots")   /* asks the host for roots */                 \
+    X(GC_PHASE_PLAN, "plan")             /* chooses regions to move, mark or ignore */ \
+    X(GC_PHASE_ROOTS, "mark roots")      /* traces from roots */                       \
+    X(GC_PHASE_CARDS, "cards")           /* traces from dirty cards */                 \
+    X(GC_PHASE_SUSPECTS, "suspects")     /* traces from conservative words */          \
+    X(GC_PHASE_HANDLES, "handles")       /* dependent and weak handles */              \
+    X(GC_PHASE_FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
+    X(GC_PHASE_SWEEP, "sweep")           /* frees regions */                           \
+    X(GC_PHASE_CLOSE, "close")           /* pacing, verification, statistics */
+
+typedef enum gc_phase {
+#define GC__PHASE_NAME(name, text) name,
+    GC_PHASES(GC__PHASE_NAME)
+#undef GC__PHASE_NAME
+        GC_PHASE_COUNT
+} gc_phase;
+
 /* The text of a reason; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_reason_text(gc_reason reason);
 
@@ -3117,6 +3137,312 @@ GC__FN void gc__arena_release(gc__region *region) {
 }
 /* The heap: one instance of everything that heaps of a process do not share. */
 
+
+#define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
+#define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
+#define GC__HOLE_LOG2_MIN 4
+#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
+#define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
+
+typedef struct gc__profiler gc__profiler;
+
+/* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
+   of a heap they define themselves. */
+struct gc_heap {
+    gc_options options;
+    gc__barrier_observer observer;
+    gc__region *regions[GC_GENERATIONS];
+    gc__region *free; /* last freed first, so that a small nursery stays in cache */
+    size_t free_count;
+    gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
+    size_t quarantine_count;
+    gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
+    gc_word holes[GC__HOLE_LISTS]; /* lists of holes for mutators, by size */
+    uint64_t holes_listed[2];      /* bits of the lists that are not empty */
+    size_t held_regions;           /* in the lists, the free list included; not the quarantine */
+    size_t held_peak_bytes;
+    size_t limit_regions;
+    size_t large_bytes;
+    size_t external_bytes; /* off-heap bytes, with and without an owner; atomic */
+    size_t owned_bytes;    /* those of objects */
+    size_t unowned_bytes;  /* those of gc_heap_external_add; atomic */
+    size_t large_regions;                 /* that large objects own */
+    size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
+    size_t slack_bytes;                   /* what could be spare if it were given back to the system */
+    size_t
+        generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
+    size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
+    size_t goal_bytes;                    /* what the heap should hold at most, short of its limit */
+    size_t full_bytes;                    /* bytes of objects that the last full collection left */
+    size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
+    bool collecting;
+    uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
+    gc_collection collection; /* the last one, or the one that runs; its number is atomic */
+    gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
+
+    struct gc__threads *threads;
+    struct gc__collector *collector;
+    struct gc__pace *pace;
+    struct gc__cycle *cycle;
+    struct gc__handles *handles;
+    struct gc__finalizers *finalizers;
+    struct gc__stress *stress;
+    const gc__profiler *profiler; /* atomic; NULL: no profile is being taken */
+};
+
+/* Regions of the heap. */
+
+/* What the heap takes of the system's memory. */
+GC__FN size_t gc__held_bytes(const gc_heap *heap) {
+    return (heap->held_regions << GC_REGION_SHIFT) - heap->spare_bytes - heap->free_spare_bytes;
+}
+
+/* Ends the quarantine of the region that has been there longest. */
+GC__FN void gc__quarantine_pop(gc_heap *heap) {
+    gc__region *region = heap->quarantine;
+    heap->quarantine = region->next;
+    if (!heap->quarantine) heap->quarantine_last = NULL;
+    heap->quarantine_count--;
+    region->accessible = gc__os_access((void *)region->base, GC_REGION_BYTES, true);
+    gc__arena_release(region);
+}
+
+GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
+    region->span = span;
+    region->top = region->hole = region->indexed_end = region->base;
+    region->live_bytes = region->taken_bytes = region->spare = 0;
+    region->generation = region->target = (uint8_t)generation;
+    region->linear = region->formatted = region->overflowed = region->pinned = false;
+}
+
+/* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
+GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) {
+    region->kind = GC__FREE;
+    region->spare = spare;
+    region->previous = NULL;
+    region->next = heap->free;
+    if (heap->free) heap->free->previous = region;
+    heap->free = region;
+    heap->free_count++;
+    heap->free_spare_bytes += spare;
+}
+
+GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
+    if (region->previous)
+        region->previous->next = region->next;
+    else
+        heap->free = region->next;
+    if (region->next) region->next->previous = region->previous;
+    heap->free_count--;
+    heap->free_spare_bytes -= region->spare;
+    region->spare = 0;
+}
+
+/* The memory that free regions take. */
+GC__FN size_t gc__free_bytes(const gc_heap *heap) {
+    return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
+}
+
+/* Gives one free region back to the arena and the system. */
+GC__FN void gc__heap_release_free(gc_heap *heap) {
+    gc__region *region = heap->free;
+    gc__heap_unlist_free(heap, region);
+    heap->held_regions--;
+    gc__arena_release(region);
+}
+
+GC__FN size_t gc__limit_bytes(const gc_heap *heap) { return heap->limit_regions << GC_REGION_SHIFT; }
+
+GC__FN size_t gc__external_bytes(const gc_heap *heap) {
+    return __atomic_load_n(&heap->external_bytes, __ATOMIC_RELAXED);
+}
+
+/* The bytes that count towards the limit: of all regions that are not free, without what is spare, and off the heap. */
+GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
+    return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + gc__external_bytes(heap);
+}
+
+GC__FN size_t gc__bytes_left(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap), limit = gc__limit_bytes(heap);
+    return used < limit ? limit - used : 0;
+}
+
+GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap);
+    return used < heap->goal_bytes ? heap->goal_bytes - used : 0;
+}
+
+GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
+
+/* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
+   without them a heap that is full of small holes could not be compacted. At most half of what is not live: where little is
+   free, mutators have the better use for it. And no more than there are regions whose objects can be copied. */
+GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
+    size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
+    if (heap->options.non_moving || live >= heap->limit_regions) return 0;
+    size_t rest = (heap->limit_regions - live) / 2, most = heap->limit_regions / 8;
+    if (most > movable) most = movable;
+    return rest < most ? rest : most;
+}
+
+GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
+    return heap->collecting ? 0 : gc__evacuation_reserve_of(heap, heap->full_bytes);
+}
+
+GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
+    gc__fail(
+        GC_ERROR_HEAP_FULL,
+        "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
+        "more: raise heap_bytes_max, or drop references",
+        gc__bytes_in_use(heap) >> 10, heap->options.heap_bytes_max >> 10,
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10);
+}
+
+/* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
+   takes no memory; then it is *spare*, and does not count. An end that earlier objects have written to is *slack*: it
+   counts until its memory is given back to the system. That takes time, so it is done for objects that survive a
+   collection, if room is short, and if there is much slack. */
+
+GC__FN uintptr_t gc__page_end(uintptr_t address) {
+    uintptr_t page = gc__os_page_bytes();
+    return (address + page - 1) & ~(page - 1);
+}
+
+GC__FN size_t gc__large_slack(const gc__region *region) {
+    return gc__region_end(region) - gc__page_end(region->top) - region->spare;
+}
+
+/* Makes the end spare, unless the system refuses. */
+GC__FN void gc__large_trim(gc_heap *heap, gc__region *region) {
+    gc__region *last = region + region->span - 1;
+    uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
+    size_t slack = gc__large_slack(region);
+    if (!slack || !gc__os_discard((void *)from, to - from)) return;
+    if (last->dirty_end > from) last->dirty_end = from;
+    region->spare += slack;
+    heap->spare_bytes += slack;
+    heap->slack_bytes -= slack;
+}
+
+GC__FN void gc__large_trim_all(gc_heap *heap) {
+    for (int g = 0; heap->slack_bytes && g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__LARGE) gc__large_trim(heap, region);
+}
+
+/* Whether `bytes` more may be used. False with gc__fail. */
+GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+    if (!heap->options.heap_bytes_max) return true;
+    size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
+    if (needed > gc__bytes_left(heap)) gc__large_trim_all(heap);
+    if (needed <= gc__bytes_left(heap)) return true;
+    gc__heap_fail_full(heap, bytes);
+    return false;
+}
+
+/* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
+   memory. NULL with gc__fail at a limit. */
+GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
+    gc__region *region = heap->free;
+    if (span == 1 && region) {
+        gc__region_note_taken(region, 1, true);
+    } else {
+        while (!(region = gc__arena_acquire(heap, span))) {
+            if (!heap->quarantine) return NULL;
+            gc__quarantine_pop(heap);
+        }
+    }
+    const gc__region *last = region + span - 1;
+    *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
+    for (uint32_t i = 0; i < span; i++) {
+        gc__region *part = region + i;
+        if (part->kind == GC__FREE)
+            gc__heap_unlist_free(heap, part);
+        else
+            heap->held_regions++;
+        part->kind = i ? GC__LARGE_REST : GC__SMALL;
+        part->rest_index = i;
+    }
+    gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
+    gc__region_fresh(region, generation, (uint32_t)span);
+    region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
+    if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
+        memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
+    gc__region_set_rank(region, generation, true);
+    return region;
+}
+
+/* Something was taken: keeps what is free under the limit, too. */
+GC__FN void gc__heap_note_held(gc_heap *heap) {
+    while (gc__held_bytes(heap) > gc__limit_bytes(heap) && heap->free) gc__heap_release_free(heap);
+    if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
+}
+
+/* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
+GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
+    size_t clean;
+    gc__region *region =
+        gc__heap_has_room(heap, GC_REGION_BYTES) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
+    if (region) gc__heap_note_held(heap);
+    return region;
+}
+
+/* The same for one large object of `bytes`: as many regions as it needs. */
+GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
+    size_t clean, span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
+    gc__region *region = gc__heap_has_room(heap, gc__page_end(bytes)) ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
+    if (!region) return NULL;
+    region->kind = GC__LARGE;
+    region->top = region->base + bytes;
+    size_t end = gc__large_slack(region);
+    region->spare = end < clean ? end : clean;
+    heap->large_regions += span;
+    heap->spare_bytes += region->spare;
+    heap->slack_bytes += end - region->spare;
+    bool much = heap->slack_bytes > __atomic_load_n(&heap->budget_bytes, __ATOMIC_RELAXED) / 4;
+    if (much || gc__bytes_in_use(heap) > gc__limit_bytes(heap)) gc__large_trim(heap, region);
+    gc__heap_note_held(heap);
+    return region;
+}
+
+GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
+    heap->slack_bytes -= gc__large_slack(region);
+    heap->spare_bytes -= region->spare;
+    heap->large_regions -= region->span;
+}
+
+#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
+
+GC__FN uintptr_t gc__populate_end(uintptr_t address) {
+    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
+}
+
+/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet. */
+GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
+    uintptr_t from = gc__populate_end(written);
+    if (from < to && (from % GC_REGION_BYTES || !region->sparing))
+        gc__os_populate((void *)from, gc__populate_end(to) - from);
+}
+
+/* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
+GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
+    size_t spare = region->spare;
+    gc__region_set_rank(region, 0, false);
+    gc__region_set_verdict(region, GC__IGNORE, 0);
+    gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
+    if (region->kind == GC__LARGE) gc__large_end(heap, region);
+    gc__region_note_taken(region, region->span, false);
+    for (uint32_t i = region->span; i-- > 0; spare = 0) gc__heap_list_free(heap, region + i, spare);
+}
+
+GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
+    region->next = heap->regions[region->generation];
+    /* A reader in another process may see this at any time: a region in a list is complete. */
+    __atomic_store_n(&heap->regions[region->generation], region, __ATOMIC_RELEASE);
+}
+/* What a profile is told of a heap: implemented by gc_profile.h. A heap has no profiler unless a profile is being taken, and
+   then no more is done for one than to look whether there is one. */
+
 /* GcDacVars: how a collector describes itself to readers in other processes, which need no headers of it.
 
    The note ".note.gc.h" of a program or library (owner "gc.h", type 1) contains one signed number of 8 bytes, which added to its
@@ -3395,309 +3721,67 @@ typedef struct GcDacVars {
 } GcDacVars;
 #endif
 
-#define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
-#define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
-#define GC__HOLE_LOG2_MIN 4
-#define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
-#define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
-
-/* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
-   of a heap they define themselves. */
-struct gc_heap {
-    gc_options options;
-    gc__barrier_observer observer;
-    gc__region *regions[GC_GENERATIONS];
-    gc__region *free; /* last freed first, so that a small nursery stays in cache */
-    size_t free_count;
-    gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
-    size_t quarantine_count;
-    gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
-    gc_word holes[GC__HOLE_LISTS]; /* lists of holes for mutators, by size */
-    uint64_t holes_listed[2];      /* bits of the lists that are not empty */
-    size_t held_regions;           /* in the lists, the free list included; not the quarantine */
-    size_t held_peak_bytes;
-    size_t limit_regions;
-    size_t large_bytes;
-    size_t external_bytes; /* off-heap bytes, with and without an owner; atomic */
-    size_t owned_bytes;    /* those of objects */
-    size_t unowned_bytes;  /* those of gc_heap_external_add; atomic */
-    size_t large_regions;                 /* that large objects own */
-    size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
-    size_t slack_bytes;                   /* what could be spare if it were given back to the system */
-    size_t
-        generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
-    size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
-    size_t goal_bytes;                    /* what the heap should hold at most, short of its limit */
-    size_t full_bytes;                    /* bytes of objects that the last full collection left */
-    size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
-    bool collecting;
-    uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
-    gc_collection collection; /* the last one, or the one that runs; its number is atomic */
-    gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
-
-    struct gc__threads *threads;
-    struct gc__collector *collector;
-    struct gc__pace *pace;
-    struct gc__cycle *cycle;
-    struct gc__handles *handles;
-    struct gc__finalizers *finalizers;
-    struct gc__stress *stress;
+/* Functions are called by the thread that allocates, in cooperative mode, or by the one that collects, unless they say
+   otherwise. None of them waits for another thread. */
+struct gc__profiler {
+    /* A window is about to be extended by `extra` bytes, of which the object to be allocated needs `needed`. Returns how far
+       to extend it: less than `extra`, if a sampled byte comes before. raw: 1 for the window of that name, 2 for a large
+       object. */
+    size_t (*extend)(gc_thread *thread, int raw, size_t room, size_t needed, size_t extra);
+    /* The last `bytes` by which a window was extended are not used. May be called by another thread, for one that has
+       stopped. */
+    void (*unused)(gc_thread *thread, int raw, size_t bytes);
+    /* An object was allocated by a slow path; caller: the return address of gc.h's function. typed: its header is written. */
+    void (*allocated)(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed);
+    void (*stopped)(gc_heap *heap, uint64_t asked_ns); /* the world has; the threads were asked at that time */
+    void (*resumed)(gc_heap *heap);                    /* it goes on */
+    void (*phase)(gc_heap *heap, gc_phase phase);      /* a collection begins it; the first one begins the collection */
+    void (*ended)(gc_heap *heap);                      /* the collection has ended */
+    /* Everything that survives a collection of that generation has been reached, and nothing was freed yet. */
+    void (*traced)(gc_heap *heap, int generation);
+    void (*finalized)(gc_thread *thread, const char *type, uint64_t started_ns);
+    void (*handle)(gc_heap *heap, const void *handle, unsigned kind, bool created); /* any thread */
+    void (*attached)(gc_thread *thread, bool attached); /* heap's lock held, windows closed */
 };
 
-/* A collection begins this phase. */
+/* What gc_profile.h does for all heaps, set when the program is loaded; NULL: that header is not part of it. */
+typedef struct gc__profiling_calls {
+    void (*created)(gc_heap *heap);   /* it is in no list yet; may set heap->profiler */
+    void (*destroyed)(gc_heap *heap); /* no thread uses it any more; its objects are there still */
+    void (*forked)(void);             /* in the child, with all locks held */
+} gc__profiling_calls;
+static const gc__profiling_calls *gc__the_profiling;
+
+/* Any thread may ask. */
+GC__FN const gc__profiler *gc__profiler_of(const gc_heap *heap) {
+    return __atomic_load_n(&heap->profiler, __ATOMIC_ACQUIRE);
+}
+
+/* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */
 GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
+    static const uint8_t noted[] = {0,
+                                    GC_PHASE_OPEN,
+                                    GC_PHASE_GATHER,
+                                    GC_PHASE_PLAN,
+                                    GC_PHASE_ROOTS,
+                                    GC_PHASE_HANDLES,
+                                    GC_PHASE_SWEEP,
+                                    GC_PHASE_CLOSE};
+    const gc__profiler *profiler = gc__profiler_of(heap);
     __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+    if (profiler && phase == GC_DAC_IDLE) profiler->ended(heap);
+    if (profiler && phase != GC_DAC_IDLE) profiler->phase(heap, (gc_phase)noted[phase]);
 }
 
-/* Regions of the heap. */
-
-/* What the heap takes of the system's memory. */
-GC__FN size_t gc__held_bytes(const gc_heap *heap) {
-    return (heap->held_regions << GC_REGION_SHIFT) - heap->spare_bytes - heap->free_spare_bytes;
+GC__FN void gc__traced_note(gc_heap *heap, int generation) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (profiler) profiler->traced(heap, generation);
 }
 
-/* Ends the quarantine of the region that has been there longest. */
-GC__FN void gc__quarantine_pop(gc_heap *heap) {
-    gc__region *region = heap->quarantine;
-    heap->quarantine = region->next;
-    if (!heap->quarantine) heap->quarantine_last = NULL;
-    heap->quarantine_count--;
-    region->accessible = gc__os_access((void *)region->base, GC_REGION_BYTES, true);
-    gc__arena_release(region);
-}
-
-GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
-    region->span = span;
-    region->top = region->hole = region->indexed_end = region->base;
-    region->live_bytes = region->taken_bytes = region->spare = 0;
-    region->generation = region->target = (uint8_t)generation;
-    region->linear = region->formatted = region->overflowed = region->pinned = false;
-}
-
-/* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
-GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) {
-    region->kind = GC__FREE;
-    region->spare = spare;
-    region->previous = NULL;
-    region->next = heap->free;
-    if (heap->free) heap->free->previous = region;
-    heap->free = region;
-    heap->free_count++;
-    heap->free_spare_bytes += spare;
-}
-
-GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
-    if (region->previous)
-        region->previous->next = region->next;
-    else
-        heap->free = region->next;
-    if (region->next) region->next->previous = region->previous;
-    heap->free_count--;
-    heap->free_spare_bytes -= region->spare;
-    region->spare = 0;
-}
-
-/* The memory that free regions take. */
-GC__FN size_t gc__free_bytes(const gc_heap *heap) {
-    return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
-}
-
-/* Gives one free region back to the arena and the system. */
-GC__FN void gc__heap_release_free(gc_heap *heap) {
-    gc__region *region = heap->free;
-    gc__heap_unlist_free(heap, region);
-    heap->held_regions--;
-    gc__arena_release(region);
-}
-
-GC__FN size_t gc__limit_bytes(const gc_heap *heap) { return heap->limit_regions << GC_REGION_SHIFT; }
-
-GC__FN size_t gc__external_bytes(const gc_heap *heap) {
-    return __atomic_load_n(&heap->external_bytes, __ATOMIC_RELAXED);
-}
-
-/* The bytes that count towards the limit: of all regions that are not free, without what is spare, and off the heap. */
-GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
-    return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + gc__external_bytes(heap);
-}
-
-GC__FN size_t gc__bytes_left(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap), limit = gc__limit_bytes(heap);
-    return used < limit ? limit - used : 0;
-}
-
-GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap);
-    return used < heap->goal_bytes ? heap->goal_bytes - used : 0;
-}
-
-GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
-
-/* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
-   without them a heap that is full of small holes could not be compacted. At most half of what is not live: where little is
-   free, mutators have the better use for it. And no more than there are regions whose objects can be copied. */
-GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
-    size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
-    if (heap->options.non_moving || live >= heap->limit_regions) return 0;
-    size_t rest = (heap->limit_regions - live) / 2, most = heap->limit_regions / 8;
-    if (most > movable) most = movable;
-    return rest < most ? rest : most;
-}
-
-GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    return heap->collecting ? 0 : gc__evacuation_reserve_of(heap, heap->full_bytes);
-}
-
-GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
-    gc__fail(
-        GC_ERROR_HEAP_FULL,
-        "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
-        "more: raise heap_bytes_max, or drop references",
-        gc__bytes_in_use(heap) >> 10, heap->options.heap_bytes_max >> 10,
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10);
-}
-
-/* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
-   takes no memory; then it is *spare*, and does not count. An end that earlier objects have written to is *slack*: it
-   counts until its memory is given back to the system. That takes time, so it is done for objects that survive a
-   collection, if room is short, and if there is much slack. */
-
-GC__FN uintptr_t gc__page_end(uintptr_t address) {
-    uintptr_t page = gc__os_page_bytes();
-    return (address + page - 1) & ~(page - 1);
-}
-
-GC__FN size_t gc__large_slack(const gc__region *region) {
-    return gc__region_end(region) - gc__page_end(region->top) - region->spare;
-}
-
-/* Makes the end spare, unless the system refuses. */
-GC__FN void gc__large_trim(gc_heap *heap, gc__region *region) {
-    gc__region *last = region + region->span - 1;
-    uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
-    size_t slack = gc__large_slack(region);
-    if (!slack || !gc__os_discard((void *)from, to - from)) return;
-    if (last->dirty_end > from) last->dirty_end = from;
-    region->spare += slack;
-    heap->spare_bytes += slack;
-    heap->slack_bytes -= slack;
-}
-
-GC__FN void gc__large_trim_all(gc_heap *heap) {
-    for (int g = 0; heap->slack_bytes && g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; region; region = region->next)
-            if (region->kind == GC__LARGE) gc__large_trim(heap, region);
-}
-
-/* Whether `bytes` more may be used. False with gc__fail. */
-GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
-    if (!heap->options.heap_bytes_max) return true;
-    size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
-    if (needed > gc__bytes_left(heap)) gc__large_trim_all(heap);
-    if (needed <= gc__bytes_left(heap)) return true;
-    gc__heap_fail_full(heap, bytes);
-    return false;
-}
-
-/* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
-   memory. NULL with gc__fail at a limit. */
-GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = heap->free;
-    if (span == 1 && region) {
-        gc__region_note_taken(region, 1, true);
-    } else {
-        while (!(region = gc__arena_acquire(heap, span))) {
-            if (!heap->quarantine) return NULL;
-            gc__quarantine_pop(heap);
-        }
-    }
-    const gc__region *last = region + span - 1;
-    *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
-    for (uint32_t i = 0; i < span; i++) {
-        gc__region *part = region + i;
-        if (part->kind == GC__FREE)
-            gc__heap_unlist_free(heap, part);
-        else
-            heap->held_regions++;
-        part->kind = i ? GC__LARGE_REST : GC__SMALL;
-        part->rest_index = i;
-    }
-    gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
-    gc__region_fresh(region, generation, (uint32_t)span);
-    region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
-    if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
-        memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
-    gc__region_set_rank(region, generation, true);
-    return region;
-}
-
-/* Something was taken: keeps what is free under the limit, too. */
-GC__FN void gc__heap_note_held(gc_heap *heap) {
-    while (gc__held_bytes(heap) > gc__limit_bytes(heap) && heap->free) gc__heap_release_free(heap);
-    if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
-}
-
-/* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
-GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
-    size_t clean;
-    gc__region *region =
-        gc__heap_has_room(heap, GC_REGION_BYTES) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
-    if (region) gc__heap_note_held(heap);
-    return region;
-}
-
-/* The same for one large object of `bytes`: as many regions as it needs. */
-GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
-    size_t clean, span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-    gc__region *region = gc__heap_has_room(heap, gc__page_end(bytes)) ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
-    if (!region) return NULL;
-    region->kind = GC__LARGE;
-    region->top = region->base + bytes;
-    size_t end = gc__large_slack(region);
-    region->spare = end < clean ? end : clean;
-    heap->large_regions += span;
-    heap->spare_bytes += region->spare;
-    heap->slack_bytes += end - region->spare;
-    bool much = heap->slack_bytes > __atomic_load_n(&heap->budget_bytes, __ATOMIC_RELAXED) / 4;
-    if (much || gc__bytes_in_use(heap) > gc__limit_bytes(heap)) gc__large_trim(heap, region);
-    gc__heap_note_held(heap);
-    return region;
-}
-
-GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
-    heap->slack_bytes -= gc__large_slack(region);
-    heap->spare_bytes -= region->spare;
-    heap->large_regions -= region->span;
-}
-
-#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
-
-GC__FN uintptr_t gc__populate_end(uintptr_t address) {
-    return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
-}
-
-/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet. */
-GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
-    uintptr_t from = gc__populate_end(written);
-    if (from < to && (from % GC_REGION_BYTES || !region->sparing))
-        gc__os_populate((void *)from, gc__populate_end(to) - from);
-}
-
-/* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
-GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
-    size_t spare = region->spare;
-    gc__region_set_rank(region, 0, false);
-    gc__region_set_verdict(region, GC__IGNORE, 0);
-    gc__os_mark_free(region->base, region->span * GC_REGION_BYTES, true);
-    if (region->kind == GC__LARGE) gc__large_end(heap, region);
-    gc__region_note_taken(region, region->span, false);
-    for (uint32_t i = region->span; i-- > 0; spare = 0) gc__heap_list_free(heap, region + i, spare);
-}
-
-GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
-    region->next = heap->regions[region->generation];
-    /* A reader in another process may see this at any time: a region in a list is complete. */
-    __atomic_store_n(&heap->regions[region->generation], region, __ATOMIC_RELEASE);
+/* A collection begins a phase that readers in other processes do not tell apart. */
+GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (profiler) profiler->phase(heap, phase);
 }
 /* Finding objects by address: the starts of a region's objects. */
 
@@ -3893,10 +3977,23 @@ GC__FN void gc__window_set(gc_window *window, gc__region *region, uintptr_t from
     window->end = (char *)end;
 }
 
+GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
+GC__FN gc_thread *gc__window_thread(gc_window *window, bool zeroed) {
+    return (gc_thread *)(void *)((char *)window - (zeroed ? offsetof(gc_thread, window) : offsetof(gc_thread, raw)));
+}
+
+/* What is left of the window will not be used. */
+GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool zeroed) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    size_t rest = gc__window_room(window);
+    if (GC__UNLIKELY(profiler != NULL) && rest) profiler->unused(gc__window_thread(window, zeroed), !zeroed, rest);
+}
+
 /* Gives the rest of a thread's window back to its span: the first word of the rest is a filler now, not zero. */
-GC__FN void gc__allocation_shrink(gc_window *window) {
+GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc_heap *heap = window->region->heap;
     size_t rest = gc__window_room(window);
+    gc__allocation_note_unused(heap, window, zeroed);
     window->limit = window->next;
     gc__count(&heap->generation_bytes[0], 0 - rest);
     gc__count(&heap->stats.allocated_bytes, 0 - rest);
@@ -3911,7 +4008,7 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     if (region->formatted) {
         gc__filler_write(next, (uintptr_t)window->end - next);
         region->indexed_end = region->base;
-        if (zeroed) gc__allocation_shrink(window);
+        if (zeroed) gc__allocation_shrink(window, true);
     } else {
         region->top = next;
     }
@@ -3921,12 +4018,11 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
 GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
     gc__allocation_flush(window, zeroed);
     gc__region *region = window->region;
+    if (region) gc__allocation_note_unused(region->heap, window, zeroed);
     if (region && region->formatted)
         gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
     gc__window_set(window, NULL, 0, 0);
 }
-
-GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
 
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
     gc__allocation_flush(&thread->window, true);
@@ -3961,6 +4057,11 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     size_t extra = bytes - gc__window_room(window);
     if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL)) {
+        size_t room = gc__window_room(window);
+        extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
+    }
     gc__region *region = window->region;
     uintptr_t from = (uintptr_t)window->limit, to = from + extra;
     /* Other threads may have windows in other holes of the region. Only the window in the last hole moves the end. */
@@ -4024,6 +4125,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
+    struct gc__profiled_thread *profiled;  /* what gc_profile.h keeps of it; NULL: nothing */
     struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;
 
@@ -4150,7 +4252,7 @@ GC__FN void gc__unpark(gc_thread *thread) {
    global slots, which are made from references that are in no root yet, have locks of their own, under which nothing waits.
 
    Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock; the
-   arena's lock; the lock of the registry of code. No thread waits for a heap's lock while it holds another heap's, except a
+   arena's lock; the lock of the registry of code; that of the profile. No thread waits for a heap's lock while it holds another heap's, except a
    thread that forks: it is parked in all its heaps then, and no owner of such a lock waits for it.
 
    In callbacks of the host the calling thread holds
@@ -4249,7 +4351,8 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 static gc_heap *gc__heaps;
 
-static gc__lock gc__code_lock = GC__LOCK_INITIALIZER; /* guards the registry of code, of gc_stackmap.h */
+static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards the registry of code, of gc_stackmap.h */
+static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards the profile, of gc_profile.h */
 
 GC__INLINED void gc__heaps_lock_take(void) {
     if (gc__lock_try(&gc__heaps_lock)) return;
@@ -4341,6 +4444,11 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s", gc__thread_name(thread));
 }
 
+GC__FN void gc__stop_note(gc_heap *heap) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (profiler) profiler->stopped(heap, heap->threads->stop_started_ns);
+}
+
 GC__FN void gc__world_stop_others(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc__park(heap);
@@ -4349,6 +4457,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     if (heap->options.suspend) {
         GC__HOST_SCOPE;
         heap->options.suspend(heap->options.host);
+        gc__stop_note(heap);
         return;
     }
     unsigned running = 1;
@@ -4364,6 +4473,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     uint64_t waited = gc__os_now_ns() - heap->threads->stop_started_ns;
     heap->stats.stops++;
     heap->stats.stop_total_ns += waited;
+    gc__stop_note(heap);
 }
 
 GC__FN void gc__world_stop_locked(gc_heap *heap) {
@@ -4385,7 +4495,9 @@ GC__FN void gc__world_restart(gc_heap *heap) {
 }
 
 GC__FN void gc__world_resume_locked(gc_heap *heap) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
     if (--heap->threads->stop_depth) return;
+    if (profiler) profiler->resumed(heap);
     gc__world_restart(heap);
     __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
@@ -7300,7 +7412,9 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_roots(&worker);
+    gc__phase_note(heap, GC_PHASE_CARDS);
     if (generation < 2) gc__trace_cards(&worker, generation);
+    gc__phase_note(heap, GC_PHASE_SUSPECTS);
     gc__trace_suspects(&worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(&worker, generation);
@@ -7525,6 +7639,8 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
+        const gc__profiler *profiler = gc__profiler_of(heap);
+        if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
         if (bytes > GC_LARGE_BYTES) return large;
         if (!opened) return gc__allocate_beside(thread, bytes, zeroed);
     }
@@ -7627,7 +7743,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
     return object;
 }
 
-GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
         gc__fail(GC_ERROR_MISUSE,
@@ -7678,6 +7794,19 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
 
+/* In the function that a program has called, for whose caller the profile looks. */
+GC__INLINED void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, bool typed) {
+    const gc__profiler *profiler = gc__profiler_of(thread->heap);
+    if (GC__UNLIKELY(profiler != NULL) && object)
+        profiler->allocated(thread, object, gc__align(bytes), __builtin_return_address(0), typed);
+}
+
+GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+    void *object = gc__allocate_any(thread, bytes, zeroed);
+    gc__allocation_note(thread, object, bytes, false);
+    return object;
+}
+
 #if !GC_HAS_MODEL
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     const char *fault = gc_type_check(type);
@@ -7697,11 +7826,12 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
         return NULL;
     }
     if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
-    void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
+    void *object = gc__allocate_any(thread, bytes, zeroed || !gc__type_is_leaf(type));
     if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
     ((gc_object *)object)->type = type;
     if (type->element_bytes) ((gc_array *)object)->length = length;
+    gc__allocation_note(thread, object, bytes, true);
     return object;
 }
 #endif
@@ -7719,7 +7849,8 @@ GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
 /* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
-    size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
+    size_t spent =
+        gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (bytes > heap->limit_regions * GC_REGION_BYTES) return gc__last_result; /* they can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
@@ -7774,8 +7905,8 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
-    if (self->window.region) gc__allocation_shrink(&self->window);
-    if (self->raw.region) gc__allocation_shrink(&self->raw);
+    if (self->window.region) gc__allocation_shrink(&self->window, true);
+    if (self->raw.region) gc__allocation_shrink(&self->raw, false);
 }
 
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
@@ -7803,9 +7934,15 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
+GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
+    const gc__profiler *profiler = gc__profiler_of(thread->heap);
+    if (profiler) profiler->attached(thread, attached);
+}
+
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
+    gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
@@ -7942,6 +8079,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     heap->threads->first = thread;
     gc__record(thread)->next_attachment = gc__my_attachments;
     gc__my_attachments = thread;
+    gc__attach_note(thread, true);
     gc__heap_unlock(heap);
     return thread;
 }
@@ -8071,7 +8209,12 @@ GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__lock_release(&all->lock);
     if (!finalizer) return false;
     scope.record = record;
-    if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
+    if (gc__is_suppressed(object, (uintptr_t)finalizer)) return true;
+    const gc__profiler *profiler = gc__profiler_of(thread->heap);
+    const char *type = record->type;
+    uint64_t started_ns = record->started_ns;
+    finalizer->finalize(thread, (void *)object);
+    if (profiler) profiler->finalized(thread, type, started_ns);
     return true;
 }
 
@@ -8299,6 +8442,7 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
     f(&gc__code_lock);
+    f(&gc__profile_lock);
 }
 
 /* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its
@@ -8365,6 +8509,7 @@ GC__FN void gc__fork_end_child(void) {
     gc__lock_fork_adopt(&gc__heaps_lock);
     GC__EACH_HEAP(heap) gc__lock_fork_adopt(&heap->threads->lock);
     gc__fork_each_leaf(gc__lock_fork_adopt);
+    if (gc__the_profiling) gc__the_profiling->forked();
     gc__fork_end(true);
 }
 
@@ -8525,6 +8670,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         free(heap);
         heap = NULL;
     }
+    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
     if (heap)
         gc__heaps_add(heap);
     else if (opened == GC_OK)
@@ -8554,7 +8700,8 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
-        GC_ASSERT(!thread->code, "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
+        GC_ASSERT(!thread->code,
+                  "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
                   gc__thread_name(thread));
     }
 }
@@ -8613,6 +8760,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
     gc__heaps_remove(heap);
+    if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);
     if (!ended) {
         gc__heap_abandon(heap);
         return;

@@ -477,6 +477,11 @@ GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_c
     return place;
 }
 
+GC__FN void gc__handle_note(gc_heap *heap, gc_handle handle, gc_handle_kind kind, bool created) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL)) profiler->handle(heap, handle, (unsigned)kind, created);
+}
+
 /* object and extra are 0 unless the calling thread is cooperative. */
 GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
     gc__handle_cache *mine = gc__handle_caches(heap);
@@ -495,7 +500,9 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
     if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
     if (object) gc__handle_remember(segment, index, object);
     if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELAXED);
-    return gc__handle_value(segment, index);
+    gc_handle handle = gc__handle_value(segment, index);
+    gc__handle_note(heap, handle, kind, true);
+    return handle;
 }
 
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
@@ -581,6 +588,7 @@ GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     if (!handle) return GC_OK;
     if (!gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return gc__last_result;
     gc_handle_kind kind = gc__handle_kind(segment, index);
+    gc__handle_note(heap, handle, kind, false);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
     if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return GC_OK;
@@ -1263,9 +1271,12 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
                     NULL);
+    gc__phase_note(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
     gc__dependents_fixpoint(worker);
     /* Everything that survives this collection has been reached. */
+    gc__phase_note(heap, GC_PHASE_HANDLES);
+    gc__traced_note(heap, generation);
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump, NULL);
     gc__clumps_each(heap, dependent, generation, gc__dependents_clear_clump, NULL);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump, NULL);

@@ -68,6 +68,7 @@
 #include "heap/slots.h"         /* the slots of an object */
 #include "heap/arena.h"         /* address space for all heaps */
 #include "heap/heap.h"          /* one heap and its regions */
+#include "heap/profiler.h"      /* what a profile is told */
 #include "heap/index.h"         /* the object that covers an address */
 #include "heap/holes.h"         /* free runs inside regions */
 #include "heap/window.h"        /* where threads and the collector allocate */

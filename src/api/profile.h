@@ -39,32 +39,12 @@ typedef enum gc_profile_kind {
      GC_PROFILE_BIT(COLLECTION_END) | GC_PROFILE_BIT(STOP) | GC_PROFILE_BIT(RESUME) | GC_PROFILE_BIT(FINALIZER) | \
      GC_PROFILE_BIT(THREAD) | GC_PROFILE_BIT(LOST))
 
-/* The phases of a collection, in their order; those between ROOTS and FINALIZERS may take turns. X(NAME, text). */
-#define GC_PROFILE_PHASES(X)                                                  \
-    X(OPEN, "open")             /* the start hook, verification */            \
-    X(GATHER, "gather roots")   /* asks the host for roots */                 \
-    X(PLAN, "plan")             /* chooses regions to move, mark or ignore */ \
-    X(ROOTS, "mark roots")      /* traces from roots */                       \
-    X(CARDS, "cards")           /* traces from dirty cards */                 \
-    X(SUSPECTS, "suspects")     /* traces from conservative words */          \
-    X(HANDLES, "handles")       /* dependent and weak handles */              \
-    X(FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
-    X(SWEEP, "sweep")           /* frees regions */                           \
-    X(CLOSE, "close")           /* pacing, verification, the end hook */
-
-typedef enum gc_profile_phase {
-#define GC__PROFILE_PHASE(name, text) GC_PROFILE_PHASE_##name,
-    GC_PROFILE_PHASES(GC__PROFILE_PHASE)
-#undef GC__PROFILE_PHASE
-        GC_PROFILE_PHASE_COUNT
-} gc_profile_phase;
-
 /* One event, as a subscriber gets it. What a field means depends on the kind; one that is not named there is 0.
    SAMPLE: object; bytes: its size; amount: which of its bytes was the first sampled one.
    TICK: object, bytes; amount: bytes allocated since the last tick of the thread.
    OBJECT: object, bytes; amount: objects of the type since the type's last event; detail: their bytes.
    COLLECTION_START: amount: its number; detail: generation.
-   PHASE: amount: gc_profile_phase; detail: ns.
+   PHASE: amount: gc_phase; detail: ns.
    COLLECTION_END: amount: its number; detail: generation; bytes: survivors; `collection` is all of it.
    STOP: amount: ns from asking the threads until the last one had stopped; detail: the number of that thread.
    FINALIZER: object; amount: ns that it took.

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "../base/map.h"
+#include "../heap/profiler.h"
 #include "../threads/stop.h"
 #include "../api/handle.h"
 
@@ -174,6 +175,11 @@ GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_c
     return place;
 }
 
+GC__FN void gc__handle_note(gc_heap *heap, gc_handle handle, gc_handle_kind kind, bool created) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL)) profiler->handle(heap, handle, (unsigned)kind, created);
+}
+
 /* object and extra are 0 unless the calling thread is cooperative. */
 GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
     gc__handle_cache *mine = gc__handle_caches(heap);
@@ -192,7 +198,9 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
     if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
     if (object) gc__handle_remember(segment, index, object);
     if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELAXED);
-    return gc__handle_value(segment, index);
+    gc_handle handle = gc__handle_value(segment, index);
+    gc__handle_note(heap, handle, kind, true);
+    return handle;
 }
 
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object) {
@@ -278,6 +286,7 @@ GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     if (!handle) return GC_OK;
     if (!gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return gc__last_result;
     gc_handle_kind kind = gc__handle_kind(segment, index);
+    gc__handle_note(heap, handle, kind, false);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
     if (mine) gc__handle_free(segment, index, &mine[kind]);
     if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return GC_OK;

@@ -4,6 +4,7 @@
    cleared. Source: the order of the CLR's mark phase. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "table.h"
 #include "finalizers.h"
 
@@ -209,9 +210,12 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
                     NULL);
+    gc__phase_note(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
     gc__dependents_fixpoint(worker);
     /* Everything that survives this collection has been reached. */
+    gc__phase_note(heap, GC_PHASE_HANDLES);
+    gc__traced_note(heap, generation);
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump, NULL);
     gc__clumps_each(heap, dependent, generation, gc__dependents_clear_clump, NULL);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump, NULL);

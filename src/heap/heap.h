@@ -3,13 +3,14 @@
 
 #include "rank.h"
 #include "arena.h"
-#include "../api/dac_vars.h"
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
+
+typedef struct gc__profiler gc__profiler;
 
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
@@ -52,12 +53,8 @@ struct gc_heap {
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
+    const gc__profiler *profiler; /* atomic; NULL: no profile is being taken */
 };
-
-/* A collection begins this phase. */
-GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
-    __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
-}
 
 /* Regions of the heap. */
 

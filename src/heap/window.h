@@ -10,6 +10,7 @@
 #pragma once
 
 #include "holes.h"
+#include "profiler.h"
 
 #define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
 
@@ -26,10 +27,23 @@ GC__FN void gc__window_set(gc_window *window, gc__region *region, uintptr_t from
     window->end = (char *)end;
 }
 
+GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
+GC__FN gc_thread *gc__window_thread(gc_window *window, bool zeroed) {
+    return (gc_thread *)(void *)((char *)window - (zeroed ? offsetof(gc_thread, window) : offsetof(gc_thread, raw)));
+}
+
+/* What is left of the window will not be used. */
+GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool zeroed) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    size_t rest = gc__window_room(window);
+    if (GC__UNLIKELY(profiler != NULL) && rest) profiler->unused(gc__window_thread(window, zeroed), !zeroed, rest);
+}
+
 /* Gives the rest of a thread's window back to its span: the first word of the rest is a filler now, not zero. */
-GC__FN void gc__allocation_shrink(gc_window *window) {
+GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc_heap *heap = window->region->heap;
     size_t rest = gc__window_room(window);
+    gc__allocation_note_unused(heap, window, zeroed);
     window->limit = window->next;
     gc__count(&heap->generation_bytes[0], 0 - rest);
     gc__count(&heap->stats.allocated_bytes, 0 - rest);
@@ -44,7 +58,7 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     if (region->formatted) {
         gc__filler_write(next, (uintptr_t)window->end - next);
         region->indexed_end = region->base;
-        if (zeroed) gc__allocation_shrink(window);
+        if (zeroed) gc__allocation_shrink(window, true);
     } else {
         region->top = next;
     }
@@ -54,12 +68,11 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
 GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
     gc__allocation_flush(window, zeroed);
     gc__region *region = window->region;
+    if (region) gc__allocation_note_unused(region->heap, window, zeroed);
     if (region && region->formatted)
         gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
     gc__window_set(window, NULL, 0, 0);
 }
-
-GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
 
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
     gc__allocation_flush(&thread->window, true);
@@ -94,6 +107,11 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     size_t extra = bytes - gc__window_room(window);
     if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL)) {
+        size_t room = gc__window_room(window);
+        extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
+    }
     gc__region *region = window->region;
     uintptr_t from = (uintptr_t)window->limit, to = from + extra;
     /* Other threads may have windows in other holes of the region. Only the window in the last hole moves the end. */

@@ -89,7 +89,7 @@ typedef struct gc__profile_collection {
     bool compacting, left_out;
     uint8_t part_count;
     struct {
-        gc_profile_phase phase;
+        gc_phase phase;
         uint64_t ns;
     } parts[GC__PROFILE_PARTS]; /* one after another from start_ns on: a phase may come several times */
     size_t condemned_bytes[GC_GENERATIONS];

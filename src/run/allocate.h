@@ -1,6 +1,7 @@
 /* Allocation's slow paths. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "cycle.h"
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -55,6 +56,8 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
         gc__heap_unlock(heap);
+        const gc__profiler *profiler = gc__profiler_of(heap);
+        if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
         if (bytes > GC_LARGE_BYTES) return large;
         if (!opened) return gc__allocate_beside(thread, bytes, zeroed);
     }
@@ -157,7 +160,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zero
     return object;
 }
 
-GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
         gc__fail(GC_ERROR_MISUSE,
@@ -208,6 +211,19 @@ GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     return object ? object : gc__allocate_last_resort(thread, size, zeroed);
 }
 
+/* In the function that a program has called, for whose caller the profile looks. */
+GC__INLINED void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, bool typed) {
+    const gc__profiler *profiler = gc__profiler_of(thread->heap);
+    if (GC__UNLIKELY(profiler != NULL) && object)
+        profiler->allocated(thread, object, gc__align(bytes), __builtin_return_address(0), typed);
+}
+
+GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+    void *object = gc__allocate_any(thread, bytes, zeroed);
+    gc__allocation_note(thread, object, bytes, false);
+    return object;
+}
+
 #if !GC_HAS_MODEL
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     const char *fault = gc_type_check(type);
@@ -227,11 +243,12 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
         return NULL;
     }
     if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
-    void *object = gc__allocate_slow(thread, bytes, zeroed || !gc__type_is_leaf(type));
+    void *object = gc__allocate_any(thread, bytes, zeroed || !gc__type_is_leaf(type));
     if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
     ((gc_object *)object)->type = type;
     if (type->element_bytes) ((gc_array *)object)->length = length;
+    gc__allocation_note(thread, object, bytes, true);
     return object;
 }
 #endif
@@ -249,7 +266,8 @@ GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
 /* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
-    size_t spent = gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
+    size_t spent =
+        gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (bytes > heap->limit_regions * GC_REGION_BYTES) return gc__last_result; /* they can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
@@ -304,8 +322,8 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
-    if (self->window.region) gc__allocation_shrink(&self->window);
-    if (self->raw.region) gc__allocation_shrink(&self->raw);
+    if (self->window.region) gc__allocation_shrink(&self->window, true);
+    if (self->raw.region) gc__allocation_shrink(&self->raw, false);
 }
 
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {

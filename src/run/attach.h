@@ -1,6 +1,7 @@
 /* Mutator threads. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "../threads/frames.h"
 #include "../handles/table.h"
 #include "../handles/finalizers.h"
@@ -18,9 +19,15 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
+GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
+    const gc__profiler *profiler = gc__profiler_of(thread->heap);
+    if (profiler) profiler->attached(thread, attached);
+}
+
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
+    gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
     thread->stack->thread = NULL; /* a fiber's, maybe */
@@ -157,6 +164,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     heap->threads->first = thread;
     gc__record(thread)->next_attachment = gc__my_attachments;
     gc__my_attachments = thread;
+    gc__attach_note(thread, true);
     gc__heap_unlock(heap);
     return thread;
 }

@@ -1,6 +1,7 @@
 /* Creating and destroying heaps. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "../threads/stack.h"
 #include "../collect/pace.h"
 #include "../diag/shadow.h"
@@ -148,6 +149,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         free(heap);
         heap = NULL;
     }
+    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
     if (heap)
         gc__heaps_add(heap);
     else if (opened == GC_OK)
@@ -177,7 +179,8 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
-        GC_ASSERT(!thread->code, "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
+        GC_ASSERT(!thread->code,
+                  "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
                   gc__thread_name(thread));
     }
 }
@@ -236,6 +239,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
     gc__heaps_remove(heap);
+    if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);
     if (!ended) {
         gc__heap_abandon(heap);
         return;

@@ -1,6 +1,7 @@
 /* One collection, start to end. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "../collect/suspects.h"
 #include "../collect/trace.h"
 #include "../collect/cards.h"
@@ -99,7 +100,9 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_roots(&worker);
+    gc__phase_note(heap, GC_PHASE_CARDS);
     if (generation < 2) gc__trace_cards(&worker, generation);
+    gc__phase_note(heap, GC_PHASE_SUSPECTS);
     gc__trace_suspects(&worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(&worker, generation);

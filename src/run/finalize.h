@@ -1,6 +1,7 @@
 /* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "attach.h"
 
 #define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
@@ -76,7 +77,12 @@ GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__lock_release(&all->lock);
     if (!finalizer) return false;
     scope.record = record;
-    if (!gc__is_suppressed(object, (uintptr_t)finalizer)) finalizer->finalize(thread, (void *)object);
+    if (gc__is_suppressed(object, (uintptr_t)finalizer)) return true;
+    const gc__profiler *profiler = gc__profiler_of(thread->heap);
+    const char *type = record->type;
+    uint64_t started_ns = record->started_ns;
+    finalizer->finalize(thread, (void *)object);
+    if (profiler) profiler->finalized(thread, type, started_ns);
     return true;
 }
 

@@ -4,6 +4,7 @@
    If fork is called in a callback, the calling thread holds some of the locks already, and still holds them afterwards. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "attach.h"
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
@@ -18,6 +19,7 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
     f(&gc__code_lock);
+    f(&gc__profile_lock);
 }
 
 /* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its
@@ -84,6 +86,7 @@ GC__FN void gc__fork_end_child(void) {
     gc__lock_fork_adopt(&gc__heaps_lock);
     GC__EACH_HEAP(heap) gc__lock_fork_adopt(&heap->threads->lock);
     gc__fork_each_leaf(gc__lock_fork_adopt);
+    if (gc__the_profiling) gc__the_profiling->forked();
     gc__fork_end(true);
 }
 

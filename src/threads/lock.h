@@ -12,7 +12,7 @@
    global slots, which are made from references that are in no root yet, have locks of their own, under which nothing waits.
 
    Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock; the
-   arena's lock; the lock of the registry of code. No thread waits for a heap's lock while it holds another heap's, except a
+   arena's lock; the lock of the registry of code; that of the profile. No thread waits for a heap's lock while it holds another heap's, except a
    thread that forks: it is parked in all its heaps then, and no owner of such a lock waits for it.
 
    In callbacks of the host the calling thread holds
@@ -113,7 +113,8 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 static gc_heap *gc__heaps;
 
-static gc__lock gc__code_lock = GC__LOCK_INITIALIZER; /* guards the registry of code, of gc_stackmap.h */
+static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards the registry of code, of gc_stackmap.h */
+static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards the profile, of gc_profile.h */
 
 GC__INLINED void gc__heaps_lock_take(void) {
     if (gc__lock_try(&gc__heaps_lock)) return;

@@ -7,6 +7,7 @@
    only. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "lock.h"
 
 #define GC__STOP_SPINS \
@@ -63,6 +64,11 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s", gc__thread_name(thread));
 }
 
+GC__FN void gc__stop_note(gc_heap *heap) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (profiler) profiler->stopped(heap, heap->threads->stop_started_ns);
+}
+
 GC__FN void gc__world_stop_others(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc__park(heap);
@@ -71,6 +77,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     if (heap->options.suspend) {
         GC__HOST_SCOPE;
         heap->options.suspend(heap->options.host);
+        gc__stop_note(heap);
         return;
     }
     unsigned running = 1;
@@ -86,6 +93,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     uint64_t waited = gc__os_now_ns() - heap->threads->stop_started_ns;
     heap->stats.stops++;
     heap->stats.stop_total_ns += waited;
+    gc__stop_note(heap);
 }
 
 GC__FN void gc__world_stop_locked(gc_heap *heap) {
@@ -107,7 +115,9 @@ GC__FN void gc__world_restart(gc_heap *heap) {
 }
 
 GC__FN void gc__world_resume_locked(gc_heap *heap) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
     if (--heap->threads->stop_depth) return;
+    if (profiler) profiler->resumed(heap);
     gc__world_restart(heap);
     __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)

@@ -1,0 +1,69 @@
+/* What a profile is told of a heap: implemented by gc_profile.h. A heap has no profiler unless a profile is being taken, and
+   then no more is done for one than to look whether there is one. */
+#pragma once
+
+#include "heap.h"
+#include "../api/dac_vars.h"
+
+/* Functions are called by the thread that allocates, in cooperative mode, or by the one that collects, unless they say
+   otherwise. None of them waits for another thread. */
+struct gc__profiler {
+    /* A window is about to be extended by `extra` bytes, of which the object to be allocated needs `needed`. Returns how far
+       to extend it: less than `extra`, if a sampled byte comes before. raw: 1 for the window of that name, 2 for a large
+       object. */
+    size_t (*extend)(gc_thread *thread, int raw, size_t room, size_t needed, size_t extra);
+    /* The last `bytes` by which a window was extended are not used. May be called by another thread, for one that has
+       stopped. */
+    void (*unused)(gc_thread *thread, int raw, size_t bytes);
+    /* An object was allocated by a slow path; caller: the return address of gc.h's function. typed: its header is written. */
+    void (*allocated)(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed);
+    void (*stopped)(gc_heap *heap, uint64_t asked_ns); /* the world has; the threads were asked at that time */
+    void (*resumed)(gc_heap *heap);                    /* it goes on */
+    void (*phase)(gc_heap *heap, gc_phase phase);      /* a collection begins it; the first one begins the collection */
+    void (*ended)(gc_heap *heap);                      /* the collection has ended */
+    /* Everything that survives a collection of that generation has been reached, and nothing was freed yet. */
+    void (*traced)(gc_heap *heap, int generation);
+    void (*finalized)(gc_thread *thread, const char *type, uint64_t started_ns);
+    void (*handle)(gc_heap *heap, const void *handle, unsigned kind, bool created); /* any thread */
+    void (*attached)(gc_thread *thread, bool attached); /* heap's lock held, windows closed */
+};
+
+/* What gc_profile.h does for all heaps, set when the program is loaded; NULL: that header is not part of it. */
+typedef struct gc__profiling_calls {
+    void (*created)(gc_heap *heap);   /* it is in no list yet; may set heap->profiler */
+    void (*destroyed)(gc_heap *heap); /* no thread uses it any more; its objects are there still */
+    void (*forked)(void);             /* in the child, with all locks held */
+} gc__profiling_calls;
+static const gc__profiling_calls *gc__the_profiling;
+
+/* Any thread may ask. */
+GC__FN const gc__profiler *gc__profiler_of(const gc_heap *heap) {
+    return __atomic_load_n(&heap->profiler, __ATOMIC_ACQUIRE);
+}
+
+/* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */
+GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
+    static const uint8_t noted[] = {0,
+                                    GC_PHASE_OPEN,
+                                    GC_PHASE_GATHER,
+                                    GC_PHASE_PLAN,
+                                    GC_PHASE_ROOTS,
+                                    GC_PHASE_HANDLES,
+                                    GC_PHASE_SWEEP,
+                                    GC_PHASE_CLOSE};
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+    if (profiler && phase == GC_DAC_IDLE) profiler->ended(heap);
+    if (profiler && phase != GC_DAC_IDLE) profiler->phase(heap, (gc_phase)noted[phase]);
+}
+
+GC__FN void gc__traced_note(gc_heap *heap, int generation) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (profiler) profiler->traced(heap, generation);
+}
+
+/* A collection begins a phase that readers in other processes do not tell apart. */
+GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (profiler) profiler->phase(heap, phase);
+}
