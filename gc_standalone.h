@@ -20,7 +20,8 @@
 
 /* All that a program calls of a collector: the list from which a library's table of functions is made, and everything that
    goes with it. The order is part of the protocol between programs and libraries, so the list grows at its end only, with
-   each change of GC_INTERFACE_MINOR.
+   each change of GC_INTERFACE_MINOR. The functions of gc_profile.h are not in it: where the collector is a library with that
+   header, profiles are asked for by GC_PROFILE in the environment.
 
    X(kind, name): CALL is a function that is called by its name. INLINE is one that programs have inline; the table has the
    library's own, for callers that go by the table. TYPED and TYPED_INLINE are such functions that are missing where objects
