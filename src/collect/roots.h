@@ -27,16 +27,22 @@ GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count
     return ok;
 }
 
+/* The object that a root's word refers to, 0 if it refers to none; *ref is the address in the word. */
+GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, uintptr_t *ref) {
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE;
+    bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(word);
+    *ref = gc__slot_decode(word, boxed || (value && !guess));
+    if (!gc__in_arena(*ref)) return 0;
+    return flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE) ? gc__heap_covering(heap, *ref) : *ref;
+}
+
 /* Words that may lie anywhere in an object, or that pin it. */
 GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
     for (size_t i = 0; i < count; i++) {
-        bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(slots[i]);
-        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !guess)), object = ref;
-        if (!gc__in_arena(ref)) continue;
-        if (flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
-        if (!object) continue; /* an address between objects */
+        uintptr_t ref, object = gc__root_object(heap, slots[i], flags, &ref);
+        if (!object) continue; /* on no heap, or an address between objects */
         if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
             ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
         } else {
@@ -125,11 +131,8 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
 
-/* Calls the visitor for every root of the heap but handles and queued finalizers.
-   heap->threads->root_kind and root_site show meanwhile what reports the root. */
-GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_visit(heap, thread, visitor);
+/* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
+GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
@@ -143,6 +146,14 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
     gc__lock_release(&heap->threads->roots_lock);
     heap->threads->root_kind = NULL;
+}
+
+/* Calls the visitor for every root of the heap but handles and queued finalizers.
+   heap->threads->root_kind and root_site show meanwhile what reports the root. */
+GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_visit(heap, thread, visitor);
+    gc__roots_visit_shared(heap, visitor);
 }
 
 GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags) {

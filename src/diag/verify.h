@@ -17,32 +17,41 @@ typedef struct gc__verifier {
     size_t reached_count;
 } gc__verifier;
 
+/* The name of the object's field at an offset; *length is that of the name. NULL: its type has none for it. */
+GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
+#if !GC_HAS_MODEL
+    const gc_type *type = gc__object_type(object);
+    const char *name = type->fields;
+    for (unsigned i = 0; name && *name && i < 16; i++) {
+        *length = strcspn(name, ", ");
+        if (type->field_offsets[i] == offset) return name;
+        name += *length;
+        name += strspn(name, ", ");
+    }
+#endif
+    (void)object, (void)offset, (void)length;
+    return NULL;
+}
+
 /* Writes a field's name to `text`, or its offset where the type has no name for it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
         return;
     }
+    size_t length;
+    const char *name = gc__field_name(holder, offset, &length);
+    if (name) {
+        snprintf(text, bytes, "field `%.*s` (offset %zu)", (int)length, name, offset);
+        return;
+    }
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(holder);
-    const char *name = type->fields;
-    for (unsigned i = 0; name && i < 16; i++) {
-        size_t length = strcspn(name, ", ");
-        if (type->field_offsets[i] == offset) {
-            snprintf(text, bytes, "field `%.*s` (offset %zu)", (int)length, name, offset);
-            return;
-        }
-        name += length;
-        name += strspn(name, ", ");
-        if (!*name) break;
-    }
     if (type->element_bytes && offset >= type->bytes) {
         size_t element = (offset - type->bytes) / type->element_bytes;
         snprintf(text, bytes, "element %zu (offset %zu)", element, offset);
         return;
     }
-#else
-    (void)holder;
 #endif
     snprintf(text, bytes, "the slot at offset %zu", offset);
 }

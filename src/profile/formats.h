@@ -3,10 +3,12 @@
 
 #include "folded.h"
 #include "report.h"
+#include "snapshot.h"
 
 static const gc__profile_format gc__profile_formats[] = {
     {".folded", gc__write_folded, NULL, NULL, NULL},
     {".txt", gc__write_report, NULL, NULL, NULL},
+    {".heapsnapshot", NULL, NULL, NULL, gc__write_snapshot},
 };
 
 /* The format of a file's name; NULL: there is none with its ending. */
