@@ -4787,16 +4787,22 @@ GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count
     return ok;
 }
 
+/* The object that a root's word refers to, 0 if it refers to none; *ref is the address in the word. */
+GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, uintptr_t *ref) {
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE;
+    bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(word);
+    *ref = gc__slot_decode(word, boxed || (value && !guess));
+    if (!gc__in_arena(*ref)) return 0;
+    return flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE) ? gc__heap_covering(heap, *ref) : *ref;
+}
+
 /* Words that may lie anywhere in an object, or that pin it. */
 GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
     for (size_t i = 0; i < count; i++) {
-        bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(slots[i]);
-        uintptr_t ref = gc__slot_decode(slots[i], boxed || (value && !guess)), object = ref;
-        if (!gc__in_arena(ref)) continue;
-        if (flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE)) object = gc__heap_covering(heap, ref);
-        if (!object) continue; /* an address between objects */
+        uintptr_t ref, object = gc__root_object(heap, slots[i], flags, &ref);
+        if (!object) continue; /* on no heap, or an address between objects */
         if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
             ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
         } else {
@@ -4813,7 +4819,8 @@ GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
     uintptr_t object = *(gc_word *)pair->base;
     if (!gc__in_arena(object)) return true;
     return gc__words_push(&cycle->interior, (uintptr_t)pair->slot) &&
-           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) && gc__words_push(&cycle->interior, object);
+           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) &&
+           gc__words_push(&cycle->interior, object);
 }
 
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
@@ -4885,11 +4892,8 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
 }
 
-/* Calls the visitor for every root of the heap but handles and queued finalizers.
-   heap->threads->root_kind and root_site show meanwhile what reports the root. */
-GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_visit(heap, thread, visitor);
+/* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
+GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
@@ -4903,6 +4907,14 @@ GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
         gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
     gc__lock_release(&heap->threads->roots_lock);
     heap->threads->root_kind = NULL;
+}
+
+/* Calls the visitor for every root of the heap but handles and queued finalizers.
+   heap->threads->root_kind and root_site show meanwhile what reports the root. */
+GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_visit(heap, thread, visitor);
+    gc__roots_visit_shared(heap, visitor);
 }
 
 GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags) {
@@ -6446,32 +6458,41 @@ typedef struct gc__verifier {
     size_t reached_count;
 } gc__verifier;
 
+/* The name of the object's field at an offset; *length is that of the name. NULL: its type has none for it. */
+GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
+#if !GC_HAS_MODEL
+    const gc_type *type = gc__object_type(object);
+    const char *name = type->fields;
+    for (unsigned i = 0; name && *name && i < 16; i++) {
+        *length = strcspn(name, ", ");
+        if (type->field_offsets[i] == offset) return name;
+        name += *length;
+        name += strspn(name, ", ");
+    }
+#endif
+    (void)object, (void)offset, (void)length;
+    return NULL;
+}
+
 /* Writes a field's name to `text`, or its offset where the type has no name for it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
         return;
     }
+    size_t length;
+    const char *name = gc__field_name(holder, offset, &length);
+    if (name) {
+        snprintf(text, bytes, "field `%.*s` (offset %zu)", (int)length, name, offset);
+        return;
+    }
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(holder);
-    const char *name = type->fields;
-    for (unsigned i = 0; name && i < 16; i++) {
-        size_t length = strcspn(name, ", ");
-        if (type->field_offsets[i] == offset) {
-            snprintf(text, bytes, "field `%.*s` (offset %zu)", (int)length, name, offset);
-            return;
-        }
-        name += length;
-        name += strspn(name, ", ");
-        if (!*name) break;
-    }
     if (type->element_bytes && offset >= type->bytes) {
         size_t element = (offset - type->bytes) / type->element_bytes;
         snprintf(text, bytes, "element %zu (offset %zu)", element, offset);
         return;
     }
-#else
-    (void)holder;
 #endif
     snprintf(text, bytes, "the slot at offset %zu", offset);
 }
@@ -6531,11 +6552,13 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) gc__verify_fault(verifier, slot, ref, fault);
     bool owned = !gc__in_arena((uintptr_t)slot);
-    uintptr_t place = owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
+    uintptr_t place =
+        owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
     if (!verifier->holder || gc_barrier_ranks(&gc__tables, (void *)place, (const void *)ref) <= 2) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
     char text[256];
-    snprintf(text, sizeof text, "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
+    snprintf(text, sizeof text,
+             "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
              gc__object_name(ref), gc__region_of(ref)->generation, owned ? "owner's" : "slot's",
              owned ? "gc_store_in (or gc_store_value_in), or call gc_remember for the owner"
                    : "gc_store (or gc_store_value, gc_copy_refs, gc_stores_begin)");

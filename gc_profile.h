@@ -1793,12 +1793,696 @@ GC__FN void gc__write_folded(const gc__profile *profile, gc__output *output) {
 
 
 GC__FN void gc__write_report(const gc__profile *profile, gc__output *output) { (void)profile, (void)output; }
+/* Texts of the host in formats with rules of their own. A name may hold any bytes: what is not UTF-8 becomes U+FFFD. */
+
+
+#define GC__NOT_A_CHARACTER 0xFFFDu
+#define GC__TEXT_CHARACTERS_MAX 1024 /* longer names are clipped, as V8 clips the contents of strings */
+
+/* The length of a sequence by its first byte, 0 if none begins so; and the least character that needs that many bytes. */
+GC__FN unsigned gc__utf8_length(unsigned char first) {
+    return first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+}
+
+/* Takes the next character of a text that ends in 0. */
+GC__FN uint32_t gc__utf8_next(const char **text) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *at = (const unsigned char *)*text;
+    unsigned length = gc__utf8_length(*at), i = 1;
+    uint32_t character = length > 1 ? *at & (0x7Fu >> length) : *at;
+    *text += 1;
+    if (length < 2) return length ? character : GC__NOT_A_CHARACTER;
+    for (; i < length && (at[i] & 0xC0) == 0x80; i++) character = character << 6 | (at[i] & 0x3F);
+    bool surrogate = character >= 0xD800 && character < 0xE000;
+    if (i < length || character < least[length] || character > 0x10FFFF || surrogate) return GC__NOT_A_CHARACTER;
+    *text += length - 1;
+    return character;
+}
+
+/* Writes a character as UTF-8; returns how many bytes that takes, at most 4. */
+GC__FN size_t gc__utf8_put(char *to, uint32_t c) {
+    if (c < 0x80) return to[0] = (char)c, 1;
+    if (c < 0x800) return to[0] = (char)(0xC0 | c >> 6), to[1] = (char)(0x80 | (c & 0x3F)), 2;
+    size_t length = c < 0x10000 ? 3 : 4;
+    to[0] = (char)((length == 3 ? 0xE0 : 0xF0) | c >> (6 * (length - 1)));
+    for (size_t i = 1; i < length; i++) to[i] = (char)(0x80 | (c >> (6 * (length - 1 - i)) & 0x3F));
+    return length;
+}
+
+#define GC__ESCAPED_BYTES_MAX 8
+
+/* A character within a string of JSON, which may stand in a script of HTML or XML: < > & are escaped, too. */
+GC__FN size_t gc__json_put(char *to, uint32_t c) {
+    bool control = c < 0x20 || c == 0x7F || c == 0x2028 || c == 0x2029;
+    if (control || c == '<' || c == '>' || c == '&')
+        return (size_t)snprintf(to, GC__ESCAPED_BYTES_MAX, "\\u%04x", (unsigned)c);
+    if (c == '"' || c == '\\') return to[0] = '\\', to[1] = (char)c, 2;
+    return gc__utf8_put(to, c);
+}
+
+/* A character of a text or attribute of XML or HTML, which have no way to say most control characters. */
+GC__FN size_t gc__xml_put(char *to, uint32_t c) {
+    const char *name = c == '&'    ? "&amp;"
+                       : c == '<'  ? "&lt;"
+                       : c == '>'  ? "&gt;"
+                       : c == '"'  ? "&quot;"
+                       : c == '\'' ? "&#39;"
+                                   : NULL;
+    if (name) return (size_t)snprintf(to, GC__ESCAPED_BYTES_MAX, "%s", name);
+    bool unspeakable = (c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7F && c < 0xA0) || (c & 0xFFFE) == 0xFFFE;
+    return gc__utf8_put(to, unspeakable ? GC__NOT_A_CHARACTER : c);
+}
+
+GC__FN void gc__put_escaped(gc__output *output, const char *text, size_t (*put)(char *to, uint32_t character)) {
+    size_t left = GC__TEXT_CHARACTERS_MAX;
+    for (; *text && left && gc__output_reserve(output, GC__ESCAPED_BYTES_MAX); left--)
+        output->used += put(output->buffer + output->used, gc__utf8_next(&text));
+    if (*text) gc__put_text(output, "...");
+}
+
+/* A text as a string of JSON. */
+GC__FN void gc__put_json(gc__output *output, const char *text) {
+    gc__put_byte(output, '"');
+    gc__put_escaped(output, text, gc__json_put);
+    gc__put_byte(output, '"');
+}
+
+/* A text within XML or HTML. */
+GC__FN void gc__put_xml(gc__output *output, const char *text) { gc__put_escaped(output, text, gc__xml_put); }
+
+#define GC__NUMBER_BYTES_MAX 20
+
+/* The digits of a number, which end at `end`. Returns where they begin. */
+GC__FN char *gc__digits(char *end, uint64_t number) {
+    while (number > UINT32_MAX) {
+        *--end = (char)('0' + number % 10);
+        number /= 10;
+    }
+    uint32_t rest = (uint32_t)number;
+    do *--end = (char)('0' + rest % 10);
+    while (rest /= 10);
+    return end;
+}
+/* Numbers for all objects of some heaps, in the order of their addresses, while the heaps are stopped.
+
+   For each 64 mark bits there is the number of objects before them, so that an object's number is found by one count of
+   bits. That takes 0.8 % of the heap. Every region is indexed: its mark bits are its objects' starts. */
+
+
+#define GC__NUMBERED_BYTES ((size_t)512) /* for which there is an entry */
+
+enum { GC__NUMBERED_NOT, GC__NUMBERED_SMALL, GC__NUMBERED_LARGE };
+
+typedef struct gc__numbering {
+    uint32_t *before;
+    uint8_t *kinds; /* of regions: whether objects of the heaps begin in them; behind that table */
+    size_t regions;
+    size_t bytes; /* of both tables */
+    size_t count; /* objects */
+} gc__numbering;
+
+GC__FN uint8_t gc__numbering_kind(const gc__region *region, gc_heap *const *heaps, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!gc__region_is_of(region, heaps[i])) continue;
+        return region->kind == GC__SMALL   ? GC__NUMBERED_SMALL
+               : region->kind == GC__LARGE ? GC__NUMBERED_LARGE
+                                           : GC__NUMBERED_NOT;
+    }
+    return GC__NUMBERED_NOT;
+}
+
+/* A large object's only mark bit with a meaning is the first. */
+GC__FN void gc__numbering_count(gc__numbering *numbering, const gc__region *region, bool large) {
+    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    uint32_t *before = numbering->before + (region->base - gc__the_arena.base) / GC__NUMBERED_BYTES;
+    for (size_t i = 0; i < gc__mark_words(region); i++) {
+        before[i] = (uint32_t)numbering->count;
+        numbering->count += large ? marks[i] & 1 : (size_t)__builtin_popcountll(marks[i]);
+    }
+}
+
+/* False: the system gives no memory. */
+GC__FN bool gc__numbering_make(gc__numbering *numbering, gc_heap *const *heaps, size_t count) {
+    size_t regions = gc__regions_used(), entries = regions * (GC_REGION_BYTES / GC__NUMBERED_BYTES);
+    memset(numbering, 0, sizeof *numbering);
+    numbering->regions = regions;
+    numbering->bytes = entries * sizeof(uint32_t) + regions + 1;
+    numbering->before = (uint32_t *)gc__os_map(numbering->bytes);
+    if (!numbering->before) return false;
+    numbering->kinds = (uint8_t *)(numbering->before + entries);
+    for (size_t i = 0; i < regions; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        numbering->kinds[i] = gc__numbering_kind(region, heaps, count);
+        if (numbering->kinds[i] == GC__NUMBERED_NOT) continue;
+        gc__region_index(region);
+        gc__numbering_count(numbering, region, numbering->kinds[i] == GC__NUMBERED_LARGE);
+    }
+    return true;
+}
+
+GC__FN void gc__numbering_free(gc__numbering *numbering) {
+    if (numbering->before) gc__os_unmap(numbering->before, numbering->bytes);
+}
+
+/* Whether an object of the heaps starts at the address. */
+GC__FN bool gc__is_numbered(const gc__numbering *numbering, uintptr_t address) {
+    size_t offset = address - gc__the_arena.base, region = offset >> GC_REGION_SHIFT;
+    if (region >= numbering->regions || (address & 7)) return false;
+    if (numbering->kinds[region] == GC__NUMBERED_SMALL) return gc__mark_get(address);
+    return numbering->kinds[region] == GC__NUMBERED_LARGE && !(offset & (GC_REGION_BYTES - 1));
+}
+
+GC__FN size_t gc__number_of(const gc__numbering *numbering, uintptr_t object) {
+    size_t index = gc__mark_index(object);
+    uint64_t below = gc__the_arena.marks[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
+    return numbering->before[(object - gc__the_arena.base) / GC__NUMBERED_BYTES] + (size_t)__builtin_popcountll(below);
+}
+
+/* Calls visit(context, object) for all objects by their numbers, until it returns false. */
+GC__FN bool gc__numbering_walk(const gc__numbering *numbering, bool (*visit)(void *context, uintptr_t object),
+                               void *context) {
+    for (size_t i = 0; i < numbering->regions; i++) {
+        if (numbering->kinds[i] == GC__NUMBERED_NOT) continue;
+        const gc__region *region = &gc__the_arena.regions[i];
+        uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
+        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
+            if (!visit(context, at)) return false;
+    }
+    return true;
+}
+/* What keeps objects alive, as a snapshot shows it: a tree of named groups, and the references that they hold.
+
+   Group 0 is the root of the graph, group 1 "(GC roots)"; below it are the kinds of roots, and the threads with a group
+   for each function that has frames. */
+
+
+enum {
+    GC__EDGE_CONTEXT,
+    GC__EDGE_ELEMENT,
+    GC__EDGE_PROPERTY,
+    GC__EDGE_INTERNAL,
+    GC__EDGE_HIDDEN,
+    GC__EDGE_SHORTCUT,
+    GC__EDGE_WEAK
+};
+
+/* A reference of a group. They are words of a list: */
+enum {
+    GC__HELD_NEXT, /* the number of the group's next one + 1; 0: it is the last */
+    GC__HELD_EDGE, /* GC__EDGE_ kind, and above it the name, or for GC__EDGE_ELEMENT the index */
+    GC__HELD_WHAT, /* an object; or a group's number * 2 + 1 */
+    GC__HELD_WORDS
+};
+#define GC__HELD_EDGE_BITS 3
+
+typedef struct gc__root_group {
+    size_t name;
+    size_t first, last, count; /* references: numbers + 1 */
+} gc__root_group;
+#define GC__GROUP_WORDS (sizeof(gc__root_group) / sizeof(uintptr_t))
+
+typedef struct gc__root_tree {
+    gc_visitor visitor;
+    gc_heap *heap; /* whose roots are being visited */
+    const gc__numbering *numbering;
+    gc__profile *names; /* its types are the strings of the snapshot */
+    gc__words groups;   /* gc__root_group */
+    gc__words held;
+    gc__words dependents;      /* pairs: an object that keeps another one by a dependent handle, and that */
+    gc__map known;             /* groups by parent and name */
+    size_t top;                /* the group of the thread, or of all */
+    size_t group;              /* to which the roots belong that are being visited */
+    const gc_frame_site *site; /* the one that the last root was of */
+    size_t index;              /* of the next root of that group */
+    bool failed;
+} gc__root_tree;
+
+GC__FN gc__root_group *gc__root_group_at(const gc__root_tree *tree, size_t group) {
+    return (gc__root_group *)(tree->groups.words + group * GC__GROUP_WORDS);
+}
+
+GC__FN size_t gc__root_groups(const gc__root_tree *tree) { return tree->groups.count / GC__GROUP_WORDS; }
+
+/* `name`: a number of the tree's names, or the index of an element. */
+GC__FN void gc__root_hold(gc__root_tree *tree, size_t group, int kind, size_t name, uintptr_t what) {
+    size_t number = tree->held.count / GC__HELD_WORDS + 1;
+    if (!gc__words_reserve(&tree->held, tree->held.count + GC__HELD_WORDS)) {
+        tree->failed = true;
+        return;
+    }
+    uintptr_t *held = tree->held.words + tree->held.count;
+    held[GC__HELD_NEXT] = 0;
+    held[GC__HELD_EDGE] = (uintptr_t)name << GC__HELD_EDGE_BITS | (unsigned)kind;
+    held[GC__HELD_WHAT] = what;
+    gc__root_group *holder = gc__root_group_at(tree, group);
+    if (holder->count++)
+        tree->held.words[(holder->last - 1) * GC__HELD_WORDS + GC__HELD_NEXT] = number;
+    else
+        holder->first = number;
+    holder->last = number;
+    tree->held.count += GC__HELD_WORDS;
+}
+
+GC__FN size_t gc__root_group_add(gc__root_tree *tree, const char *name) {
+    size_t number = gc__root_groups(tree);
+    if (!gc__words_reserve(&tree->groups, tree->groups.count + GC__GROUP_WORDS)) {
+        tree->failed = true;
+        return 0;
+    }
+    gc__root_group group = {gc__profile_type_add(tree->names, name), 0, 0, 0};
+    tree->groups.count += GC__GROUP_WORDS;
+    *gc__root_group_at(tree, number) = group;
+    return number;
+}
+
+/* The group of that name below another one. */
+GC__FN size_t gc__root_group_of(gc__root_tree *tree, size_t parent, const char *name) {
+    size_t text = gc__profile_type_add(tree->names, name);
+    if (!gc__map_reserve(&tree->known, tree->known.count + 1)) {
+        tree->failed = true;
+        return 0;
+    }
+    uintptr_t *known = gc__map_put(&tree->known, (uintptr_t)(parent << 32 | text) << 3);
+    if (*known) return *known;
+    size_t group = gc__root_group_add(tree, name);
+    if (group)
+        gc__root_hold(tree, parent, GC__EDGE_ELEMENT, gc__root_group_at(tree, parent)->count + 1,
+                      (uintptr_t)group * 2 + 1);
+    return *known = group;
+}
+
+/* The group of the roots that are being visited. */
+GC__FN size_t gc__root_group_now(gc__root_tree *tree) {
+    const gc__threads *threads = tree->heap->threads;
+    char name[256];
+    if (threads->root_site)
+        snprintf(name, sizeof name, "(frame of %s at %s:%u)", threads->root_site->function, threads->root_site->file,
+                 threads->root_site->line);
+    else if (threads->root_method)
+        snprintf(name, sizeof name, "(compiled frame of %s)", threads->root_method);
+    else
+        snprintf(name, sizeof name, "(%s)", threads->root_kind);
+    return gc__root_group_of(tree, tree->top, name);
+}
+
+/* The name of a frame's variable: the part of the site's names with that index. A frame of several calls on a stack is
+   visited again, so the index begins anew after the last name. */
+GC__FN size_t gc__root_variable(gc__root_tree *tree) {
+    const char *name = tree->site->names;
+    for (size_t i = 0; i < tree->index; i++) name += strcspn(name, ",") + strspn(name + strcspn(name, ","), ", ");
+    size_t length = strcspn(name, ",");
+    char text[128];
+    tree->index = name[length] ? tree->index + 1 : 0;
+    snprintf(text, sizeof text, "%.*s", (int)length, name);
+    return gc__profile_type_add(tree->names, text);
+}
+
+GC__FN void gc__root_note(gc__root_tree *tree, uintptr_t word, unsigned flags, bool named) {
+    uintptr_t ref, object = gc__root_object(tree->heap, word, flags, &ref);
+    int kind = named ? GC__EDGE_INTERNAL : GC__EDGE_ELEMENT;
+    size_t name = named ? gc__root_variable(tree) : tree->index++;
+    if (object && gc__is_numbered(tree->numbering, object)) gc__root_hold(tree, tree->group, kind, name, object);
+}
+
+GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__root_tree *tree = (gc__root_tree *)visitor;
+    const gc__threads *threads = tree->heap->threads;
+    const gc_frame_site *site = threads->root_site;
+    size_t group = gc__root_group_now(tree);
+    bool named = site && !(site->flags & GC__SLOT_CONTIGUOUS);
+    if (group != tree->group || site != tree->site || (site && !named)) tree->index = 0;
+    tree->group = group;
+    tree->site = site;
+    if (flags & GC__SLOT_DERIVED) return; /* the slot that it is derived from is visited, too */
+    for (size_t i = 0; i < count; i++) gc__root_note(tree, ((const gc_word *)slot)[i], flags, named);
+}
+
+GC__FN bool gc__root_handle(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
+    static const char *const names[GC_HANDLE_KINDS] = {"(weak handles)",      "(long weak handles)",
+                                                       "(strong handles)",    "(pinned handles)",
+                                                       "(dependent handles)", "(ref-counted handles)"};
+    gc__root_tree *tree = (gc__root_tree *)context;
+    const gc_options *options = &tree->heap->options;
+    if (!gc__is_numbered(tree->numbering, (uintptr_t)object)) return true;
+    bool keeps = kind == GC_HANDLE_STRONG || kind == GC_HANDLE_PINNED;
+    if (kind == GC_HANDLE_REF_COUNTED && options->handle_is_held)
+        keeps = options->handle_is_held(options->host, handle, object, extra);
+    size_t group = gc__root_group_of(tree, tree->top, names[kind]), index = gc__root_group_at(tree, group)->count;
+    if (!keeps) index = gc__profile_type_add(tree->names, "handle");
+    gc__root_hold(tree, group, keeps ? GC__EDGE_ELEMENT : GC__EDGE_WEAK, index, (uintptr_t)object);
+    if (kind != GC_HANDLE_DEPENDENT || !gc__is_numbered(tree->numbering, (uintptr_t)extra)) return true;
+    if (!gc__words_push(&tree->dependents, (uintptr_t)object) || !gc__words_push(&tree->dependents, (uintptr_t)extra))
+        tree->failed = true;
+    return true;
+}
+
+/* By the addresses of the keys. */
+GC__FN int gc__dependent_order(const void *a, const void *b) {
+    uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+GC__FN void gc__root_tree_handles(gc__root_tree *tree, gc_heap *heap) {
+    gc_handle_walk(heap, gc__root_handle, tree);
+    heap->threads->root_kind = "objects due for finalizers";
+    gc__finalizers_visit_queued(heap, &tree->visitor);
+    heap->threads->root_kind = NULL;
+}
+
+GC__FN void gc__root_tree_add(gc__root_tree *tree, gc_heap *heap, size_t top) {
+    char name[128];
+    tree->heap = heap;
+    tree->site = NULL;
+    for (gc_thread *thread = heap->threads->first; thread && !tree->failed; thread = gc__record(thread)->next) {
+        const char *given = gc__record(thread)->name;
+        snprintf(name, sizeof name, given ? "(thread %s, %u)" : "(thread%s %u)", given ? given : "",
+                 (unsigned)gc__record(thread)->tid);
+        tree->top = gc__root_group_of(tree, top, name);
+        gc__thread_visit(heap, thread, &tree->visitor);
+    }
+    tree->top = top;
+    gc__roots_visit_shared(heap, &tree->visitor);
+    gc__root_tree_handles(tree, heap);
+}
+
+/* False: the system gives no memory. Its memory is freed by gc__root_tree_free in any case. */
+GC__FN bool gc__root_tree_make(gc__root_tree *tree, gc_heap *const *heaps, size_t count) {
+    char name[32];
+    tree->visitor.visit = gc__root_tree_visit;
+    gc__root_group_add(tree, "");
+    size_t top = gc__root_group_of(tree, 0, "(GC roots)");
+    for (size_t i = 0; i < count && !tree->failed; i++) {
+        snprintf(name, sizeof name, "(heap %zu)", i + 1);
+        gc__root_tree_add(tree, heaps[i], count > 1 ? gc__root_group_of(tree, top, name) : top);
+    }
+    if (tree->dependents.count)
+        qsort(tree->dependents.words, tree->dependents.count / 2, 2 * sizeof(uintptr_t), gc__dependent_order);
+    return !tree->failed;
+}
+
+GC__FN void gc__root_tree_free(gc__root_tree *tree) {
+    gc__words_free(&tree->groups);
+    gc__words_free(&tree->held);
+    gc__words_free(&tree->dependents);
+    gc__map_free(&tree->known);
+}
+/* Heap snapshots in V8's format, which Chrome's DevTools, memlab and others read: every object with its references.
+
+   The nodes of the graph are the groups of roots, and then all objects by their addresses. The heap is walked twice in
+   that order, since all nodes come before all edges; nothing is kept of an object meanwhile. Numbers of nodes and edges
+   stand at the file's beginning, and are filled in at the end. The strings come last. */
+
+
+#define GC__NODE_FIELDS 7
+#define GC__NODE_OBJECT 3
+#define GC__NODE_SYNTHETIC 9
+#define GC__MASKED_WORDS 64 /* words of an object that have a name of their own */
+
+/* How the references of a type's objects are called: the number of a name for each word, 0 where it has none yet. */
+typedef struct gc__snapshot_type {
+    size_t name;
+    uint32_t words[GC__MASKED_WORDS];
+} gc__snapshot_type;
+#define GC__SNAPSHOT_TYPE_WORDS ((sizeof(gc__snapshot_type) + 7) / sizeof(uintptr_t))
+
+typedef struct gc__snapshot {
+    gc_visitor visitor;
+    gc__output *out;
+    gc__numbering numbering;
+    gc__root_tree roots;
+    gc__profile names; /* its types are the strings of the snapshot */
+    gc__words types;   /* gc__snapshot_type; the first one is no type's */
+    gc__map type_numbers;
+    gc_word last_type;
+    gc__snapshot_type *type; /* the type of `holder`, valid until another one is asked for */
+    uintptr_t holder;
+    size_t edges_of_holder, edges;
+    size_t dependent; /* the next one in roots.dependents */
+    bool writing;     /* edges; otherwise they are counted */
+} gc__snapshot;
+
+/* Types. */
+
+GC__FN gc__snapshot_type *gc__snapshot_type_add(gc__snapshot *snapshot, gc_word key, const char *name) {
+    size_t number = snapshot->types.count / GC__SNAPSHOT_TYPE_WORDS;
+    if (!gc__words_reserve(&snapshot->types, snapshot->types.count + GC__SNAPSHOT_TYPE_WORDS) ||
+        !gc__map_reserve(&snapshot->type_numbers, snapshot->type_numbers.count + 1))
+        return NULL;
+    gc__snapshot_type *type = (gc__snapshot_type *)(snapshot->types.words + snapshot->types.count);
+    snapshot->types.count += GC__SNAPSHOT_TYPE_WORDS;
+    memset(type, 0, sizeof *type);
+    type->name = gc__profile_type_add(&snapshot->names, name);
+    *gc__map_put(&snapshot->type_numbers, key) = number;
+    return type;
+}
+
+/* What the type of an object is known by: its record, or in a host's own model its name. */
+GC__FN gc_word gc__snapshot_type_key(uintptr_t object) {
+#if GC_HAS_MODEL
+    const char *name = gc__object_name(object);
+    return gc__text_hash(name, strlen(name)) | 1;
+#else
+    return GC__WORD(object);
+#endif
+}
+
+/* Makes the object the holder of the references that follow. */
+GC__FN bool gc__snapshot_hold(gc__snapshot *snapshot, uintptr_t object) {
+    gc_word key = gc__snapshot_type_key(object);
+    snapshot->holder = object;
+    snapshot->edges_of_holder = 0;
+    if (key == snapshot->last_type) return true;
+    const uintptr_t *number = gc__map_find(&snapshot->type_numbers, key);
+    snapshot->type = number ? (gc__snapshot_type *)(snapshot->types.words + *number * GC__SNAPSHOT_TYPE_WORDS)
+                            : gc__snapshot_type_add(snapshot, key, gc__object_name(object));
+    snapshot->last_type = snapshot->type ? key : 0;
+    return snapshot->type;
+}
+
+/* The name of a word of the holder: that of the field there, else "+16". */
+GC__FN size_t gc__snapshot_word_name(gc__snapshot *snapshot, size_t offset) {
+    uint32_t *known = &snapshot->type->words[offset / 8];
+    if (!*known) {
+        char text[128];
+        size_t length;
+        const char *name = gc__field_name(snapshot->holder, offset, &length);
+        if (name)
+            snprintf(text, sizeof text, "%.*s", (int)length, name);
+        else
+            snprintf(text, sizeof text, "+%zu", offset);
+        *known = gc__profile_type_add(&snapshot->names, text);
+    }
+    return *known;
+}
+
+/* Edges. */
+
+GC__FN void gc__snapshot_numbers(gc__output *out, size_t a, size_t b, size_t c) {
+    const size_t most = 3 * (GC__NUMBER_BYTES_MAX + 1) + 1;
+    if (!gc__output_reserve(out, most)) return;
+    char *end = out->buffer + out->used + most, *at = end;
+    *--at = '\n';
+    *--at = ',';
+    at = gc__digits(at, c);
+    *--at = ',';
+    at = gc__digits(at, b);
+    *--at = ',';
+    at = gc__digits(at, a);
+    memmove(out->buffer + out->used, at, (size_t)(end - at));
+    out->used += (size_t)(end - at);
+}
+
+/* `name`: the number of a name; for an element, its index. */
+GC__FN void gc__snapshot_edge(gc__snapshot *snapshot, int kind, size_t name, size_t node) {
+    snapshot->edges_of_holder++;
+    if (!snapshot->writing) return;
+    snapshot->edges++;
+    gc__snapshot_numbers(snapshot->out, (size_t)kind, name, node * GC__NODE_FIELDS);
+}
+
+GC__FN size_t gc__snapshot_node_of(const gc__snapshot *snapshot, uintptr_t object) {
+    return gc__root_groups(&snapshot->roots) + gc__number_of(&snapshot->numbering, object);
+}
+
+GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(*slot, value);
+    if (!ref || !gc__is_numbered(&snapshot->numbering, ref)) return;
+    size_t offset = (uintptr_t)slot - snapshot->holder, name = offset / 8;
+    int kind = GC__EDGE_ELEMENT;
+#if GC_HAS_MODEL
+    bool is_element = false;
+#else
+    const gc_type *type = gc__object_type(snapshot->holder);
+    bool is_element = type->element_bytes && offset >= type->bytes && offset < gc__object_bytes(snapshot->holder);
+    if (is_element) name = (offset - type->bytes) / type->element_bytes;
+#endif
+    if (!is_element && offset < GC__MASKED_WORDS * 8) {
+        kind = GC__EDGE_PROPERTY;
+        name = snapshot->writing ? gc__snapshot_word_name(snapshot, offset) : 0;
+    } else if (!is_element) {
+        name = snapshot->edges_of_holder; /* a slot that a trace function has reported, perhaps outside the object */
+    }
+    gc__snapshot_edge(snapshot, kind, name, snapshot->writing ? gc__snapshot_node_of(snapshot, ref) : 0);
+}
+
+GC__FN void gc__snapshot_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    for (size_t i = 0; i < count; i++)
+        gc__snapshot_slot((gc__snapshot *)visitor, (const gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+}
+
+/* What dependent handles have the holder keep. Objects come by their addresses, as those pairs do. */
+GC__FN void gc__snapshot_dependents(gc__snapshot *snapshot) {
+    const gc__words *pairs = &snapshot->roots.dependents;
+    for (; snapshot->dependent < pairs->count && pairs->words[snapshot->dependent] == snapshot->holder;
+         snapshot->dependent += 2) {
+        size_t name = gc__profile_type_add(&snapshot->names, "dependent");
+        gc__snapshot_edge(snapshot, GC__EDGE_INTERNAL, name,
+                          gc__snapshot_node_of(snapshot, pairs->words[snapshot->dependent + 1]));
+    }
+}
+
+/* Nodes. */
+
+GC__FN void gc__snapshot_node(gc__output *out, size_t kind, size_t name, size_t id, size_t bytes, size_t edges) {
+    bytes = gc__min(bytes, UINT32_MAX); /* the readers' numbers have 32 bits */
+    gc__snapshot_numbers(out, kind, name, id);
+    out->used--; /* the end of the line */
+    gc__snapshot_numbers(out, bytes, edges, 0);
+    out->used--;
+    gc__put(out, "0,\n", 3);
+}
+
+/* An object keeps its number as long as it is not moved, so that snapshots can be compared. The heap may be too large for
+   that. Even numbers are those of groups; the first two groups have 1 and 3. */
+GC__FN size_t gc__snapshot_id(const gc__snapshot *snapshot, uintptr_t object) {
+    bool fits = (gc__regions_used() << GC_REGION_SHIFT) / 4 < UINT32_MAX - 8;
+    return 5 + 2 * (fits ? (object - gc__the_arena.base) / 8 : gc__number_of(&snapshot->numbering, object));
+}
+
+GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
+    gc__snapshot *snapshot = (gc__snapshot *)context;
+    if (snapshot->out->error || !gc__snapshot_hold(snapshot, object)) return false;
+    gc__object_visit(object, &snapshot->visitor);
+    gc__snapshot_dependents(snapshot);
+    if (!snapshot->writing)
+        gc__snapshot_node(snapshot->out, GC__NODE_OBJECT, snapshot->type->name, gc__snapshot_id(snapshot, object),
+                          gc__object_bytes(object), snapshot->edges_of_holder);
+    return true;
+}
+
+/* False: there is no memory, or the file has failed. */
+GC__FN bool gc__snapshot_objects(gc__snapshot *snapshot, bool writing) {
+    snapshot->writing = writing;
+    snapshot->dependent = 0;
+    return gc__numbering_walk(&snapshot->numbering, gc__snapshot_object, snapshot);
+}
+
+GC__FN void gc__snapshot_group_nodes(const gc__snapshot *snapshot) {
+    for (size_t i = 0; i < gc__root_groups(&snapshot->roots); i++) {
+        const gc__root_group *group = gc__root_group_at(&snapshot->roots, i);
+        gc__snapshot_node(snapshot->out, GC__NODE_SYNTHETIC, group->name, i < 2 ? 2 * i + 1 : 2 * i, 0, group->count);
+    }
+}
+
+GC__FN void gc__snapshot_group_edges(gc__snapshot *snapshot) {
+    snapshot->writing = true;
+    for (size_t i = 0; i < gc__root_groups(&snapshot->roots); i++)
+        for (size_t at = gc__root_group_at(&snapshot->roots, i)->first; at;) {
+            const uintptr_t *held = snapshot->roots.held.words + (at - 1) * GC__HELD_WORDS;
+            uintptr_t what = held[GC__HELD_WHAT];
+            size_t node = what & 1 ? what >> 1 : gc__snapshot_node_of(snapshot, what);
+            gc__snapshot_edge(snapshot, (int)(held[GC__HELD_EDGE] & ((1 << GC__HELD_EDGE_BITS) - 1)),
+                              held[GC__HELD_EDGE] >> GC__HELD_EDGE_BITS, node);
+            at = held[GC__HELD_NEXT];
+        }
+}
+
+/* The file. */
+
+static const char gc__snapshot_meta[] =
+    "{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\",\"name\",\"id\",\"self_size\",\"edge_count\",\"trace_node_id\","
+    "\"detachedness\"],\n"
+    "\"node_types\":[[\"hidden\",\"array\",\"string\",\"object\",\"code\",\"closure\",\"regexp\",\"number\",\"native\","
+    "\"synthetic\","
+    "\"concatenated string\",\"sliced string\",\"symbol\",\"bigint\",\"object shape\",\"wasm object\"],\n"
+    "\"string\",\"number\",\"number\",\"number\",\"number\",\"number\"],\n"
+    "\"edge_fields\":[\"type\",\"name_or_index\",\"to_node\"],\n"
+    "\"edge_types\":[[\"context\",\"element\",\"property\",\"internal\",\"hidden\",\"shortcut\",\"weak\"],\"string_or_"
+    "number\",\"node\"],\n"
+    "\"trace_function_info_fields\":[\"function_id\",\"name\",\"script_name\",\"script_id\",\"line\",\"column\"],\n"
+    "\"trace_node_fields\":[\"id\",\"function_info_index\",\"count\",\"size\",\"children\"],\n"
+    "\"sample_fields\":[\"timestamp_us\",\"last_assigned_id\"],\n"
+    "\"location_fields\":[\"object_index\",\"script_id\",\"line\",\"column\"]},\n";
+
+GC__FN void gc__snapshot_strings(gc__snapshot *snapshot) {
+    gc__put_text(snapshot->out,
+                 "\"trace_function_infos\":[],\n\"trace_tree\":[],\n\"samples\":[],\n\"locations\":[],\n\"strings\":[");
+    for (size_t i = 0; i < snapshot->names.types_count; i++) {
+        if (i) gc__put_text(snapshot->out, ",\n");
+        gc__put_json(snapshot->out, gc__profile_type_name(&snapshot->names, (uint32_t)i));
+    }
+    gc__put_text(snapshot->out, "]}\n");
+}
+
+/* Takes back the comma after a list's last number. */
+GC__FN void gc__snapshot_list_end(gc__output *out) {
+    out->used -= 2; /* they are still in the buffer, which is emptied only when something is written to it */
+    gc__put_text(out, "],\n");
+}
+
+/* False: there is no memory, or the file has failed. */
+GC__FN bool gc__snapshot_graph(gc__snapshot *snapshot) {
+    gc__output *out = snapshot->out;
+    char counts[96];
+    size_t nodes = gc__root_groups(&snapshot->roots) + snapshot->numbering.count;
+    gc__put_text(out, gc__snapshot_meta);
+    uint64_t counts_at = gc__output_position(out);
+    gc__put_format(out, "%95s\n\"nodes\":[", "");
+    gc__snapshot_group_nodes(snapshot);
+    if (!gc__snapshot_objects(snapshot, false)) return false;
+    gc__snapshot_list_end(out);
+    gc__put_text(out, "\"edges\":[");
+    gc__snapshot_group_edges(snapshot);
+    if (!gc__snapshot_objects(snapshot, true)) return false;
+    gc__snapshot_list_end(out);
+    gc__snapshot_strings(snapshot);
+    int length = snprintf(counts, sizeof counts, "\"node_count\":%zu,\"edge_count\":%zu,\"trace_function_count\":0},",
+                          nodes, snapshot->edges);
+    gc__output_patch(out, counts_at, counts, (size_t)length);
+    return true;
+}
+
+GC__FN bool gc__snapshot_make(gc__snapshot *snapshot, gc_heap *const *heaps, size_t count) {
+    if (!gc__profile_open(&snapshot->names) || !gc__numbering_make(&snapshot->numbering, heaps, count)) return false;
+    snapshot->roots.numbering = &snapshot->numbering;
+    snapshot->roots.names = &snapshot->names;
+    return gc__root_tree_make(&snapshot->roots, heaps, count) && gc__snapshot_graph(snapshot);
+}
+
+/* The heaps are stopped. They are collected first; without memory for that the snapshot has the dead, too. */
+GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, gc__output *output) {
+    gc__snapshot snapshot;
+    memset(&snapshot, 0, sizeof snapshot);
+    snapshot.visitor.visit = gc__snapshot_visit;
+    snapshot.out = output;
+    for (size_t i = 0; i < count; i++) {
+        gc__collect_stopped(heaps[i], 2, GC_REASON_INDUCED, false);
+        gc__heap_flush(heaps[i]);
+    }
+    if (!gc__snapshot_make(&snapshot, heaps, count)) gc__output_fail(output, output->error ? output->error : ENOMEM);
+    gc__numbering_free(&snapshot.numbering);
+    gc__root_tree_free(&snapshot.roots);
+    gc__profile_free(&snapshot.names);
+    gc__words_free(&snapshot.types);
+    gc__map_free(&snapshot.type_numbers);
+}
 /* The formats of files, by the endings of their names. Each writer is a part of its own, which this one includes. */
 
 
 static const gc__profile_format gc__profile_formats[] = {
     {".folded", gc__write_folded, NULL, NULL, NULL},
     {".txt", gc__write_report, NULL, NULL, NULL},
+    {".heapsnapshot", NULL, NULL, NULL, gc__write_snapshot},
 };
 
 /* The format of a file's name; NULL: there is none with its ending. */

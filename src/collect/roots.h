@@ -59,7 +59,8 @@ GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
     uintptr_t object = *(gc_word *)pair->base;
     if (!gc__in_arena(object)) return true;
     return gc__words_push(&cycle->interior, (uintptr_t)pair->slot) &&
-           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) && gc__words_push(&cycle->interior, object);
+           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) &&
+           gc__words_push(&cycle->interior, object);
 }
 
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {

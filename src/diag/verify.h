@@ -111,11 +111,13 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) gc__verify_fault(verifier, slot, ref, fault);
     bool owned = !gc__in_arena((uintptr_t)slot);
-    uintptr_t place = owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
+    uintptr_t place =
+        owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
     if (!verifier->holder || gc_barrier_ranks(&gc__tables, (void *)place, (const void *)ref) <= 2) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
     char text[256];
-    snprintf(text, sizeof text, "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
+    snprintf(text, sizeof text,
+             "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
              gc__object_name(ref), gc__region_of(ref)->generation, owned ? "owner's" : "slot's",
              owned ? "gc_store_in (or gc_store_value_in), or call gc_remember for the owner"
                    : "gc_store (or gc_store_value, gc_copy_refs, gc_stores_begin)");

@@ -4,7 +4,7 @@
    bits. That takes 0.8 % of the heap. Every region is indexed: its mark bits are its objects' starts. */
 #pragma once
 
-#include "../diag/walk.h"
+#include "../heap/index.h"
 
 #define GC__NUMBERED_BYTES ((size_t)512) /* for which there is an entry */
 
@@ -21,7 +21,9 @@ typedef struct gc__numbering {
 GC__FN uint8_t gc__numbering_kind(const gc__region *region, gc_heap *const *heaps, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!gc__region_is_of(region, heaps[i])) continue;
-        return region->kind == GC__SMALL ? GC__NUMBERED_SMALL : region->kind == GC__LARGE ? GC__NUMBERED_LARGE : GC__NUMBERED_NOT;
+        return region->kind == GC__SMALL   ? GC__NUMBERED_SMALL
+               : region->kind == GC__LARGE ? GC__NUMBERED_LARGE
+                                           : GC__NUMBERED_NOT;
     }
     return GC__NUMBERED_NOT;
 }
@@ -74,7 +76,8 @@ GC__FN size_t gc__number_of(const gc__numbering *numbering, uintptr_t object) {
 }
 
 /* Calls visit(context, object) for all objects by their numbers, until it returns false. */
-GC__FN bool gc__numbering_walk(const gc__numbering *numbering, bool (*visit)(void *context, uintptr_t object), void *context) {
+GC__FN bool gc__numbering_walk(const gc__numbering *numbering, bool (*visit)(void *context, uintptr_t object),
+                               void *context) {
     for (size_t i = 0; i < numbering->regions; i++) {
         if (numbering->kinds[i] == GC__NUMBERED_NOT) continue;
         const gc__region *region = &gc__the_arena.regions[i];

@@ -4,16 +4,26 @@
    for each function that has frames. */
 #pragma once
 
+#include "../collect/roots.h"
+#include "../handles/finalizers.h"
 #include "numbering.h"
 #include "store.h"
 
-enum { GC__EDGE_CONTEXT, GC__EDGE_ELEMENT, GC__EDGE_PROPERTY, GC__EDGE_INTERNAL, GC__EDGE_HIDDEN, GC__EDGE_SHORTCUT, GC__EDGE_WEAK };
+enum {
+    GC__EDGE_CONTEXT,
+    GC__EDGE_ELEMENT,
+    GC__EDGE_PROPERTY,
+    GC__EDGE_INTERNAL,
+    GC__EDGE_HIDDEN,
+    GC__EDGE_SHORTCUT,
+    GC__EDGE_WEAK
+};
 
 /* A reference of a group. They are words of a list: */
 enum {
-    GC__HELD_NEXT,  /* the number of the group's next one + 1; 0: it is the last */
-    GC__HELD_EDGE,  /* GC__EDGE_ kind, and above it the name, or for GC__EDGE_ELEMENT the index */
-    GC__HELD_WHAT,  /* an object; or a group's number * 2 + 1 */
+    GC__HELD_NEXT, /* the number of the group's next one + 1; 0: it is the last */
+    GC__HELD_EDGE, /* GC__EDGE_ kind, and above it the name, or for GC__EDGE_ELEMENT the index */
+    GC__HELD_WHAT, /* an object; or a group's number * 2 + 1 */
     GC__HELD_WORDS
 };
 #define GC__HELD_EDGE_BITS 3
@@ -29,12 +39,12 @@ typedef struct gc__root_tree {
     gc_heap *heap; /* whose roots are being visited */
     const gc__numbering *numbering;
     gc__profile *names; /* its types are the strings of the snapshot */
-    gc__words groups; /* gc__root_group */
+    gc__words groups;   /* gc__root_group */
     gc__words held;
-    gc__words dependents; /* pairs: an object that keeps another one by a dependent handle, and that */
-    gc__map known;        /* groups by parent and name */
-    size_t top;           /* the group of the thread, or of all */
-    size_t group;         /* to which the roots belong that are being visited */
+    gc__words dependents;      /* pairs: an object that keeps another one by a dependent handle, and that */
+    gc__map known;             /* groups by parent and name */
+    size_t top;                /* the group of the thread, or of all */
+    size_t group;              /* to which the roots belong that are being visited */
     const gc_frame_site *site; /* the one that the last root was of */
     size_t index;              /* of the next root of that group */
     bool failed;
@@ -88,7 +98,9 @@ GC__FN size_t gc__root_group_of(gc__root_tree *tree, size_t parent, const char *
     uintptr_t *known = gc__map_put(&tree->known, (uintptr_t)(parent << 32 | text) << 3);
     if (*known) return *known;
     size_t group = gc__root_group_add(tree, name);
-    if (group) gc__root_hold(tree, parent, GC__EDGE_ELEMENT, gc__root_group_at(tree, parent)->count + 1, (uintptr_t)group * 2 + 1);
+    if (group)
+        gc__root_hold(tree, parent, GC__EDGE_ELEMENT, gc__root_group_at(tree, parent)->count + 1,
+                      (uintptr_t)group * 2 + 1);
     return *known = group;
 }
 
@@ -139,18 +151,21 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
 }
 
 GC__FN bool gc__root_handle(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
-    static const char *const names[GC_HANDLE_KINDS] = {"(weak handles)",   "(long weak handles)", "(strong handles)",
-                                                       "(pinned handles)", "(dependent handles)", "(ref-counted handles)"};
+    static const char *const names[GC_HANDLE_KINDS] = {"(weak handles)",      "(long weak handles)",
+                                                       "(strong handles)",    "(pinned handles)",
+                                                       "(dependent handles)", "(ref-counted handles)"};
     gc__root_tree *tree = (gc__root_tree *)context;
     const gc_options *options = &tree->heap->options;
     if (!gc__is_numbered(tree->numbering, (uintptr_t)object)) return true;
     bool keeps = kind == GC_HANDLE_STRONG || kind == GC_HANDLE_PINNED;
-    if (kind == GC_HANDLE_REF_COUNTED && options->handle_is_held) keeps = options->handle_is_held(options->host, handle, object, extra);
+    if (kind == GC_HANDLE_REF_COUNTED && options->handle_is_held)
+        keeps = options->handle_is_held(options->host, handle, object, extra);
     size_t group = gc__root_group_of(tree, tree->top, names[kind]), index = gc__root_group_at(tree, group)->count;
     if (!keeps) index = gc__profile_type_add(tree->names, "handle");
     gc__root_hold(tree, group, keeps ? GC__EDGE_ELEMENT : GC__EDGE_WEAK, index, (uintptr_t)object);
     if (kind != GC_HANDLE_DEPENDENT || !gc__is_numbered(tree->numbering, (uintptr_t)extra)) return true;
-    if (!gc__words_push(&tree->dependents, (uintptr_t)object) || !gc__words_push(&tree->dependents, (uintptr_t)extra)) tree->failed = true;
+    if (!gc__words_push(&tree->dependents, (uintptr_t)object) || !gc__words_push(&tree->dependents, (uintptr_t)extra))
+        tree->failed = true;
     return true;
 }
 
@@ -173,7 +188,8 @@ GC__FN void gc__root_tree_add(gc__root_tree *tree, gc_heap *heap, size_t top) {
     tree->site = NULL;
     for (gc_thread *thread = heap->threads->first; thread && !tree->failed; thread = gc__record(thread)->next) {
         const char *given = gc__record(thread)->name;
-        snprintf(name, sizeof name, given ? "(thread %s, %u)" : "(thread%s %u)", given ? given : "", (unsigned)gc__record(thread)->tid);
+        snprintf(name, sizeof name, given ? "(thread %s, %u)" : "(thread%s %u)", given ? given : "",
+                 (unsigned)gc__record(thread)->tid);
         tree->top = gc__root_group_of(tree, top, name);
         gc__thread_visit(heap, thread, &tree->visitor);
     }

@@ -5,6 +5,7 @@
    stand at the file's beginning, and are filled in at the end. The strings come last. */
 #pragma once
 
+#include "../diag/walk.h"
 #include "../run/cycle.h"
 #include "roots.h"
 #include "text.h"
@@ -27,7 +28,7 @@ typedef struct gc__snapshot {
     gc__numbering numbering;
     gc__root_tree roots;
     gc__profile names; /* its types are the strings of the snapshot */
-    gc__words types; /* gc__snapshot_type; the first one is no type's */
+    gc__words types;   /* gc__snapshot_type; the first one is no type's */
     gc__map type_numbers;
     gc_word last_type;
     gc__snapshot_type *type; /* the type of `holder`, valid until another one is asked for */
@@ -149,9 +150,11 @@ GC__FN void gc__snapshot_visit(gc_visitor *visitor, void *slot, size_t count, un
 /* What dependent handles have the holder keep. Objects come by their addresses, as those pairs do. */
 GC__FN void gc__snapshot_dependents(gc__snapshot *snapshot) {
     const gc__words *pairs = &snapshot->roots.dependents;
-    for (; snapshot->dependent < pairs->count && pairs->words[snapshot->dependent] == snapshot->holder; snapshot->dependent += 2) {
+    for (; snapshot->dependent < pairs->count && pairs->words[snapshot->dependent] == snapshot->holder;
+         snapshot->dependent += 2) {
         size_t name = gc__profile_type_add(&snapshot->names, "dependent");
-        gc__snapshot_edge(snapshot, GC__EDGE_INTERNAL, name, gc__snapshot_node_of(snapshot, pairs->words[snapshot->dependent + 1]));
+        gc__snapshot_edge(snapshot, GC__EDGE_INTERNAL, name,
+                          gc__snapshot_node_of(snapshot, pairs->words[snapshot->dependent + 1]));
     }
 }
 
@@ -214,19 +217,23 @@ GC__FN void gc__snapshot_group_edges(gc__snapshot *snapshot) {
 /* The file. */
 
 static const char gc__snapshot_meta[] =
-    "{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\",\"name\",\"id\",\"self_size\",\"edge_count\",\"trace_node_id\",\"detachedness\"],\n"
-    "\"node_types\":[[\"hidden\",\"array\",\"string\",\"object\",\"code\",\"closure\",\"regexp\",\"number\",\"native\",\"synthetic\","
+    "{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\",\"name\",\"id\",\"self_size\",\"edge_count\",\"trace_node_id\","
+    "\"detachedness\"],\n"
+    "\"node_types\":[[\"hidden\",\"array\",\"string\",\"object\",\"code\",\"closure\",\"regexp\",\"number\",\"native\","
+    "\"synthetic\","
     "\"concatenated string\",\"sliced string\",\"symbol\",\"bigint\",\"object shape\",\"wasm object\"],\n"
     "\"string\",\"number\",\"number\",\"number\",\"number\",\"number\"],\n"
     "\"edge_fields\":[\"type\",\"name_or_index\",\"to_node\"],\n"
-    "\"edge_types\":[[\"context\",\"element\",\"property\",\"internal\",\"hidden\",\"shortcut\",\"weak\"],\"string_or_number\",\"node\"],\n"
+    "\"edge_types\":[[\"context\",\"element\",\"property\",\"internal\",\"hidden\",\"shortcut\",\"weak\"],\"string_or_"
+    "number\",\"node\"],\n"
     "\"trace_function_info_fields\":[\"function_id\",\"name\",\"script_name\",\"script_id\",\"line\",\"column\"],\n"
     "\"trace_node_fields\":[\"id\",\"function_info_index\",\"count\",\"size\",\"children\"],\n"
     "\"sample_fields\":[\"timestamp_us\",\"last_assigned_id\"],\n"
     "\"location_fields\":[\"object_index\",\"script_id\",\"line\",\"column\"]},\n";
 
 GC__FN void gc__snapshot_strings(gc__snapshot *snapshot) {
-    gc__put_text(snapshot->out, "\"trace_function_infos\":[],\n\"trace_tree\":[],\n\"samples\":[],\n\"locations\":[],\n\"strings\":[");
+    gc__put_text(snapshot->out,
+                 "\"trace_function_infos\":[],\n\"trace_tree\":[],\n\"samples\":[],\n\"locations\":[],\n\"strings\":[");
     for (size_t i = 0; i < snapshot->names.types_count; i++) {
         if (i) gc__put_text(snapshot->out, ",\n");
         gc__put_json(snapshot->out, gc__profile_type_name(&snapshot->names, (uint32_t)i));
@@ -256,7 +263,8 @@ GC__FN bool gc__snapshot_graph(gc__snapshot *snapshot) {
     if (!gc__snapshot_objects(snapshot, true)) return false;
     gc__snapshot_list_end(out);
     gc__snapshot_strings(snapshot);
-    int length = snprintf(counts, sizeof counts, "\"node_count\":%zu,\"edge_count\":%zu,\"trace_function_count\":0},", nodes, snapshot->edges);
+    int length = snprintf(counts, sizeof counts, "\"node_count\":%zu,\"edge_count\":%zu,\"trace_function_count\":0},",
+                          nodes, snapshot->edges);
     gc__output_patch(out, counts_at, counts, (size_t)length);
     return true;
 }

@@ -41,14 +41,20 @@ GC__FN size_t gc__utf8_put(char *to, uint32_t c) {
 /* A character within a string of JSON, which may stand in a script of HTML or XML: < > & are escaped, too. */
 GC__FN size_t gc__json_put(char *to, uint32_t c) {
     bool control = c < 0x20 || c == 0x7F || c == 0x2028 || c == 0x2029;
-    if (control || c == '<' || c == '>' || c == '&') return (size_t)snprintf(to, GC__ESCAPED_BYTES_MAX, "\\u%04x", (unsigned)c);
+    if (control || c == '<' || c == '>' || c == '&')
+        return (size_t)snprintf(to, GC__ESCAPED_BYTES_MAX, "\\u%04x", (unsigned)c);
     if (c == '"' || c == '\\') return to[0] = '\\', to[1] = (char)c, 2;
     return gc__utf8_put(to, c);
 }
 
 /* A character of a text or attribute of XML or HTML, which have no way to say most control characters. */
 GC__FN size_t gc__xml_put(char *to, uint32_t c) {
-    const char *name = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&quot;" : c == '\'' ? "&#39;" : NULL;
+    const char *name = c == '&'    ? "&amp;"
+                       : c == '<'  ? "&lt;"
+                       : c == '>'  ? "&gt;"
+                       : c == '"'  ? "&quot;"
+                       : c == '\'' ? "&#39;"
+                                   : NULL;
     if (name) return (size_t)snprintf(to, GC__ESCAPED_BYTES_MAX, "%s", name);
     bool unspeakable = (c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7F && c < 0xA0) || (c & 0xFFFE) == 0xFFFE;
     return gc__utf8_put(to, unspeakable ? GC__NOT_A_CHARACTER : c);

@@ -17,7 +17,9 @@ typedef struct mixed {
     uintptr_t tagged, traced;
 } mixed;
 
-static void mixed_trace(void *object, gc_visitor *visitor) { gc_visit(visitor, &((mixed *)object)->traced, 1, GC_SLOT_VALUE); }
+static void mixed_trace(void *object, gc_visitor *visitor) {
+    gc_visit(visitor, &((mixed *)object)->traced, 1, GC_SLOT_VALUE);
+}
 static const gc_type mixed_type = GC_TYPE_WITH(mixed, refs(plain), values(tagged), trace(mixed_trace));
 
 typedef struct couples {
@@ -47,8 +49,10 @@ static void texts(void) {
         {"plain (name)::of", "plain (name)::of", "plain (name)::of"},
         {"\"\\\n\t\x01\x7F", "\\\"\\\\\\u000a\\u0009\\u0001\\u007f", "&quot;\\\n\t" FFFD FFFD},
         {"</script>]]>&'", "\\u003c/script\\u003e]]\\u003e\\u0026'", "&lt;/script&gt;]]&gt;&amp;&#39;"},
-        {"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
-        {"\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBE", "\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBE", FFFD "\xDF\xBF\xE0\xA0\x80" FFFD},
+        {"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80",
+         "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
+        {"\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBE", "\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBE",
+         FFFD "\xDF\xBF\xE0\xA0\x80" FFFD},
         {"\xF4\x8F\xBF\xBF", "\xF4\x8F\xBF\xBF", FFFD},
         {"\xFF\xC0\xAF\xC1\xBF", FFFD FFFD FFFD FFFD FFFD, FFFD FFFD FFFD FFFD FFFD},
         {"\xE0\x80\xAF", FFFD FFFD FFFD, FFFD FFFD FFFD},
@@ -65,7 +69,8 @@ static void texts(void) {
         if (!ok(strcmp(xml, cases[i].xml) == 0, "text %zu in XML", i)) diag("%s", xml);
     }
     char digits[GC__NUMBER_BYTES_MAX + 1] = {0}, expected[32];
-    static const uint64_t numbers[] = {0, 7, 10, 99, 100, UINT32_MAX, (uint64_t)UINT32_MAX + 1, UINT64_MAX, UINT64_MAX - 9, 10000000000};
+    static const uint64_t numbers[] = {
+        0, 7, 10, 99, 100, UINT32_MAX, (uint64_t)UINT32_MAX + 1, UINT64_MAX, UINT64_MAX - 9, 10000000000};
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         snprintf(expected, sizeof expected, "%llu", (unsigned long long)numbers[i]);
@@ -89,7 +94,8 @@ static bool look(void *context, void *object, size_t bytes, int generation) {
     all->count++;
     all->wrong += number >= all->numbering->count || all->seen[number]++;
     all->wrong += !gc__is_numbered(all->numbering, (uintptr_t)object);
-    all->wrong += gc__is_numbered(all->numbering, (uintptr_t)object + 8) || gc__is_numbered(all->numbering, (uintptr_t)object + 1);
+    all->wrong += gc__is_numbered(all->numbering, (uintptr_t)object + 8) ||
+                  gc__is_numbered(all->numbering, (uintptr_t)object + 1);
     all->wrong += gc__is_numbered(all->numbering, (uintptr_t)object + bytes / 2 + 4);
     return true;
 }
@@ -175,11 +181,14 @@ static bool ready;
 static void *in_thread(void *unused) {
     gc_thread *mine = gc_thread_attach(heap);
     gc_thread_set_name(mine, "other \"\xFF</script>");
-    node *hers = gc_new(mine, &node_type);
-    GC_ROOTS(mine, hers);
-    GC_IN_MODE(mine, GC_MODE_PREEMPTIVE);
-    turn_set(&ready, true);
-    turn_await(&in_thread_go_on, true);
+    {
+        node *hers = gc_new(mine, &node_type);
+        GC_ROOTS(mine, hers);
+        GC_IN_MODE(mine, GC_MODE_PREEMPTIVE);
+        turn_set(&ready, true);
+        turn_await(&in_thread_go_on, true);
+    }
+    gc_thread_detach(mine);
     return unused;
 }
 
