@@ -549,8 +549,10 @@ struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold, at least 4 regions; 0: as much as there is.
-                                   An eighth of it is kept for evacuation, unless non_moving. */
+    size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. Up to an
+                                   eighth of it is kept for evacuation, unless non_moving. 0: three quarters of what the
+                                   container (control group) lets the process have, if any; SIZE_MAX: no limit */
+    size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000 */
@@ -620,6 +622,13 @@ GC_API gc_heap *gc_heap_create(const gc_options *options);
    heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
+/* Changes heap_bytes_max; 0 means what it means there, by the container's limit at the time of the call. A heap that holds
+   more is collected and compacted first. If what lives needs more, that fails with GC_ERROR_HEAP_FULL, and the former
+   limit stays. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes);
+/* Changes heap_bytes_soft; 0: none. [cooperative; never collects; GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
+
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
 
@@ -644,6 +653,8 @@ typedef struct gc_stats {
     size_t large_bytes;         /* in large objects */
     size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
+    size_t beside_bytes;        /* handles, lists of finalizers, the collector's lists */
+    size_t heap_bytes_max;      /* the limit in force; 0: none */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* those that hold objects */
     size_t nursery_bytes;       /* the current budget */
@@ -1297,8 +1308,10 @@ GC__FN void *gc__os_map(size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Gives address space back, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
-/* Which limit the last reservation met, and so what to do: "raise `ulimit -v`". */
-GC__FN const char *gc__os_refusal(void);
+/* Which limit the system has just refused `bytes` for, and so what to do: "raise `ulimit -v`". */
+GC__FN const char *gc__os_refusal(size_t bytes);
+/* How much memory the process's container (its control groups) lets it have, if that is less than the machine has; or 0. */
+GC__FN size_t gc__os_container_bytes(void);
 
 /* Asks for larger pages. The address need not be aligned. */
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
@@ -1490,11 +1503,6 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
 }
 
 GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
-
-GC__FN const char *gc__os_refusal(void) {
-    return errno == EAGAIN ? "raise `ulimit -l`, which counts address space too once the program has called mlockall"
-                           : "raise `ulimit -v`";
-}
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -1805,6 +1813,179 @@ GC__FN uint64_t gc__os_stack_hash(void) {
     for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
     return hash;
 }
+/* How much memory the process may have: the limits of its control groups and its own. */
+
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
+
+#define GC__OS_NAME_BYTES 1024
+
+/* The hierarchy of control groups that has the memory controller. */
+typedef struct gc__os_groups {
+    char group[GC__OS_NAME_BYTES];  /* the process's, as /proc/self/cgroup names it */
+    char root[GC__OS_NAME_BYTES];   /* the group that is at the mount point */
+    char folder[GC__OS_NAME_BYTES]; /* the mount point; then the folder of the process's group */
+    size_t mount_bytes;             /* length of the mount point */
+    bool first;                     /* version 1 */
+} gc__os_groups;
+
+/* A file that is read line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
+typedef struct gc__os_lines {
+    int file;
+    size_t next, end;
+    char bytes[2048];
+} gc__os_lines;
+
+GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
+    char name[2 * GC__OS_NAME_BYTES];
+    snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
+    lines->next = lines->end = 0;
+    lines->file = open(name, O_RDONLY | O_CLOEXEC);
+    return lines->file >= 0;
+}
+
+/* The next line, without its end, cut to `bytes`. False: there is none. */
+GC__FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
+    size_t length = 0;
+    for (bool any = false;; any = true) {
+        if (lines->next == lines->end) {
+            ssize_t got = read(lines->file, lines->bytes, sizeof lines->bytes);
+            lines->next = 0, lines->end = got > 0 ? (size_t)got : 0;
+            if (got <= 0 && !any) return false;
+        }
+        char byte = lines->end ? lines->bytes[lines->next++] : '\n';
+        if (byte == '\n') break;
+        if (length + 1 < bytes) line[length++] = byte;
+    }
+    line[length] = 0;
+    return true;
+}
+
+/* The first line of a small file; empty if there is none. */
+GC__FN void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
+    gc__os_lines lines;
+    *line = 0;
+    if (!gc__os_lines_open(&lines, folder, file)) return;
+    if (!gc__os_line(&lines, line, bytes)) *line = 0;
+    close(lines.file);
+}
+
+/* The number in a file; SIZE_MAX if there is none, as where the file says "max". */
+GC__FN size_t gc__os_number_in(const char *folder, const char *file) {
+    char line[64], *end;
+    gc__os_read_line(folder, file, line, sizeof line);
+    unsigned long long number = strtoull(line, &end, 10);
+    return end == line ? SIZE_MAX : (size_t)number;
+}
+
+/* Whether `word` is in a list that is separated by commas. */
+GC__FN bool gc__os_lists(const char *list, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) return true;
+    return false;
+}
+
+/* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the controller. */
+GC__FN bool gc__os_find_group(gc__os_groups *groups) {
+    gc__os_lines lines;
+    char line[GC__OS_NAME_BYTES];
+    bool found = false;
+    if (!gc__os_lines_open(&lines, "/proc/self", "cgroup")) return false;
+    while (!(found && groups->first) && gc__os_line(&lines, line, sizeof line)) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
+        if (!group) continue;
+        *group++ = 0;
+        bool first = gc__os_lists(controllers, "memory");
+        if (!first && (*controllers || found)) continue;
+        memcpy(groups->group, group, strlen(group) + 1);
+        groups->first = first;
+        found = true;
+    }
+    close(lines.file);
+    return found;
+}
+
+/* Lines are "31 23 0:28 /root /mount/point options [more] - type source options". */
+GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
+    gc__os_lines lines;
+    char line[2 * GC__OS_NAME_BYTES], type[32], options[GC__OS_NAME_BYTES];
+    bool found = false;
+    if (!gc__os_lines_open(&lines, "/proc/self", "mountinfo")) return false;
+    while (!found && gc__os_line(&lines, line, sizeof line)) {
+        const char *rest = strstr(line, " - ");
+        if (!rest || sscanf(rest, " - %31s %*s %1023s", type, options) != 2) continue;
+        if (strcmp(type, groups->first ? "cgroup" : "cgroup2") != 0) continue;
+        if (groups->first && !gc__os_lists(options, "memory")) continue;
+        found = sscanf(line, "%*s %*s %*s %1023s %1023s", groups->root, groups->folder) == 2;
+    }
+    close(lines.file);
+    return found;
+}
+
+/* The process's group below the mount point; that itself if the process does not see its group's name, as in a container. */
+GC__FN void gc__os_enter_group(gc__os_groups *groups) {
+    size_t root = strcmp(groups->root, "/") == 0 ? 0 : strlen(groups->root);
+    const char *rest = groups->group + root;
+    groups->mount_bytes = strlen(groups->folder);
+    if (strncmp(groups->group, groups->root, root) != 0 || *rest != '/' || !rest[1] || strstr(rest, "/..")) return;
+    snprintf(groups->folder + groups->mount_bytes, sizeof groups->folder - groups->mount_bytes, "%s", rest);
+}
+
+/* The least limit of the process's group and of those around it; SIZE_MAX if there is none. */
+GC__FN size_t gc__os_group_bytes(void) {
+    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high", NULL};
+    gc__os_groups groups;
+    size_t least = SIZE_MAX;
+    if (!gc__os_find_group(&groups) || !gc__os_find_mount(&groups)) return least;
+    gc__os_enter_group(&groups);
+    for (;;) {
+        for (const char *const *file = groups.first ? first : second; *file; file++) {
+            size_t bytes = gc__os_number_in(groups.folder, *file);
+            if (bytes < least) least = bytes;
+        }
+        char *slash = strrchr(groups.folder, '/');
+        if (!slash || slash < groups.folder + groups.mount_bytes) return least;
+        *slash = 0;
+    }
+}
+
+GC__FN size_t gc__os_machine_bytes(void) {
+    long pages = sysconf(_SC_PHYS_PAGES);
+    return pages > 0 ? (size_t)pages * gc__os_page_bytes() : SIZE_MAX;
+}
+
+GC__FN size_t gc__os_container_bytes(void) {
+    int error = errno;
+    size_t bytes = gc__os_group_bytes();
+    errno = error;
+    return bytes < gc__os_machine_bytes() ? bytes : 0;
+}
+
+/* Whether a limit of which `used` pages are in use has no room for `bytes` more. */
+GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_t bytes) {
+    return limit->rlim_cur != RLIM_INFINITY && used * gc__os_page_bytes() + bytes > limit->rlim_cur;
+}
+
+GC__FN const char *gc__os_refusal(size_t bytes) {
+    if (errno == EAGAIN) return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
+    char line[256];
+    unsigned long size = 0, data = 0;
+    gc__os_read_line("/proc/self", "statm", line, sizeof line);
+    if (sscanf(line, "%lu %*u %*u %*u %*u %lu", &size, &data) != 2) size = data = 0;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && gc__os_exceeds(&limit, size, bytes)) return "raise `ulimit -v`";
+    if (getrlimit(RLIMIT_DATA, &limit) == 0 && gc__os_exceeds(&limit, data, bytes)) return "raise `ulimit -d`";
+    if (gc__os_number_in("/proc/sys/vm", "overcommit_memory") == 2)
+        return "vm.overcommit_memory is 2, so the system promises no more memory than it has: raise vm.overcommit_ratio";
+    return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
+}
 /* The platform contract for x86-64. */
 
 
@@ -2066,6 +2247,8 @@ GC_API const char *gc_last_message(void) { return gc__last_message; }
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
 
+#define GC__WORDS_FIRST_BYTES ((size_t)1 << 16) /* what a list takes at first */
+
 typedef struct gc__words {
     uintptr_t *words;
     size_t count, capacity;
@@ -2074,7 +2257,7 @@ typedef struct gc__words {
 GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
     if (list->capacity >= count) return true;
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
+    size_t bytes = old_bytes ? old_bytes : GC__WORDS_FIRST_BYTES;
     while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
     if (!words) return false;
@@ -2087,6 +2270,12 @@ GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
     if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
     list->words[list->count++] = word;
     return true;
+}
+
+/* The memory that the list takes: its first piece is hardly touched, as a rule. */
+GC__FN size_t gc__words_bytes(const gc__words *list) {
+    size_t bytes = list->capacity * sizeof(uintptr_t);
+    return bytes > GC__WORDS_FIRST_BYTES ? bytes : bytes / 16;
 }
 
 GC__FN void gc__words_free(gc__words *list) {
@@ -2103,6 +2292,8 @@ typedef struct gc__map {
     uintptr_t *values;
     size_t count, capacity;
 } gc__map;
+
+GC__FN size_t gc__map_bytes(const gc__map *map) { return map->capacity * 2 * sizeof(uintptr_t); }
 
 GC__FN void gc__map_free(gc__map *map) {
     if (map->capacity) gc__os_unmap(map->keys, map->capacity * 2 * sizeof(uintptr_t));
@@ -2439,7 +2630,7 @@ GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
     return gc__fail(
         GC_ERROR_RESERVE,
         "the system gives no address space for the tables of barrier %s: %s, or compile with a smaller GC_ARENA_BYTES",
-        gc_barrier_name(barrier), gc__os_refusal());
+        gc_barrier_name(barrier), gc__os_refusal(gc__the_arena.bytes >> GC_WATCH_SHIFT));
 }
 
 /* Reserves a table beside the arena for a barrier; returns its biased base, or NULL. */
@@ -2990,7 +3181,7 @@ GC__FN gc_result gc__arena_reserve(void) {
     }
     return gc__fail(GC_ERROR_RESERVE,
                     "cannot reserve address space for even 16 regions (%zu MiB, and their tables): %s",
-                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
+                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal(2 * GC__ARENA_BYTES_MIN));
 }
 
 /* The size of youth, age and verdict tables; the last part that is opened of them may reach beyond their end. */
@@ -3005,7 +3196,7 @@ GC__FN gc_result gc__arena_open(void) {
         return gc__fail(GC_ERROR_RESERVE,
                         "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
                         "GC_REGION_SHIFT (now %d)",
-                        ranks >> 20, gc__os_refusal(), GC_REGION_SHIFT);
+                        ranks >> 20, gc__os_refusal(ranks), GC_REGION_SHIFT);
     gc_result result = gc__arena_reserve();
     if (result == GC_OK) result = gc__arena_check();
     if (result == GC_OK)
@@ -3106,8 +3297,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
         return &arena->regions[first];
     }
     if (first < arena->count)
-        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span,
-                 GC_REGION_BYTES >> 10);
+        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB: %s", span,
+                 GC_REGION_BYTES >> 10, gc__os_refusal(span * GC_REGION_BYTES));
     else
         gc__fail(GC_ERROR_MEMORY,
                  "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",
@@ -3161,7 +3352,10 @@ struct gc_heap {
     uint64_t holes_listed[2];      /* bits of the lists that are not empty */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
-    size_t limit_regions;
+    size_t limit_bytes;    /* heap_bytes_max, or what the arena has */
+    bool limit_is_share;   /* heap_bytes_max is 0, and the limit a share of the container's memory */
+    bool limit_is_open;    /* heap_bytes_max is 0, and the container was not looked at yet */
+    size_t beside_bytes;   /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
     size_t external_bytes; /* off-heap bytes, with and without an owner; atomic */
     size_t owned_bytes;    /* those of objects */
@@ -3251,20 +3445,37 @@ GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__arena_release(region);
 }
 
-GC__FN size_t gc__limit_bytes(const gc_heap *heap) { return heap->limit_regions << GC_REGION_SHIFT; }
+GC__FN size_t gc__limit_regions(const gc_heap *heap) { return heap->limit_bytes >> GC_REGION_SHIFT; }
 
 GC__FN size_t gc__external_bytes(const gc_heap *heap) {
     return __atomic_load_n(&heap->external_bytes, __ATOMIC_RELAXED);
 }
 
-/* The bytes that count towards the limit: of all regions that are not free, without what is spare, and off the heap. */
+/* Of all regions that are not free, without what is spare, and off the heap. */
 GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
     return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + gc__external_bytes(heap);
 }
 
+#define GC__MARK_BYTES (GC_REGION_BYTES / 64) /* a region's mark bits */
+
+/* What the tables take for so many regions. Of the mark bits of large objects only one each is ever touched. */
+GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
+    size_t each = (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 4;
+    if (GC_BUNDLE_SHIFT) each += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
+    if (gc__tables.watch) each += GC_REGION_BYTES >> GC_WATCH_SHIFT;
+    if (gc__tables.log) each += GC__MARK_BYTES;
+    return regions * each + (regions - large_regions) * GC__MARK_BYTES;
+}
+
+/* The bytes that count towards the limit: those in use, their tables, and what is beside. */
+GC__FN size_t gc__bytes_charged(const gc_heap *heap) {
+    return gc__bytes_in_use(heap) + gc__table_bytes(heap->held_regions - heap->free_count, heap->large_regions) +
+           __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+}
+
 GC__FN size_t gc__bytes_left(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap), limit = gc__limit_bytes(heap);
-    return used < limit ? limit - used : 0;
+    size_t used = gc__bytes_charged(heap);
+    return used < heap->limit_bytes ? heap->limit_bytes - used : 0;
 }
 
 GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
@@ -3279,8 +3490,8 @@ GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap
    free, mutators have the better use for it. And no more than there are regions whose objects can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
     size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
-    if (heap->options.non_moving || live >= heap->limit_regions) return 0;
-    size_t rest = (heap->limit_regions - live) / 2, most = heap->limit_regions / 8;
+    if (heap->options.non_moving || live >= gc__limit_regions(heap)) return 0;
+    size_t rest = (gc__limit_regions(heap) - live) / 2, most = gc__limit_regions(heap) / 8;
     if (most > movable) most = movable;
     return rest < most ? rest : most;
 }
@@ -3292,10 +3503,12 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(
         GC_ERROR_HEAP_FULL,
-        "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
-        "more: raise heap_bytes_max, or drop references",
-        gc__bytes_in_use(heap) >> 10, heap->options.heap_bytes_max >> 10,
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10);
+        "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: raise %s, "
+        "or drop references",
+        gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10,
+        heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max",
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
+        heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
 }
 
 /* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
@@ -3374,7 +3587,8 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
 
 /* Something was taken: keeps what is free under the limit, too. */
 GC__FN void gc__heap_note_held(gc_heap *heap) {
-    while (gc__held_bytes(heap) > gc__limit_bytes(heap) && heap->free) gc__heap_release_free(heap);
+    while (heap->free && gc__free_bytes(heap) + gc__bytes_charged(heap) > heap->limit_bytes + gc__external_bytes(heap))
+        gc__heap_release_free(heap);
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
 }
 
@@ -3400,7 +3614,7 @@ GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
     heap->spare_bytes += region->spare;
     heap->slack_bytes += end - region->spare;
     bool much = heap->slack_bytes > __atomic_load_n(&heap->budget_bytes, __ATOMIC_RELAXED) / 4;
-    if (much || gc__bytes_in_use(heap) > gc__limit_bytes(heap)) gc__large_trim(heap, region);
+    if (much || gc__bytes_charged(heap) > heap->limit_bytes) gc__large_trim(heap, region);
     gc__heap_note_held(heap);
     return region;
 }
@@ -5588,7 +5802,7 @@ GC__FN unsigned gc__density(const gc__region *region) {
 /* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
     return heap->options.heap_bytes_max &&
-           gc__regions_left(heap) < heap->limit_regions / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
+           gc__regions_left(heap) < gc__limit_regions(heap) / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
 /* Expects as much of each generation to survive as did lately. A full collection also expects, of the objects that
@@ -6021,6 +6235,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__GOAL_EXTRA ((size_t)2 << 20) /* of the nursery, what the goal allows beyond live objects and their growth */
+#define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
@@ -6030,7 +6245,10 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 
 /* By how much the heap may grow beyond what lives. */
 GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
-    return gc__max(live_bytes / 100 * gc__growth_percent(heap), GC__NURSERY_MIN);
+    size_t growth = live_bytes / 100 * gc__growth_percent(heap), soft = heap->options.heap_bytes_soft;
+    size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* and room for copies */
+    if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
+    return gc__max(growth, GC__NURSERY_MIN);
 }
 
 /* The largest nursery: half of that growth, so that it stays in proportion to what lives. */
@@ -6044,10 +6262,12 @@ GC__FN size_t gc__nursery_most(const gc_heap *heap) {
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     if (!nursery) nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
-    if (nursery > gc__limit_bytes(heap)) nursery = gc__limit_bytes(heap);
+    if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + growth;
-    heap->goal_bytes = gc__max(live_bytes + growth + nursery, GC__REGIONS_MIN * GC_REGION_BYTES);
+    size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
+    if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
+    heap->goal_bytes = gc__max(goal, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + gc__external_bytes(heap); }
@@ -6736,7 +6956,7 @@ GC__FN gc_result gc__shadow_open(void) {
         GC_ERROR_RESERVE,
         "cannot reserve %zu MiB for the shadow heap: %s, or compile with a smaller GC_ARENA_BYTES, or without "
         "GC_SHADOW_HEAP",
-        gc__the_arena.bytes >> 20, gc__os_refusal());
+        gc__the_arena.bytes >> 20, gc__os_refusal(gc__the_arena.bytes));
 }
 
 /* The shadow is unmapped with the arena. */
@@ -7008,11 +7228,9 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
     stats->committed_bytes = gc__held_bytes(heap);
     stats->committed_bytes_peak = heap->held_peak_bytes;
-    size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
-    if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
-    if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
-    if (gc__tables.log) per_region += GC_REGION_BYTES >> 6;
-    stats->table_bytes = heap->held_regions * per_region;
+    stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
+    stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+    stats->heap_bytes_max = heap->options.heap_bytes_max;
 }
 
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
@@ -7345,6 +7563,66 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     gc__heap_unlock(heap);
     return count;
 }
+/* The limit of a heap, and what it takes beside its regions, which counts towards the limit. */
+
+
+/* The collector's lists that are empty between collections; they keep their memory. */
+#define GC__COLLECTION_LISTS 7
+GC__FN void gc__collection_lists(const gc_heap *heap, gc__words **lists) {
+    gc__words *all[] = {&heap->cycle->roots,           &heap->cycle->interior,        &heap->cycle->pins,
+                        &heap->cycle->external_moving, &heap->collector->mark_stack, &heap->handles->waiting,
+                        &heap->handles->ready};
+    for (size_t i = 0; i < GC__COLLECTION_LISTS; i++) lists[i] = all[i];
+}
+
+GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap) {
+    gc__words *lists[GC__COLLECTION_LISTS];
+    size_t bytes = 0;
+    gc__collection_lists(heap, lists);
+    for (size_t i = 0; i < GC__COLLECTION_LISTS; i++) bytes += gc__words_bytes(lists[i]);
+    return bytes;
+}
+
+GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
+    const gc__finalizers *finalizers = heap->finalizers;
+    size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
+                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers);
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+    for (const gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
+        bytes += GC__HANDLE_SEGMENT_BYTES;
+    return bytes;
+}
+
+/* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, and
+   the next collection makes them again. The world is stopped. */
+GC__FN void gc__beside_count(gc_heap *heap) {
+    size_t lasting = gc__lasting_lists_bytes(heap), lists = gc__collection_lists_bytes(heap);
+    if (lists > heap->limit_bytes / 64) {
+        gc__words *all[GC__COLLECTION_LISTS];
+        gc__collection_lists(heap, all);
+        for (size_t i = 0; i < GC__COLLECTION_LISTS; i++) gc__words_free(all[i]);
+        lists = 0;
+    }
+    __atomic_store_n(&heap->beside_bytes, lasting + lists, __ATOMIC_RELAXED);
+}
+
+/* The share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's other memory. */
+GC__FN size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+
+/* `share`: the limit if `bytes` is 0; if it is 0, too, there is none. */
+GC__FN void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+    heap->limit_is_open = false;
+    heap->limit_is_share = !bytes && share;
+    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
+    heap->options.heap_bytes_max = bytes;
+    heap->limit_bytes = bytes ? bytes : gc__the_arena.bytes;
+}
+
+/* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is
+   stopped. */
+GC__FN void gc__limit_look(gc_heap *heap) {
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
+}
 /* One collection, start to end. */
 
 
@@ -7469,6 +7747,7 @@ GC__FN void gc__cycle_done(gc_heap *heap, int generation, uint64_t start_ns) {
     if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     heap->collection.pause_ns = gc__os_now_ns() - start_ns;
+    gc__limit_look(heap);
     gc__pace_after(heap, generation);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
@@ -7512,6 +7791,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (gathered) gc__cycle_run(heap, generation, compacting);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
     if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
+    if (gathered) gc__beside_count(heap);
     gc__handles_close(heap);
     if (gathered)
         gc__cycle_done(heap, generation, start);
@@ -7557,19 +7837,19 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-/* A collection that is asked for within another, by a hook or a callback, is found by gc__collect_stopped. */
-GC__FN bool gc__collect_is_misuse(gc_heap *heap, int generation) {
+/* Whether `function` must not be called now. `nested`: what is called within a collection is found by gc__collect_stopped. */
+GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function, bool nested) {
     const gc_thread *self = gc__thread_self(heap);
-    if (generation < 0 || generation >= GC_GENERATIONS)
-        gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
-    else if (self && !gc__is_cooperative(self))
+    if (self && !gc__is_cooperative(self))
         gc__fail(GC_ERROR_MISUSE,
-                 "gc_collect: the calling thread is attached and in preemptive mode: bracket the call by "
-                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    else if (gc__heap_is_locked(heap) && !heap->collecting)
+                 "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+                 function);
+    else if (gc__heap_is_locked(heap) && !(nested && heap->collecting))
         gc__fail(GC_ERROR_MISUSE,
-                 "gc_collect: called by a hook at the end of a collection, or by a callback of a walk: "
-                 "have it set a flag, and collect afterwards");
+                 "%s: called by a hook of a collection, or by a callback of a walk: "
+                 "have it set a flag, and make the call afterwards",
+                 function);
     else
         return false;
     GC_ASSERT(false, "%s", gc__last_message);
@@ -7579,7 +7859,12 @@ GC__FN bool gc__collect_is_misuse(gc_heap *heap, int generation) {
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, generation)) return GC_ERROR_MISUSE;
+    if (gc__collect_is_misuse(heap, "gc_collect", true)) return GC_ERROR_MISUSE;
+    if (generation < 0 || generation >= GC_GENERATIONS) {
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
+        GC_ASSERT(false, "%s", gc__last_message);
+        return GC_ERROR_MISUSE;
+    }
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);
@@ -7796,11 +8081,13 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, bool zeroed) {
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
+    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
-                 heap->limit_regions * GC_REGION_BYTES,
-                 heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
+                 heap->limit_bytes,
+                 heap->limit_is_share             ? "three quarters of the container's memory, since heap_bytes_max is 0"
+                 : heap->options.heap_bytes_max ? "heap_bytes_max"
+                                                : "GC_ARENA_BYTES");
         return NULL;
     }
     size_t size = gc__align(bytes);
@@ -7875,7 +8162,7 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (bytes > heap->limit_regions * GC_REGION_BYTES) return gc__last_result; /* they can never fit */
+    if (bytes > heap->limit_bytes) return gc__last_result; /* they can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -7939,6 +8226,71 @@ GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
                         "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
                         (size_t)0 - (size_t)bytes);
     if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+    return GC_OK;
+}
+/* Limits that are changed while the heap runs. */
+
+
+GC__FN bool gc__limit_is_least(size_t bytes) {
+    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
+    if (!bytes || bytes >= least) return true;
+    gc__fail(GC_ERROR_OPTION,
+             "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+             "smaller GC_REGION_SHIFT",
+             bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    return false;
+}
+
+/* Collects, and compacts for as long as that makes room, until the heap needs no more than `bytes`. The world is stopped. */
+GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+    if (gc__bytes_charged(heap) > bytes) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    while (gc__bytes_charged(heap) > bytes)
+        if (!gc__compact_for_room(heap, SIZE_MAX)) break;
+    gc__large_trim_all(heap);
+    return gc__bytes_charged(heap) <= bytes;
+}
+
+/* Adapts to another limit, hard or soft, what was chosen by the former one. The world is stopped. */
+GC__FN void gc__limit_adapt(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    gc__pace_goal(heap, pace->full_live_bytes);
+    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
+    __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
+    gc__heap_note_held(heap);
+}
+
+GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
+    size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
+    if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
+    if (wanted && !gc__limit_reach(heap, wanted))
+        return gc__fail(GC_ERROR_HEAP_FULL,
+                        "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                        "stays, and does not become %zu KiB: drop references first",
+                        gc__bytes_charged(heap) >> 10, wanted >> 10);
+    gc__limit_set(heap, bytes, share);
+    gc__limit_adapt(heap);
+    return GC_OK;
+}
+
+GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
+    GC__API_SCOPE("gc_heap_set_bytes_max");
+    if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max", false)) return GC_ERROR_MISUSE;
+    gc__world_stop(heap);
+    gc_result result = gc__limit_change(heap, bytes);
+    gc__world_resume(heap);
+    return result;
+}
+
+GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
+    GC__API_SCOPE("gc_heap_set_bytes_soft");
+    if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft", false)) return GC_ERROR_MISUSE;
+    gc__world_stop(heap);
+    heap->options.heap_bytes_soft = bytes;
+    gc__limit_adapt(heap);
+    gc__world_resume(heap);
     return GC_OK;
 }
 /* Mutator threads. */
@@ -8584,13 +8936,7 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 }
 
 GC__FN gc_result gc__options_check(gc_options *options) {
-    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
-    if (options->heap_bytes_max && options->heap_bytes_max < least)
-        return gc__fail(
-            GC_ERROR_OPTION,
-            "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
-            "smaller GC_REGION_SHIFT",
-            options->heap_bytes_max, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
     if ((unsigned)options->stress > GC_STRESS_STACK)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
     if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
@@ -8662,7 +9008,8 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->observer.changed = options->barrier_changed;
     heap->observer.host = options->host;
     heap->observer.needs_barrier = !options->non_generational;
-    heap->limit_regions = options->heap_bytes_max ? options->heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
+    gc__limit_set(heap, options->heap_bytes_max, 0);
+    heap->limit_is_open = !options->heap_bytes_max;
     gc__heap_start_pace(heap);
     return heap;
 }

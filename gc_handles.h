@@ -431,6 +431,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     segment->heap = heap;
     segment->next = handles->segments;
     handles->segments = segment;
+    __atomic_fetch_add(&heap->beside_bytes, GC__HANDLE_SEGMENT_BYTES, __ATOMIC_RELAXED);
     for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;)
         gc__handle_cache_push(&handles->free_blocks, &segment->places[block * GC__HANDLE_BLOCK]);
     return true;
@@ -844,6 +845,11 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
     return ok;
 }
 
+GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
+    return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) +
+           gc__words_bytes(&all->due[GC__NORMAL].pairs) + gc__words_bytes(&all->due[GC__CRITICAL].pairs);
+}
+
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
@@ -857,8 +863,10 @@ GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
 GC__FN bool gc__finalizer_promise(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
+    size_t before = gc__finalizers_bytes(all);
     bool ok = gc__finalizers_reserve(all, 1);
     all->promised += ok;
+    __atomic_fetch_add(&heap->beside_bytes, gc__finalizers_bytes(all) - before, __ATOMIC_RELAXED);
     gc__lock_release(&all->lock);
     if (!ok) gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
     return ok;

@@ -1664,7 +1664,7 @@ GC__FN void *gc__scratch_take(gc__scratch *scratch, size_t count, size_t size) {
     size_t bytes = sizeof(gc__scratch_block) + words * 8;
     gc__scratch_block *block = (gc__scratch_block *)gc__os_map(bytes);
     if (!block) {
-        gc__fail(GC_ERROR_MEMORY, "gc_stackmap_encode: the system has no %zu bytes more: %s", bytes, gc__os_refusal());
+        gc__fail(GC_ERROR_MEMORY, "gc_stackmap_encode: the system has no %zu bytes more: %s", bytes, gc__os_refusal(bytes));
         return NULL;
     }
     block->previous = scratch->last;
@@ -3027,7 +3027,7 @@ GC__FN gc_result gc__code_insert(gc__tree *tree, const gc_code *code) {
     uintptr_t start = gc__code_start(code), end = gc__code_end(code);
     if (!tree->blocks && !gc__tree_reserve(tree))
         return gc__fail(GC_ERROR_MEMORY, "gc_code_add: cannot reserve address space for even %zu MiB: %s",
-                        GC__TREE_BYTES_MIN >> 20, gc__os_refusal());
+                        GC__TREE_BYTES_MIN >> 20, gc__os_refusal(GC__TREE_BYTES_MIN));
     const gc_code *other = gc__tree_first(start, end);
     if (other) return gc__code_overlaps(code, other);
     if (!gc__tree_add(code, start, end)) {
@@ -3036,7 +3036,7 @@ GC__FN gc_result gc__code_insert(gc__tree *tree, const gc_code *code) {
         return gc__fail(
             GC_ERROR_MEMORY, "gc_code_add: %s at %p: the registry of %zu ranges has %zu MiB and gets no more: %s",
             gc__code_name(code), code->start, tree->count, tree->committed >> 20,
-            full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal());
+            full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal(tree->committed));
     }
     __atomic_store_n(&tree->count, tree->count + 1, __ATOMIC_RELAXED);
     return GC_OK;

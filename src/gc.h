@@ -104,8 +104,10 @@
 #include "diag/walk.h"      /* walks and questions */
 #include "diag/dac_table.h" /* what readers in other processes are told */
 #include "run/store.h"      /* stores of ranges, written pages */
+#include "run/limit.h"      /* the limit, and what a heap takes beside its regions */
 #include "run/cycle.h"      /* one collection from start to end */
 #include "run/allocate.h"   /* allocation's slow paths */
+#include "run/adjust.h"     /* limits that are changed */
 #include "run/attach.h"     /* mutators */
 #include "run/finalize.h"   /* running finalizers */
 #include "run/fork.h"       /* processes that fork */

@@ -71,8 +71,10 @@ struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold, at least 4 regions; 0: as much as there is.
-                                   An eighth of it is kept for evacuation, unless non_moving. */
+    size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. Up to an
+                                   eighth of it is kept for evacuation, unless non_moving. 0: three quarters of what the
+                                   container (control group) lets the process have, if any; SIZE_MAX: no limit */
+    size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000 */
@@ -142,6 +144,13 @@ GC_API gc_heap *gc_heap_create(const gc_options *options);
    heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
+/* Changes heap_bytes_max; 0 means what it means there, by the container's limit at the time of the call. A heap that holds
+   more is collected and compacted first. If what lives needs more, that fails with GC_ERROR_HEAP_FULL, and the former
+   limit stays. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes);
+/* Changes heap_bytes_soft; 0: none. [cooperative; never collects; GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
+
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
 
@@ -166,6 +175,8 @@ typedef struct gc_stats {
     size_t large_bytes;         /* in large objects */
     size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
+    size_t beside_bytes;        /* handles, lists of finalizers, the collector's lists */
+    size_t heap_bytes_max;      /* the limit in force; 0: none */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* those that hold objects */
     size_t nursery_bytes;       /* the current budget */

@@ -128,7 +128,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_store_in) \
     X(INLINE, gc_store_value_in) \
     X(INLINE, gc_remember) \
-    X(CALL, gc_heap_external_add)
+    X(CALL, gc_heap_external_add) \
+    X(CALL, gc_heap_set_bytes_max) \
+    X(CALL, gc_heap_set_bytes_soft)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

@@ -11,6 +11,8 @@ typedef struct gc__map {
     size_t count, capacity;
 } gc__map;
 
+GC__FN size_t gc__map_bytes(const gc__map *map) { return map->capacity * 2 * sizeof(uintptr_t); }
+
 GC__FN void gc__map_free(gc__map *map) {
     if (map->capacity) gc__os_unmap(map->keys, map->capacity * 2 * sizeof(uintptr_t));
     memset(map, 0, sizeof *map);

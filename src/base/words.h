@@ -6,6 +6,8 @@
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
 
+#define GC__WORDS_FIRST_BYTES ((size_t)1 << 16) /* what a list takes at first */
+
 typedef struct gc__words {
     uintptr_t *words;
     size_t count, capacity;
@@ -14,7 +16,7 @@ typedef struct gc__words {
 GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
     if (list->capacity >= count) return true;
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    size_t bytes = old_bytes ? old_bytes : (size_t)1 << 16;
+    size_t bytes = old_bytes ? old_bytes : GC__WORDS_FIRST_BYTES;
     while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
     if (!words) return false;
@@ -27,6 +29,12 @@ GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
     if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
     list->words[list->count++] = word;
     return true;
+}
+
+/* The memory that the list takes: its first piece is hardly touched, as a rule. */
+GC__FN size_t gc__words_bytes(const gc__words *list) {
+    size_t bytes = list->capacity * sizeof(uintptr_t);
+    return bytes > GC__WORDS_FIRST_BYTES ? bytes : bytes / 16;
 }
 
 GC__FN void gc__words_free(gc__words *list) {

@@ -8,6 +8,7 @@
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__GOAL_EXTRA ((size_t)2 << 20) /* of the nursery, what the goal allows beyond live objects and their growth */
+#define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
@@ -17,7 +18,10 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 
 /* By how much the heap may grow beyond what lives. */
 GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
-    return gc__max(live_bytes / 100 * gc__growth_percent(heap), GC__NURSERY_MIN);
+    size_t growth = live_bytes / 100 * gc__growth_percent(heap), soft = heap->options.heap_bytes_soft;
+    size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* and room for copies */
+    if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
+    return gc__max(growth, GC__NURSERY_MIN);
 }
 
 /* The largest nursery: half of that growth, so that it stays in proportion to what lives. */
@@ -31,10 +35,12 @@ GC__FN size_t gc__nursery_most(const gc_heap *heap) {
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     if (!nursery) nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
-    if (nursery > gc__limit_bytes(heap)) nursery = gc__limit_bytes(heap);
+    if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + growth;
-    heap->goal_bytes = gc__max(live_bytes + growth + nursery, GC__REGIONS_MIN * GC_REGION_BYTES);
+    size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
+    if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
+    heap->goal_bytes = gc__max(goal, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + gc__external_bytes(heap); }

@@ -33,11 +33,9 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->fragmentation_bytes = stats->used_bytes > stats->live_bytes ? stats->used_bytes - stats->live_bytes : 0;
     stats->committed_bytes = gc__held_bytes(heap);
     stats->committed_bytes_peak = heap->held_peak_bytes;
-    size_t per_region = GC_REGION_BYTES / 64 + (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 3;
-    if (GC_BUNDLE_SHIFT) per_region += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
-    if (gc__tables.watch) per_region += GC_REGION_BYTES >> GC_WATCH_SHIFT;
-    if (gc__tables.log) per_region += GC_REGION_BYTES >> 6;
-    stats->table_bytes = heap->held_regions * per_region;
+    stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
+    stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+    stats->heap_bytes_max = heap->options.heap_bytes_max;
 }
 
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {

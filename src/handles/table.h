@@ -129,6 +129,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     segment->heap = heap;
     segment->next = handles->segments;
     handles->segments = segment;
+    __atomic_fetch_add(&heap->beside_bytes, GC__HANDLE_SEGMENT_BYTES, __ATOMIC_RELAXED);
     for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;)
         gc__handle_cache_push(&handles->free_blocks, &segment->places[block * GC__HANDLE_BLOCK]);
     return true;

@@ -73,7 +73,7 @@ GC__FN gc_result gc__arena_reserve(void) {
     }
     return gc__fail(GC_ERROR_RESERVE,
                     "cannot reserve address space for even 16 regions (%zu MiB, and their tables): %s",
-                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal());
+                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal(2 * GC__ARENA_BYTES_MIN));
 }
 
 /* The size of youth, age and verdict tables; the last part that is opened of them may reach beyond their end. */
@@ -88,7 +88,7 @@ GC__FN gc_result gc__arena_open(void) {
         return gc__fail(GC_ERROR_RESERVE,
                         "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
                         "GC_REGION_SHIFT (now %d)",
-                        ranks >> 20, gc__os_refusal(), GC_REGION_SHIFT);
+                        ranks >> 20, gc__os_refusal(ranks), GC_REGION_SHIFT);
     gc_result result = gc__arena_reserve();
     if (result == GC_OK) result = gc__arena_check();
     if (result == GC_OK)
@@ -189,8 +189,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
         return &arena->regions[first];
     }
     if (first < arena->count)
-        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB", span,
-                 GC_REGION_BYTES >> 10);
+        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB: %s", span,
+                 GC_REGION_BYTES >> 10, gc__os_refusal(span * GC_REGION_BYTES));
     else
         gc__fail(GC_ERROR_MEMORY,
                  "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",

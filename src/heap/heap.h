@@ -27,7 +27,10 @@ struct gc_heap {
     uint64_t holes_listed[2];      /* bits of the lists that are not empty */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
-    size_t limit_regions;
+    size_t limit_bytes;    /* heap_bytes_max, or what the arena has */
+    bool limit_is_share;   /* heap_bytes_max is 0, and the limit a share of the container's memory */
+    bool limit_is_open;    /* heap_bytes_max is 0, and the container was not looked at yet */
+    size_t beside_bytes;   /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
     size_t external_bytes; /* off-heap bytes, with and without an owner; atomic */
     size_t owned_bytes;    /* those of objects */
@@ -117,20 +120,37 @@ GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__arena_release(region);
 }
 
-GC__FN size_t gc__limit_bytes(const gc_heap *heap) { return heap->limit_regions << GC_REGION_SHIFT; }
+GC__FN size_t gc__limit_regions(const gc_heap *heap) { return heap->limit_bytes >> GC_REGION_SHIFT; }
 
 GC__FN size_t gc__external_bytes(const gc_heap *heap) {
     return __atomic_load_n(&heap->external_bytes, __ATOMIC_RELAXED);
 }
 
-/* The bytes that count towards the limit: of all regions that are not free, without what is spare, and off the heap. */
+/* Of all regions that are not free, without what is spare, and off the heap. */
 GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
     return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + gc__external_bytes(heap);
 }
 
+#define GC__MARK_BYTES (GC_REGION_BYTES / 64) /* a region's mark bits */
+
+/* What the tables take for so many regions. Of the mark bits of large objects only one each is ever touched. */
+GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
+    size_t each = (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 4;
+    if (GC_BUNDLE_SHIFT) each += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
+    if (gc__tables.watch) each += GC_REGION_BYTES >> GC_WATCH_SHIFT;
+    if (gc__tables.log) each += GC__MARK_BYTES;
+    return regions * each + (regions - large_regions) * GC__MARK_BYTES;
+}
+
+/* The bytes that count towards the limit: those in use, their tables, and what is beside. */
+GC__FN size_t gc__bytes_charged(const gc_heap *heap) {
+    return gc__bytes_in_use(heap) + gc__table_bytes(heap->held_regions - heap->free_count, heap->large_regions) +
+           __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+}
+
 GC__FN size_t gc__bytes_left(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap), limit = gc__limit_bytes(heap);
-    return used < limit ? limit - used : 0;
+    size_t used = gc__bytes_charged(heap);
+    return used < heap->limit_bytes ? heap->limit_bytes - used : 0;
 }
 
 GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
@@ -145,8 +165,8 @@ GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap
    free, mutators have the better use for it. And no more than there are regions whose objects can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
     size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
-    if (heap->options.non_moving || live >= heap->limit_regions) return 0;
-    size_t rest = (heap->limit_regions - live) / 2, most = heap->limit_regions / 8;
+    if (heap->options.non_moving || live >= gc__limit_regions(heap)) return 0;
+    size_t rest = (gc__limit_regions(heap) - live) / 2, most = gc__limit_regions(heap) / 8;
     if (most > movable) most = movable;
     return rest < most ? rest : most;
 }
@@ -158,10 +178,12 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(
         GC_ERROR_HEAP_FULL,
-        "the heap holds %zu KiB of at most %zu (heap_bytes_max), of which %zu are kept for evacuation, and needs %zu "
-        "more: raise heap_bytes_max, or drop references",
-        gc__bytes_in_use(heap) >> 10, heap->options.heap_bytes_max >> 10,
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10);
+        "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: raise %s, "
+        "or drop references",
+        gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10,
+        heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max",
+        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
+        heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
 }
 
 /* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
@@ -240,7 +262,8 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
 
 /* Something was taken: keeps what is free under the limit, too. */
 GC__FN void gc__heap_note_held(gc_heap *heap) {
-    while (gc__held_bytes(heap) > gc__limit_bytes(heap) && heap->free) gc__heap_release_free(heap);
+    while (heap->free && gc__free_bytes(heap) + gc__bytes_charged(heap) > heap->limit_bytes + gc__external_bytes(heap))
+        gc__heap_release_free(heap);
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
 }
 
@@ -266,7 +289,7 @@ GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
     heap->spare_bytes += region->spare;
     heap->slack_bytes += end - region->spare;
     bool much = heap->slack_bytes > __atomic_load_n(&heap->budget_bytes, __ATOMIC_RELAXED) / 4;
-    if (much || gc__bytes_in_use(heap) > gc__limit_bytes(heap)) gc__large_trim(heap, region);
+    if (much || gc__bytes_charged(heap) > heap->limit_bytes) gc__large_trim(heap, region);
     gc__heap_note_held(heap);
     return region;
 }

@@ -97,11 +97,6 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
 
 GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
 
-GC__FN const char *gc__os_refusal(void) {
-    return errno == EAGAIN ? "raise `ulimit -l`, which counts address space too once the program has called mlockall"
-                           : "raise `ulimit -v`";
-}
-
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
     unsigned char resident[16];

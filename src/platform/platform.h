@@ -47,8 +47,10 @@ GC__FN void *gc__os_map(size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Gives address space back, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
-/* Which limit the last reservation met, and so what to do: "raise `ulimit -v`". */
-GC__FN const char *gc__os_refusal(void);
+/* Which limit the system has just refused `bytes` for, and so what to do: "raise `ulimit -v`". */
+GC__FN const char *gc__os_refusal(size_t bytes);
+/* How much memory the process's container (its control groups) lets it have, if that is less than the machine has; or 0. */
+GC__FN size_t gc__os_container_bytes(void);
 
 /* Asks for larger pages. The address need not be aligned. */
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
@@ -145,6 +147,7 @@ GC__FN uint64_t gc__os_stack_hash(void);
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 #include "os_linux.h"
+#include "memory_linux.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
 #include "sanitize.h"

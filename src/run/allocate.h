@@ -190,11 +190,13 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, bool zeroed) {
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_regions * GC_REGION_BYTES) {
+    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
-                 heap->limit_regions * GC_REGION_BYTES,
-                 heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
+                 heap->limit_bytes,
+                 heap->limit_is_share             ? "three quarters of the container's memory, since heap_bytes_max is 0"
+                 : heap->options.heap_bytes_max ? "heap_bytes_max"
+                                                : "GC_ARENA_BYTES");
         return NULL;
     }
     size_t size = gc__align(bytes);
@@ -269,7 +271,7 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (bytes > heap->limit_regions * GC_REGION_BYTES) return gc__last_result; /* they can never fit */
+    if (bytes > heap->limit_bytes) return gc__last_result; /* they can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);

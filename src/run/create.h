@@ -7,6 +7,7 @@
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
 #include "finalize.h"
+#include "adjust.h"
 #include "fork.h"
 
 /* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
@@ -40,13 +41,7 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 }
 
 GC__FN gc_result gc__options_check(gc_options *options) {
-    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
-    if (options->heap_bytes_max && options->heap_bytes_max < least)
-        return gc__fail(
-            GC_ERROR_OPTION,
-            "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
-            "smaller GC_REGION_SHIFT",
-            options->heap_bytes_max, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
     if ((unsigned)options->stress > GC_STRESS_STACK)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
     if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
@@ -118,7 +113,8 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->observer.changed = options->barrier_changed;
     heap->observer.host = options->host;
     heap->observer.needs_barrier = !options->non_generational;
-    heap->limit_regions = options->heap_bytes_max ? options->heap_bytes_max >> GC_REGION_SHIFT : gc__the_arena.count;
+    gc__limit_set(heap, options->heap_bytes_max, 0);
+    heap->limit_is_open = !options->heap_bytes_max;
     gc__heap_start_pace(heap);
     return heap;
 }

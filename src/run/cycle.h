@@ -11,6 +11,7 @@
 #include "../diag/checkmark.h"
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
+#include "limit.h"
 #include "store.h"
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
@@ -134,6 +135,7 @@ GC__FN void gc__cycle_done(gc_heap *heap, int generation, uint64_t start_ns) {
     if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     heap->collection.pause_ns = gc__os_now_ns() - start_ns;
+    gc__limit_look(heap);
     gc__pace_after(heap, generation);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
@@ -177,6 +179,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     if (gathered) gc__cycle_run(heap, generation, compacting);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
     if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
+    if (gathered) gc__beside_count(heap);
     gc__handles_close(heap);
     if (gathered)
         gc__cycle_done(heap, generation, start);
@@ -222,19 +225,19 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-/* A collection that is asked for within another, by a hook or a callback, is found by gc__collect_stopped. */
-GC__FN bool gc__collect_is_misuse(gc_heap *heap, int generation) {
+/* Whether `function` must not be called now. `nested`: what is called within a collection is found by gc__collect_stopped. */
+GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function, bool nested) {
     const gc_thread *self = gc__thread_self(heap);
-    if (generation < 0 || generation >= GC_GENERATIONS)
-        gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
-    else if (self && !gc__is_cooperative(self))
+    if (self && !gc__is_cooperative(self))
         gc__fail(GC_ERROR_MISUSE,
-                 "gc_collect: the calling thread is attached and in preemptive mode: bracket the call by "
-                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    else if (gc__heap_is_locked(heap) && !heap->collecting)
+                 "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+                 function);
+    else if (gc__heap_is_locked(heap) && !(nested && heap->collecting))
         gc__fail(GC_ERROR_MISUSE,
-                 "gc_collect: called by a hook at the end of a collection, or by a callback of a walk: "
-                 "have it set a flag, and collect afterwards");
+                 "%s: called by a hook of a collection, or by a callback of a walk: "
+                 "have it set a flag, and make the call afterwards",
+                 function);
     else
         return false;
     GC_ASSERT(false, "%s", gc__last_message);
@@ -244,7 +247,12 @@ GC__FN bool gc__collect_is_misuse(gc_heap *heap, int generation) {
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, generation)) return GC_ERROR_MISUSE;
+    if (gc__collect_is_misuse(heap, "gc_collect", true)) return GC_ERROR_MISUSE;
+    if (generation < 0 || generation >= GC_GENERATIONS) {
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
+        GC_ASSERT(false, "%s", gc__last_message);
+        return GC_ERROR_MISUSE;
+    }
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__world_stop(heap);

@@ -30,7 +30,7 @@ GC__FN void *gc__scratch_take(gc__scratch *scratch, size_t count, size_t size) {
     size_t bytes = sizeof(gc__scratch_block) + words * 8;
     gc__scratch_block *block = (gc__scratch_block *)gc__os_map(bytes);
     if (!block) {
-        gc__fail(GC_ERROR_MEMORY, "gc_stackmap_encode: the system has no %zu bytes more: %s", bytes, gc__os_refusal());
+        gc__fail(GC_ERROR_MEMORY, "gc_stackmap_encode: the system has no %zu bytes more: %s", bytes, gc__os_refusal(bytes));
         return NULL;
     }
     block->previous = scratch->last;

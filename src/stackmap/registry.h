@@ -327,7 +327,7 @@ GC__FN gc_result gc__code_insert(gc__tree *tree, const gc_code *code) {
     uintptr_t start = gc__code_start(code), end = gc__code_end(code);
     if (!tree->blocks && !gc__tree_reserve(tree))
         return gc__fail(GC_ERROR_MEMORY, "gc_code_add: cannot reserve address space for even %zu MiB: %s",
-                        GC__TREE_BYTES_MIN >> 20, gc__os_refusal());
+                        GC__TREE_BYTES_MIN >> 20, gc__os_refusal(GC__TREE_BYTES_MIN));
     const gc_code *other = gc__tree_first(start, end);
     if (other) return gc__code_overlaps(code, other);
     if (!gc__tree_add(code, start, end)) {
@@ -336,7 +336,7 @@ GC__FN gc_result gc__code_insert(gc__tree *tree, const gc_code *code) {
         return gc__fail(
             GC_ERROR_MEMORY, "gc_code_add: %s at %p: the registry of %zu ranges has %zu MiB and gets no more: %s",
             gc__code_name(code), code->start, tree->count, tree->committed >> 20,
-            full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal());
+            full && tree->bytes == GC__TREE_BYTES_MAX ? "remove code that is not needed" : gc__os_refusal(tree->committed));
     }
     __atomic_store_n(&tree->count, tree->count + 1, __ATOMIC_RELAXED);
     return GC_OK;

@@ -112,7 +112,7 @@ static void edges(void) {
     size_t step = GC_REGION_BYTES / 4, added = 0;
     while (gc_external_add(gc, n, (ptrdiff_t)step) == GC_OK) added += step;
     size_t most = 64 * GC_REGION_BYTES;
-    ok(added >= most / 2 && added % GC_REGION_BYTES == 0, "%zu of %zu bytes fit, whole regions", added, most);
+    ok(added >= most / 2 && added < most, "%zu of %zu bytes fit, beside tables and a region", added, most);
     is(gc_external_add(gc, n, -(ptrdiff_t)step), GC_OK, "a quarter of a region less");
     is(gc_external_add(gc, n, (ptrdiff_t)step), GC_OK, "fits again");
     is(gc_external_add(gc, n, PTRDIFF_MIN), GC_ERROR_MISUSE, "less than nothing is refused");

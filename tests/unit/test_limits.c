@@ -397,7 +397,7 @@ int main(void) {
         begin(&options), retried(), end();
         begin(&options), large_objects(), end();
     }
-    run(fragmented, (gc_options){.heap_bytes_max = 16 * GC_REGION_BYTES});
+    run(fragmented, (gc_options){.heap_bytes_max = 16 * GC_REGION_BYTES + GC_REGION_BYTES / 2});
     for (int fixed = 0; fixed < 2; fixed++) {
         begin(&(gc_options){.heap_bytes_max = 10 * GC_REGION_BYTES, .out_of_memory = drop_ballast, .non_moving = fixed});
         with_ballast();

@@ -111,11 +111,176 @@ static void small_heaps(void) {
     end();
 }
 
+/* Limits that change while the heap runs. */
+
+/* Fills the table, and replaces each of its objects `rounds` times. */
+static bool replaced_often(vector *table, size_t count, size_t rounds) {
+    GC_ROOTS(gc, table);
+    for (size_t i = 0; i < (rounds + 1) * count; i++) {
+        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, LEAST_BYTES - sizeof(bytes));
+        if (!b) return false;
+        gc_store(gc, &table->items[i < count ? i : draw(count)], b);
+    }
+    return true;
+}
+
+static void changed_limit(void) {
+    size_t live = LIVE_REGIONS * GC_REGION_BYTES, count = live / (LEAST_BYTES + sizeof(void *));
+    begin(NULL);
+    vector *table = (vector *)gc_new_array(gc, &vector_type, count);
+    GC_ROOTS(gc, table);
+    is(stats().heap_bytes_max, 0, "at first there is no limit");
+    replaced_often(table, count, 3);
+    ok(stats().committed_bytes > live / 10 * 15, "the heap holds %zu KiB", stats().committed_bytes >> 10);
+    is(gc_heap_set_bytes_max(heap, live / 10 * 13), GC_OK, "the limit becomes 1.3 times what lives: %s", gc_last_message());
+    is(stats().heap_bytes_max, live / 10 * 13, "which statistics show");
+    gc_stats now = stats();
+    ok(now.committed_bytes + now.table_bytes + now.beside_bytes <= live / 10 * 13, "the heap gives back what it holds beyond that");
+    ok(replaced_often(table, count, 3), "and goes on within it");
+    is(gc_heap_set_bytes_max(heap, live / 2), GC_ERROR_HEAP_FULL, "half of what lives is refused");
+    has(gc_last_message(), "drop references", "with a message");
+    is(stats().heap_bytes_max, live / 10 * 13, "and the limit stays");
+    is(gc_heap_set_bytes_max(heap, 1), GC_ERROR_OPTION, "a limit that no heap can have is refused");
+    has(gc_last_message(), "heap_bytes_max is 1 bytes", "with a message");
+    is(gc_heap_set_bytes_max(heap, 4 * live), GC_OK, "a higher limit");
+    vector *other = (vector *)gc_new_array(gc, &vector_type, count);
+    GC_ROOTS(gc, other);
+    ok(replaced_often(other, count, 1), "lets the heap grow again");
+    table = other = NULL;
+    is(gc_heap_set_bytes_max(heap, live / 2), GC_OK, "what has died is in no limit's way");
+    is(gc_heap_set_bytes_max(heap, SIZE_MAX), GC_OK, "and there may be none");
+    end();
+}
+
+static void soft_limit(void) {
+    size_t live = 64 * GC_REGION_BYTES, free = held_at_most(live, 3, &(gc_options){.growth_percent = 300});
+    end();
+    size_t held = held_at_most(live, 3, &(gc_options){.growth_percent = 300, .heap_bytes_soft = 2 * live});
+    ok(held <= 2 * live + live / 4 + ((size_t)1 << 20) && held < free / 3 * 2, "a soft limit of twice what lives: %zu KiB held, %zu without it", held >> 10, free >> 10);
+    end();
+    held = held_at_most(live, 3, &(gc_options){.growth_percent = 300, .heap_bytes_soft = live / 2});
+    ok(held > live && held < 2 * live, "one that is too small is exceeded, %zu KiB are held, and nothing fails", held >> 10);
+    gc_heap_set_bytes_soft(heap, 0);
+    end();
+}
+
+/* What is beside the regions counts. */
+static void counted(void) {
+    enum { LIMIT = 64, HANDLES = 200000 };
+    size_t made[2] = {0, 0};
+    for (int with = 0; with < 2; with++) {
+        begin(&(gc_options){.heap_bytes_max = LIMIT * GC_REGION_BYTES});
+        for (size_t i = 0; with && i < HANDLES; i++) gc_handle_create(heap, GC_HANDLE_WEAK, NULL);
+        node *list = NULL, *n;
+        GC_ROOTS(gc, list);
+        for (; (n = new_node(0)) != NULL; made[with]++, list = n) gc_store(gc, &n->left, list);
+        gc_stats now = stats();
+        ok(now.committed_bytes + now.table_bytes + now.beside_bytes <= LIMIT * GC_REGION_BYTES, "regions, tables and the rest are within the limit");
+        ok(!with || now.beside_bytes >= HANDLES * sizeof(void *), "handles are counted: %zu KiB", now.beside_bytes >> 10);
+        end();
+    }
+    ok(made[1] * sizeof(node) + HANDLES * sizeof(void *) < made[0] * sizeof(node) + GC_REGION_BYTES, "what handles take objects cannot: %zu nodes, %zu beside handles",
+       made[0], made[1]);
+}
+
+/* Control groups, in a folder that has their files. */
+
+static char root[] = "/tmp/test_space.XXXXXX";
+
+static void write_file(const char *file, const char *text) {
+    char name[500], command[600];
+    snprintf(name, sizeof name, "%s%s", root, file);
+    snprintf(command, sizeof command, "mkdir -p $(dirname %s)", name);
+    FILE *out = system(command) == 0 ? fopen(name, "w") : NULL;
+    if (!out) printf("Bail out! cannot write %s\n", name), exit(2);
+    fputs(text, out);
+    fclose(out);
+}
+
+static void is_limited(size_t bytes, const char *where) {
+    is(gc__os_container_bytes(), bytes, "%s: %zu MiB", where, bytes >> 20);
+}
+
+#define MIB ((size_t)1 << 20)
+#define MOUNTED_2 "30 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define MOUNTED_1 "22 1 8:1 / / rw - ext4 /dev/root rw\n35 31 0:32 %s /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+
+static void in_second_version(void) {
+    is_limited(0, "no files at all");
+    write_file("/proc/self/cgroup", "0::/system.slice/program.service\n");
+    write_file("/proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/root rw\n" MOUNTED_2);
+    is_limited(0, "a group without files");
+    write_file("/sys/fs/cgroup/system.slice/program.service/memory.max", "max\n");
+    is_limited(0, "a group without a limit");
+    write_file("/sys/fs/cgroup/system.slice/memory.max", "268435456\n");
+    is_limited(256 * MIB, "the group around it has one");
+    write_file("/sys/fs/cgroup/system.slice/program.service/memory.max", "134217728\n");
+    is_limited(128 * MIB, "the group has a smaller one");
+    write_file("/sys/fs/cgroup/system.slice/program.service/memory.high", "100663296\n");
+    is_limited(96 * MIB, "memory.high is a limit, too");
+    write_file("/sys/fs/cgroup/memory.max", "67108864\n");
+    write_file("/proc/self/cgroup", "0::/\n");
+    is_limited(64 * MIB, "a container that sees itself as the top");
+    write_file("/proc/self/cgroup", "0::/../../elsewhere\n");
+    is_limited(64 * MIB, "a group outside what the container sees");
+    write_file("/sys/fs/cgroup/memory.max", "18446744073709551615\n");
+    is_limited(0, "more than the machine has");
+    write_file("/sys/fs/cgroup/memory.max", "rubbish");
+    is_limited(0, "no number");
+}
+
+static void in_first_version(void) {
+    char mounts[300];
+    snprintf(mounts, sizeof mounts, MOUNTED_2 MOUNTED_1, "/");
+    write_file("/proc/self/cgroup", "12:cpu,cpuacct:/a\n4:hugetlb,memory:/docker/12ab\n0::/b\n");
+    write_file("/proc/self/mountinfo", mounts);
+    write_file("/sys/fs/cgroup/memory/docker/12ab/memory.limit_in_bytes", "33554432\n");
+    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    is_limited(32 * MIB, "the first version");
+    snprintf(mounts, sizeof mounts, MOUNTED_1, "/docker/12ab");
+    write_file("/proc/self/mountinfo", mounts);
+    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "16777216\n");
+    is_limited(16 * MIB, "where the container's group is mounted");
+    write_file("/proc/self/cgroup", "4:memory_other:/a\n");
+    is_limited(0, "another controller");
+}
+
+static void in_container(void) {
+    char command[100];
+    if (!mkdtemp(root)) printf("Bail out! cannot make %s\n", root), exit(2);
+    gc__os_root = root;
+    in_second_version();
+    write_file("/sys/fs/cgroup/memory.max", "33554432\n");
+    begin(NULL);
+    is(stats().heap_bytes_max, 0, "a new heap does not look for a container");
+    node *list = NULL, *n;
+    GC_ROOTS(gc, list);
+    for (; (n = new_node(0)) != NULL; list = n) gc_store(gc, &n->left, list);
+    is(gc_last_result(), GC_ERROR_HEAP_FULL, "a heap in a container is limited");
+    has(gc_last_message(), "three quarters of the container's memory", "and says so");
+    is(stats().heap_bytes_max, 24 * MIB, "to three quarters of it");
+    write_file("/sys/fs/cgroup/memory.max", "67108864\n");
+    is(gc_heap_set_bytes_max(heap, 0), GC_OK, "it can look again");
+    is(stats().heap_bytes_max, 48 * MIB, "and has three quarters of what there is now");
+    list = NULL;
+    is(gc_heap_set_bytes_max(heap, 8 * MIB), GC_OK, "or have a limit of its own");
+    has((gc_new_array(gc, &bytes_type, 9 * MIB), gc_last_message()), "(heap_bytes_max)", "which messages name");
+    end();
+    in_first_version();
+    gc__os_root = "";
+    snprintf(command, sizeof command, "rm -r %s", root);
+    ok(system(command) == 0, "the folder is removed");
+}
+
 int main(void) {
     near_the_limit();
     in_place();
     end();
     grows_as_said();
     small_heaps();
+    changed_limit();
+    soft_limit();
+    counted();
+    in_container();
     return done();
 }
