@@ -8,6 +8,7 @@
 #pragma once
 
 #include "heap.h"
+#include "result.h"
 
 /* Which events are recorded: bits of gc_profile_options.what. X(NAME, option, text). */
 #define GC_PROFILE_KINDS(X)                                                         \
