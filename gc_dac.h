@@ -624,17 +624,188 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #ifdef GC_DAC_IMPLEMENTATION
 /* What a reader of other processes asks of the system: Linux. */
 
+/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing is believed of what they say: a damaged
+   file has fewer of these. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC__IMAGE_FN
+#define GC__IMAGE_FN static __attribute__((unused))
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GC__IMAGE_PATH 4096
+
+/* A file in memory, read only. */
+typedef struct gc__image {
+    const uint8_t *bytes;
+    size_t size;
+} gc__image;
+
+/* Maps a regular file. NULL, or why that is impossible. */
+GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *fault = fd < 0 ? strerror(errno) : NULL;
+    image->bytes = NULL;
+    image->size = 0;
+    if (!fault && fstat(fd, &status) != 0) fault = strerror(errno);
+    if (!fault && !S_ISREG(status.st_mode)) fault = "it is no regular file";
+    if (!fault && status.st_size == 0) fault = "it is empty";
+    if (!fault) {
+        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) fault = strerror(errno);
+        if (!fault) image->bytes = (const uint8_t *)bytes, image->size = (size_t)status.st_size;
+    }
+    if (fd >= 0) close(fd);
+    return fault;
+}
+
+GC__IMAGE_FN void gc__image_unmap(gc__image *image) {
+    if (image->bytes) munmap((void *)(uintptr_t)image->bytes, image->size);
+    image->bytes = NULL;
+    image->size = 0;
+}
+
+GC__IMAGE_FN bool gc__image_has(const gc__image *image, uint64_t offset, uint64_t bytes) {
+    return offset <= image->size && bytes <= image->size - offset;
+}
+
+/* The build id among notes; NULL: there is none. */
+GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes, uint64_t alignment, size_t *length) {
+    const uint64_t unit = alignment == 8 ? 8 : 4;
+    uint64_t from = 0;
+    Elf64_Nhdr note;
+    while (from <= bytes && bytes - from >= sizeof note) {
+        memcpy(&note, notes + from, sizeof note);
+        uint64_t name = from + sizeof note, contents = name + ((note.n_namesz + unit - 1) & ~(unit - 1));
+        if (contents > bytes || note.n_descsz > bytes - contents) return NULL;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
+            *length = note.n_descsz;
+            return notes + contents;
+        }
+        from = contents + ((note.n_descsz + unit - 1) & ~(unit - 1));
+    }
+    return NULL;
+}
+
+/* Part `i` of the program headers; false: there are not so many. */
+GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr *part) {
+    Elf64_Ehdr header;
+    if (!gc__image_has(image, 0, sizeof header)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    uint64_t at = header.e_phoff + (uint64_t)i * sizeof *part;
+    if (i >= header.e_phnum || header.e_phentsize != sizeof *part || at < header.e_phoff) return false;
+    if (!gc__image_has(image, at, sizeof *part)) return false;
+    memcpy(part, image->bytes + at, sizeof *part);
+    return true;
+}
+
+/* The build id of the file; NULL: it has none. The image may be only the beginning of the file. */
+GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *length) {
+    Elf64_Phdr part;
+    for (unsigned i = 0; gc__image_part(image, i, &part); i++) {
+        if (part.p_type != PT_NOTE || !gc__image_has(image, part.p_offset, part.p_filesz)) continue;
+        const uint8_t *id = gc__image_id_in(image->bytes + part.p_offset, part.p_filesz, part.p_align, length);
+        if (id) return id;
+    }
+    return NULL;
+}
+
+/* Section `i`, whose contents are in the file; false: there are not so many, or the file is no ELF file for 64 bits. One
+   whose contents are not whole has none. */
+GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    if (!gc__image_has(image, 0, sizeof header)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        return false;
+    uint64_t count = header.e_shnum;
+    if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
+    memcpy(section, image->bytes + header.e_shoff, sizeof *section);
+    if (!count) count = section->sh_size; /* more than a half word can say */
+    if (i >= count || i > image->size / sizeof *section) return false;
+    if (!gc__image_has(image, header.e_shoff, (i + 1) * sizeof *section)) return false;
+    memcpy(section, image->bytes + header.e_shoff + i * sizeof *section, sizeof *section);
+    if (section->sh_type == SHT_NOBITS || !gc__image_has(image, section->sh_offset, section->sh_size))
+        section->sh_size = section->sh_offset = 0;
+    return true;
+}
+
+/* The first section of that type; false: there is none. */
+GC__IMAGE_FN bool gc__image_section_of_type(const gc__image *image, uint32_t type, Elf64_Shdr *section) {
+    for (uint64_t i = 0; gc__image_section(image, i, section); i++)
+        if (section->sh_type == type && section->sh_size) return true;
+    return false;
+}
+
+/* A text in a section of texts; NULL: there is none. */
+GC__IMAGE_FN const char *gc__image_text(const gc__image *image, const Elf64_Shdr *texts, uint64_t offset) {
+    if (offset >= texts->sh_size) return NULL;
+    const char *text = (const char *)image->bytes + texts->sh_offset + offset;
+    return memchr(text, 0, texts->sh_size - offset) ? text : NULL;
+}
+
+GC__IMAGE_FN bool gc__image_section_named(const gc__image *image, const char *name, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    Elf64_Shdr texts;
+    if (!gc__image_section(image, 0, section)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    uint64_t names = header.e_shstrndx == SHN_XINDEX ? section->sh_link : header.e_shstrndx;
+    if (!gc__image_section(image, names, &texts)) return false;
+    for (uint64_t i = 0; gc__image_section(image, i, section); i++) {
+        const char *text = gc__image_text(image, &texts, section->sh_name);
+        if (text && strcmp(text, name) == 0) return true;
+    }
+    return false;
+}
+
+/* A table of symbols. */
+typedef struct gc__image_symbols {
+    const gc__image *image;
+    Elf64_Shdr table, texts;
+    uint64_t count;
+} gc__image_symbols;
+
+/* Opens the file's .symtab, or if it has none its .dynsym; false: it has neither. */
+GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__image *image) {
+    symbols->image = image;
+    symbols->count = 0;
+    if (!gc__image_section_of_type(image, SHT_SYMTAB, &symbols->table) &&
+        !gc__image_section_of_type(image, SHT_DYNSYM, &symbols->table))
+        return false;
+    if (!gc__image_section(image, symbols->table.sh_link, &symbols->texts)) return false;
+    symbols->count = symbols->table.sh_size / sizeof(Elf64_Sym);
+    return true;
+}
+
+/* Symbol `i`, and its name; NULL: it has none, or is none of code. */
+GC__IMAGE_FN const char *gc__image_code_symbol(const gc__image_symbols *symbols, uint64_t i, Elf64_Sym *symbol) {
+    memcpy(symbol, symbols->image->bytes + symbols->table.sh_offset + i * sizeof *symbol, sizeof *symbol);
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || symbol->st_shndx == SHN_UNDEF ||
+        symbol->st_shndx == SHN_ABS)
+        return NULL;
+    const char *name = gc__image_text(symbols->image, &symbols->texts, symbol->st_name);
+    return name && *name ? name : NULL;
+}
+#endif
+
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -655,39 +826,8 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #define GC__DAC_MACHINE EM_NONE
 #endif
 
-/* A file in memory, read only. */
-typedef struct gc__dac_file {
-    const uint8_t *bytes;
-    size_t size;
-} gc__dac_file;
-
-/* Maps a regular file. NULL, or why that is impossible. */
-GC__DAC_FN const char *gc__dac_os_map(const char *path, gc__dac_file *file) {
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const char *fault = fd < 0 ? strerror(errno) : NULL;
-    file->bytes = NULL;
-    file->size = 0;
-    if (!fault && fstat(fd, &status) != 0) fault = strerror(errno);
-    if (!fault && !S_ISREG(status.st_mode)) fault = "it is no regular file";
-    if (!fault && status.st_size == 0) fault = "it is empty";
-    if (!fault) {
-        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED) fault = strerror(errno);
-        if (!fault) file->bytes = (const uint8_t *)bytes, file->size = (size_t)status.st_size;
-    }
-    if (fd >= 0) close(fd);
-    return fault;
-}
-
-GC__DAC_FN void gc__dac_os_unmap(gc__dac_file *file) {
-    if (file->bytes) munmap((void *)(uintptr_t)file->bytes, file->size);
-    file->bytes = NULL;
-    file->size = 0;
-}
-
 /* Lets go of a mapped file's pages, which count as this process's memory: they come back when they are read. */
-GC__DAC_FN void gc__dac_os_let_go(const gc__dac_file *file) {
+GC__DAC_FN void gc__dac_os_let_go(const gc__image *file) {
     madvise((void *)(uintptr_t)file->bytes, file->size, MADV_DONTNEED);
 }
 
@@ -3135,7 +3275,7 @@ typedef struct gc__dac_segment {
 /* A file of the program. Several mappings may be of one. */
 typedef struct gc__dac_image {
     char *path;
-    gc__dac_file file;
+    gc__image file;
     bool tried, usable;
 } gc__dac_image;
 
@@ -3148,7 +3288,7 @@ typedef struct gc__dac_part {
 
 typedef struct gc__dac_core {
     gc_dac *dac;
-    gc__dac_file file;
+    gc__image file;
     bool is_on_disk; /* the bytes are those of a file */
     size_t reached;  /* bytes that were looked at since its pages were let go */
     const char *root;
@@ -3188,37 +3328,9 @@ GC__DAC_FN const gc__dac_part *gc__dac_part_of(const gc__dac_core *core, uint64_
     return low < core->part_count && core->parts[low].start <= address ? &core->parts[low] : NULL;
 }
 
-/* The build id among the notes of an ELF file whose first bytes are given; NULL: it has none there. */
-GC__DAC_FN const uint8_t *gc__dac_build_id(const uint8_t *bytes, size_t size, size_t *length) {
-    Elf64_Ehdr header;
-    Elf64_Phdr part;
-    if (size < sizeof header) return NULL;
-    memcpy(&header, bytes, sizeof header);
-    for (unsigned i = 0; i < header.e_phnum && header.e_phentsize == sizeof part; i++) {
-        uint64_t at = header.e_phoff + i * sizeof part;
-        if (at > size || size - at < sizeof part) return NULL;
-        memcpy(&part, bytes + at, sizeof part);
-        if (part.p_type != PT_NOTE || part.p_offset > size || part.p_filesz > size - part.p_offset) continue;
-        uint64_t from = part.p_offset, end = from + part.p_filesz, unit = part.p_align == 8 ? 8 : 4;
-        Elf64_Nhdr note;
-        while (end - from >= sizeof note) {
-            memcpy(&note, bytes + from, sizeof note);
-            uint64_t name = from + sizeof note, contents = name + ((note.n_namesz + unit - 1) & ~(unit - 1));
-            if (contents > end || note.n_descsz > end - contents) break;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(bytes + name, "GNU", 4) == 0) {
-                *length = note.n_descsz;
-                return bytes + contents;
-            }
-            from = contents + ((note.n_descsz + unit - 1) & ~(unit - 1));
-            if (from > end) break;
-        }
-    }
-    return NULL;
-}
-
 /* Whether the file is the one that the program had. The core has its first page, or else nothing can be compared. */
 GC__DAC_FN const char *gc__dac_image_fault(const gc__dac_core *core, size_t number) {
-    const gc__dac_file *file = &core->images[number].file;
+    const gc__image *file = &core->images[number].file;
     for (size_t i = 0; i < core->part_count; i++) {
         const gc__dac_part *part = &core->parts[i];
         if (part->image != number || part->offset) continue;
@@ -3227,8 +3339,8 @@ GC__DAC_FN const char *gc__dac_image_fault(const gc__dac_core *core, size_t numb
         const uint8_t *page = core->file.bytes + segment->offset + (part->start - segment->start);
         size_t bytes = file->size < GC__DAC_PAGE ? file->size : (size_t)GC__DAC_PAGE, mine = 0, its = 0;
         if (memcmp(page, file->bytes, bytes) == 0) return NULL;
-        const uint8_t *a = gc__dac_build_id(page, (size_t)GC__DAC_PAGE, &mine),
-                      *b = gc__dac_build_id(file->bytes, file->size, &its);
+        gc__image start = {page, (size_t)GC__DAC_PAGE};
+        const uint8_t *a = gc__image_build_id(&start, &mine), *b = gc__image_build_id(file, &its);
         if (a && b && mine == its && memcmp(a, b, mine) == 0) return NULL;
         return a && b ? "its build id is another one: it was built anew since" : "its first page is another one";
     }
@@ -3236,7 +3348,7 @@ GC__DAC_FN const char *gc__dac_image_fault(const gc__dac_core *core, size_t numb
 }
 
 /* Opens the image when it is first needed. NULL: it is not usable; the reader's complaint says why. */
-GC__DAC_FN const gc__dac_file *gc__dac_image_use(gc__dac_core *core, size_t number) {
+GC__DAC_FN const gc__image *gc__dac_image_use(gc__dac_core *core, size_t number) {
     gc__dac_image *image = &core->images[number];
     if (image->tried) return image->usable ? &image->file : NULL;
     image->tried = true;
@@ -3245,7 +3357,7 @@ GC__DAC_FN const gc__dac_file *gc__dac_image_use(gc__dac_core *core, size_t numb
     snprintf(path, sizeof path, "%s%s", core->root ? core->root : "", image->path);
     size_t length = strlen(path), suffix = sizeof " (deleted)" - 1;
     if (length > suffix && strcmp(path + length - suffix, " (deleted)") == 0) path[length - suffix] = 0;
-    const char *fault = gc__dac_os_map(path, &image->file);
+    const char *fault = gc__image_map(path, &image->file);
     if (!fault) fault = gc__dac_image_fault(core, number);
     image->usable = !fault;
     if (fault && !core->dac->complaint[0])
@@ -3268,7 +3380,7 @@ GC__DAC_FN const void *gc__dac_core_at(void *context, uint64_t address, size_t b
     const gc__dac_part *part = gc__dac_part_of(core, address);
     if (!part || part->end - address < bytes) return NULL;
     /* The segment may begin within the part: what was written of it. */
-    const gc__dac_file *file = gc__dac_image_use(core, part->image);
+    const gc__image *file = gc__dac_image_use(core, part->image);
     uint64_t offset = part->offset + (address - part->start);
     if (!file || offset > file->size || file->size - offset < bytes) return NULL;
     for (uint64_t at = address; at - address < bytes; at += GC__DAC_PAGE)
@@ -3311,8 +3423,8 @@ GC__DAC_FN bool gc__dac_core_native(void *context, size_t i, gc_dac_native *nati
 
 GC__DAC_FN void gc__dac_core_close(void *context) {
     gc__dac_core *core = (gc__dac_core *)context;
-    for (size_t i = 0; i < core->image_count; i++) gc__dac_os_unmap(&core->images[i].file);
-    gc__dac_os_unmap(&core->file);
+    for (size_t i = 0; i < core->image_count; i++) gc__image_unmap(&core->images[i].file);
+    gc__image_unmap(&core->file);
     free(core->segments);
     free(core->parts);
     free(core->images);
@@ -3431,7 +3543,7 @@ GC__DAC_FN const char *gc__dac_core_headers(gc__dac_core *core, const Elf64_Ehdr
 }
 
 /* What the file is, if it is no core. */
-GC__DAC_FN const char *gc__dac_core_kind(const gc__dac_file *file) {
+GC__DAC_FN const char *gc__dac_core_kind(const gc__image *file) {
     static const struct {
         const char magic[7], *kind;
     } known[] = {{"\x28\xB5\x2F\xFD", "it is compressed by zstd: unpack it by `zstd -d`, or `coredumpctl dump`"},
@@ -3492,7 +3604,7 @@ GC_DAC_API gc_dac *gc_dac_open_core(const char *path, const char *root) {
         free(dac);
         return NULL;
     }
-    const char *fault = gc__dac_os_map(path, &core->file);
+    const char *fault = gc__image_map(path, &core->file);
     core->is_on_disk = !fault;
     const char *refused = gc__dac_core_use(dac, core, root);
     if (!fault) fault = refused;

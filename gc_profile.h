@@ -258,8 +258,183 @@ GC__FN const char *gc__byte_text(gc__byte_reader *reader) {
 
 /* The platform contract for unwinding the native stack, on Linux: registers, the bounds of stacks, the files with code. */
 
+/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing is believed of what they say: a damaged
+   file has fewer of these. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC__IMAGE_FN
+#define GC__IMAGE_FN static __attribute__((unused))
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GC__IMAGE_PATH 4096
+
+/* A file in memory, read only. */
+typedef struct gc__image {
+    const uint8_t *bytes;
+    size_t size;
+} gc__image;
+
+/* Maps a regular file. NULL, or why that is impossible. */
+GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *fault = fd < 0 ? strerror(errno) : NULL;
+    image->bytes = NULL;
+    image->size = 0;
+    if (!fault && fstat(fd, &status) != 0) fault = strerror(errno);
+    if (!fault && !S_ISREG(status.st_mode)) fault = "it is no regular file";
+    if (!fault && status.st_size == 0) fault = "it is empty";
+    if (!fault) {
+        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) fault = strerror(errno);
+        if (!fault) image->bytes = (const uint8_t *)bytes, image->size = (size_t)status.st_size;
+    }
+    if (fd >= 0) close(fd);
+    return fault;
+}
+
+GC__IMAGE_FN void gc__image_unmap(gc__image *image) {
+    if (image->bytes) munmap((void *)(uintptr_t)image->bytes, image->size);
+    image->bytes = NULL;
+    image->size = 0;
+}
+
+GC__IMAGE_FN bool gc__image_has(const gc__image *image, uint64_t offset, uint64_t bytes) {
+    return offset <= image->size && bytes <= image->size - offset;
+}
+
+/* The build id among notes; NULL: there is none. */
+GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes, uint64_t alignment, size_t *length) {
+    const uint64_t unit = alignment == 8 ? 8 : 4;
+    uint64_t from = 0;
+    Elf64_Nhdr note;
+    while (from <= bytes && bytes - from >= sizeof note) {
+        memcpy(&note, notes + from, sizeof note);
+        uint64_t name = from + sizeof note, contents = name + ((note.n_namesz + unit - 1) & ~(unit - 1));
+        if (contents > bytes || note.n_descsz > bytes - contents) return NULL;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
+            *length = note.n_descsz;
+            return notes + contents;
+        }
+        from = contents + ((note.n_descsz + unit - 1) & ~(unit - 1));
+    }
+    return NULL;
+}
+
+/* Part `i` of the program headers; false: there are not so many. */
+GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr *part) {
+    Elf64_Ehdr header;
+    if (!gc__image_has(image, 0, sizeof header)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    uint64_t at = header.e_phoff + (uint64_t)i * sizeof *part;
+    if (i >= header.e_phnum || header.e_phentsize != sizeof *part || at < header.e_phoff) return false;
+    if (!gc__image_has(image, at, sizeof *part)) return false;
+    memcpy(part, image->bytes + at, sizeof *part);
+    return true;
+}
+
+/* The build id of the file; NULL: it has none. The image may be only the beginning of the file. */
+GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *length) {
+    Elf64_Phdr part;
+    for (unsigned i = 0; gc__image_part(image, i, &part); i++) {
+        if (part.p_type != PT_NOTE || !gc__image_has(image, part.p_offset, part.p_filesz)) continue;
+        const uint8_t *id = gc__image_id_in(image->bytes + part.p_offset, part.p_filesz, part.p_align, length);
+        if (id) return id;
+    }
+    return NULL;
+}
+
+/* Section `i`, whose contents are in the file; false: there are not so many, or the file is no ELF file for 64 bits. One
+   whose contents are not whole has none. */
+GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    if (!gc__image_has(image, 0, sizeof header)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        return false;
+    uint64_t count = header.e_shnum;
+    if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
+    memcpy(section, image->bytes + header.e_shoff, sizeof *section);
+    if (!count) count = section->sh_size; /* more than a half word can say */
+    if (i >= count || i > image->size / sizeof *section) return false;
+    if (!gc__image_has(image, header.e_shoff, (i + 1) * sizeof *section)) return false;
+    memcpy(section, image->bytes + header.e_shoff + i * sizeof *section, sizeof *section);
+    if (section->sh_type == SHT_NOBITS || !gc__image_has(image, section->sh_offset, section->sh_size))
+        section->sh_size = section->sh_offset = 0;
+    return true;
+}
+
+/* The first section of that type; false: there is none. */
+GC__IMAGE_FN bool gc__image_section_of_type(const gc__image *image, uint32_t type, Elf64_Shdr *section) {
+    for (uint64_t i = 0; gc__image_section(image, i, section); i++)
+        if (section->sh_type == type && section->sh_size) return true;
+    return false;
+}
+
+/* A text in a section of texts; NULL: there is none. */
+GC__IMAGE_FN const char *gc__image_text(const gc__image *image, const Elf64_Shdr *texts, uint64_t offset) {
+    if (offset >= texts->sh_size) return NULL;
+    const char *text = (const char *)image->bytes + texts->sh_offset + offset;
+    return memchr(text, 0, texts->sh_size - offset) ? text : NULL;
+}
+
+GC__IMAGE_FN bool gc__image_section_named(const gc__image *image, const char *name, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    Elf64_Shdr texts;
+    if (!gc__image_section(image, 0, section)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    uint64_t names = header.e_shstrndx == SHN_XINDEX ? section->sh_link : header.e_shstrndx;
+    if (!gc__image_section(image, names, &texts)) return false;
+    for (uint64_t i = 0; gc__image_section(image, i, section); i++) {
+        const char *text = gc__image_text(image, &texts, section->sh_name);
+        if (text && strcmp(text, name) == 0) return true;
+    }
+    return false;
+}
+
+/* A table of symbols. */
+typedef struct gc__image_symbols {
+    const gc__image *image;
+    Elf64_Shdr table, texts;
+    uint64_t count;
+} gc__image_symbols;
+
+/* Opens the file's .symtab, or if it has none its .dynsym; false: it has neither. */
+GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__image *image) {
+    symbols->image = image;
+    symbols->count = 0;
+    if (!gc__image_section_of_type(image, SHT_SYMTAB, &symbols->table) &&
+        !gc__image_section_of_type(image, SHT_DYNSYM, &symbols->table))
+        return false;
+    if (!gc__image_section(image, symbols->table.sh_link, &symbols->texts)) return false;
+    symbols->count = symbols->table.sh_size / sizeof(Elf64_Sym);
+    return true;
+}
+
+/* Symbol `i`, and its name; NULL: it has none, or is none of code. */
+GC__IMAGE_FN const char *gc__image_code_symbol(const gc__image_symbols *symbols, uint64_t i, Elf64_Sym *symbol) {
+    memcpy(symbol, symbols->image->bytes + symbols->table.sh_offset + i * sizeof *symbol, sizeof *symbol);
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || symbol->st_shndx == SHN_UNDEF ||
+        symbol->st_shndx == SHN_ABS)
+        return NULL;
+    const char *name = gc__image_text(symbols->image, &symbols->texts, symbol->st_name);
+    return name && *name ? name : NULL;
+}
+#endif
 
 #include <link.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 
 /* Registers have the numbers of DWARF. GC__CPU_PC is that of the return address. */
@@ -354,6 +529,61 @@ GC__FN bool gc__os_tables_of(uintptr_t pc, void (*f)(void *context, const gc__os
     gc__os_tables_search search = {pc, f, context};
     return dl_iterate_phdr(gc__os_tables_in, &search) != 0;
 }
+
+#define GC__OS_NO_FILE "[vdso]"
+
+/* Code of a file in memory, and what the file is. */
+typedef struct gc__os_code {
+    uintptr_t start, end;
+    uint64_t offset;  /* of `start` in the file */
+    const char *path; /* of the program "", of what the kernel supplies GC__OS_NO_FILE */
+    const uint8_t *build_id;
+    size_t build_id_bytes; /* 0: it has none */
+} gc__os_code;
+
+typedef struct gc__os_code_search {
+    void (*f)(void *context, const gc__os_code *code);
+    void *context;
+    bool has_program;
+} gc__os_code_search;
+
+GC__FN int gc__os_code_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+    gc__os_code_search *search = (gc__os_code_search *)context;
+    gc__os_code code = {0, 0, 0, file->dlpi_name, NULL, 0};
+    uintptr_t page = gc__os_page_bytes();
+    (void)bytes;
+    if (!search->has_program) code.path = "";
+    if (file->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) code.path = GC__OS_NO_FILE;
+    search->has_program = true;
+    for (int i = 0; i < file->dlpi_phnum && !code.build_id; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type != PT_NOTE) continue;
+        const uint8_t *notes = (const uint8_t *)(file->dlpi_addr + part->p_vaddr);
+        code.build_id = gc__image_id_in(notes, part->p_memsz, part->p_align, &code.build_id_bytes);
+    }
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        uintptr_t start = file->dlpi_addr + part->p_vaddr, before = start & (page - 1);
+        code.start = start - before;
+        code.offset = part->p_offset - before;
+        code.end = (start + part->p_memsz + page - 1) & ~(page - 1);
+        search->f(search->context, &code);
+    }
+    return 0;
+}
+/* Calls f for the code of each file that is loaded, the program first. */
+GC__FN void gc__os_each_code(void (*f)(void *context, const gc__os_code *code), void *context) {
+    gc__os_code_search search = {f, context, false};
+    dl_iterate_phdr(gc__os_code_in, &search);
+}
+/* The path of the program; "": the system does not say. */
+GC__FN void gc__os_program_path(char *path, size_t bytes) {
+    ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+    path[length < 0 ? 0 : length] = 0;
+}
+/* By which the program's own file is opened, even if it was removed since. */
+#define GC__OS_PROGRAM_FILE "/proc/self/exe"
 
 typedef struct gc__native_cursor {
     uintptr_t registers[GC__CPU_REGISTERS]; /* by the numbers of DWARF */
@@ -1742,12 +1972,283 @@ GC__FN bool gc__profile_copy(gc__profile *to, const gc__profile *from) {
     if (!ok) gc__profile_free(to);
     return ok;
 }
-/* Names of native code. */
+/* The symbols of one file of native code, by address. */
 
 
-/* Finds modules, and for each native frame its name, module, file and line. It runs in a copy of the profile, by the thread
-   that writes, and may take long. New texts are made by gc__profile_text_add. */
-GC__FN void gc__names_find(gc__profile *profile) { (void)profile; }
+typedef struct gc__symbol {
+    uint64_t start, bytes; /* addresses of the file; 0 bytes: the file does not say how many */
+    const char *name;
+    uint32_t rank; /* of symbols with the same address, that of the lowest rank is taken */
+} gc__symbol;
+
+typedef struct gc__symbols {
+    gc__image image, debug; /* the file, and the one with its debugging symbols, if it has one */
+    gc__symbol *list;       /* ascending */
+    size_t count, capacity_bytes;
+} gc__symbols;
+
+/* Where debugging symbols are installed. */
+static const char *gc__symbols_folder = "/usr/lib/debug";
+
+GC__FN uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
+    unsigned binding = ELF64_ST_BIND(symbol->st_info);
+    uint32_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
+    while (*name == '_' && rank < 64) name++, rank += 4;
+    return rank + (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 128 : 0);
+}
+
+GC__FN int gc__symbol_order(const void *a, const void *b) {
+    const gc__symbol *left = (const gc__symbol *)a, *right = (const gc__symbol *)b;
+    if (left->start != right->start) return left->start > right->start ? 1 : -1;
+    return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+/* The sum that a link to a file with debugging symbols has of it. */
+GC__FN uint32_t gc__symbols_sum(const gc__image *image) {
+    uint32_t table[256], sum = UINT32_MAX;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xEDB88320u : 0);
+    }
+    for (size_t i = 0; i < image->size; i++) sum = sum >> 8 ^ table[(sum ^ image->bytes[i]) & 255];
+    return ~sum;
+}
+
+GC__FN bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
+    size_t length, other;
+    const uint8_t *id = gc__image_build_id(a, &length), *id_of_other = gc__image_build_id(b, &other);
+    return id && id_of_other && length == other && memcmp(id, id_of_other, length) == 0;
+}
+
+/* Opens the file with debugging symbols if it is there, and the right one: by its build id, or by the sum. */
+GC__FN bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
+    Elf64_Shdr table;
+    if (gc__image_map(path, &symbols->debug)) return false;
+    bool right =
+        gc__symbols_same_id(&symbols->image, &symbols->debug) || (sum && gc__symbols_sum(&symbols->debug) == *sum);
+    if (right && gc__image_section_of_type(&symbols->debug, SHT_SYMTAB, &table)) return true;
+    gc__image_unmap(&symbols->debug);
+    return false;
+}
+
+GC__FN bool gc__symbols_try_id(gc__symbols *symbols) {
+    char path[GC__IMAGE_PATH];
+    size_t length = 0;
+    const uint8_t *id = gc__image_build_id(&symbols->image, &length);
+    if (!id || length < 2 || length > 64) return false;
+    int at = snprintf(path, sizeof path, "%s/.build-id/%02x/", gc__symbols_folder, id[0]);
+    if (at < 0 || (size_t)at + 2 * length + sizeof ".debug" > sizeof path) return false;
+    for (size_t i = 1; i < length; i++) at += snprintf(path + at, 3, "%02x", id[i]);
+    strcpy(path + at, ".debug");
+    return gc__symbols_try(symbols, path, NULL);
+}
+
+/* By the section that names the other file, which is beside the first one, in a folder there, or among installed ones. */
+GC__FN bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
+    static const char *const forms[] = {"%s%.*s%s", "%s%.*s.debug/%s", "%s%.*s%s"};
+    Elf64_Shdr section;
+    char path[GC__IMAGE_PATH];
+    uint32_t sum;
+    if (!gc__image_section_named(&symbols->image, ".gnu_debuglink", &section)) return false;
+    const char *name = gc__image_text(&symbols->image, &section, 0), *slash = strrchr(file, '/');
+    if (!name || !*name || strchr(name, '/')) return false;
+    uint64_t at = (strlen(name) + 4) & ~(uint64_t)3;
+    if (at + sizeof sum > section.sh_size) return false;
+    memcpy(&sum, symbols->image.bytes + section.sh_offset + at, sizeof sum);
+    int folder = slash ? (int)(slash - file) + 1 : 0;
+    for (int i = 0; i < 3; i++) {
+        int length = snprintf(path, sizeof path, forms[i], i == 2 ? gc__symbols_folder : "", folder, file, name);
+        if (length < 0 || (size_t)length >= sizeof path || strcmp(path, file) == 0) continue;
+        if (gc__symbols_try(symbols, path, &sum)) return true;
+    }
+    return false;
+}
+
+GC__FN void gc__symbols_close(gc__symbols *symbols) {
+    if (symbols->list) gc__os_unmap(symbols->list, symbols->capacity_bytes);
+    gc__image_unmap(&symbols->debug);
+    gc__image_unmap(&symbols->image);
+    memset(symbols, 0, sizeof *symbols);
+}
+
+/* Takes labels within functions out of the list. */
+GC__FN void gc__symbols_drop_labels(gc__symbols *symbols) {
+    size_t kept = 0;
+    uint64_t start = 0, bytes = 0; /* of the last function */
+    for (size_t i = 0; i < symbols->count; i++) {
+        gc__symbol symbol = symbols->list[i];
+        if (!symbol.bytes && symbol.start != start && symbol.start - start < bytes) continue;
+        if (symbol.bytes) start = symbol.start, bytes = symbol.bytes;
+        symbols->list[kept++] = symbol;
+    }
+    symbols->count = kept;
+}
+
+/* Lists the symbols of the file that was mapped from the path. What is damaged in it is left out. */
+GC__FN void gc__symbols_list(gc__symbols *symbols, const char *path) {
+    gc__image_symbols table;
+    Elf64_Shdr own;
+    bool has_own = gc__image_section_of_type(&symbols->image, SHT_SYMTAB, &own);
+    bool elsewhere = !has_own && (gc__symbols_try_id(symbols) || gc__symbols_try_link(symbols, path));
+    if (!gc__image_symbols_open(&table, elsewhere ? &symbols->debug : &symbols->image) || !table.count) return;
+    size_t bytes = table.count * sizeof *symbols->list;
+    symbols->list = (gc__symbol *)gc__os_map(bytes);
+    if (!symbols->list) return;
+    symbols->capacity_bytes = bytes;
+    for (uint64_t i = 0; i < table.count; i++) {
+        Elf64_Sym found;
+        const char *name = gc__image_code_symbol(&table, i, &found);
+        if (!name) continue;
+        gc__symbol symbol = {found.st_value, found.st_size, name, gc__symbol_rank(&found, name)};
+        symbols->list[symbols->count++] = symbol;
+    }
+    qsort(symbols->list, symbols->count, sizeof *symbols->list, gc__symbol_order);
+    gc__symbols_drop_labels(symbols);
+}
+
+/* The address in the file's own numbering of what is at an offset in it; 0: nothing is loaded from there. */
+GC__FN uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
+    Elf64_Phdr part;
+    for (unsigned i = 0; gc__image_part(&symbols->image, i, &part); i++)
+        if (part.p_type == PT_LOAD && offset - part.p_offset < part.p_filesz)
+            return part.p_vaddr + (offset - part.p_offset);
+    return 0;
+}
+
+#define GC__SYMBOLS_BACK 256 /* symbols that begin between a function's start and a place in it */
+
+/* The symbol that the address belongs to; NULL: there is none. One without a size reaches to the next symbol, unless another
+   one covers the address. */
+GC__FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
+    size_t low = 0, high = symbols->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (symbols->list[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const gc__symbol *best = NULL;
+    for (size_t i = low; i-- > 0 && low - i <= GC__SYMBOLS_BACK && (!best || symbols->list[i].start == best->start);)
+        if (address - symbols->list[i].start < symbols->list[i].bytes) best = &symbols->list[i];
+    for (size_t i = low; !best && i-- > 0 && symbols->list[i].start == symbols->list[low - 1].start;)
+        if (!symbols->list[i].bytes) best = &symbols->list[i];
+    return best;
+}
+/* Names of native code. Files are recorded as they are loaded, since they may be gone when a profile is written; their symbols
+   are read when one is. */
+
+
+GC__FN uint32_t gc__names_hex(gc__profile *profile, const uint8_t *bytes, size_t count) {
+    char text[2 * 64 + 1] = "";
+    if (!bytes || count > 64) return 0;
+    for (size_t i = 0; i < count; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    return gc__profile_text_add(profile, text);
+}
+
+/* Adds a file's code, unless the profile has it already. */
+GC__FN void gc__names_add_module(void *context, const gc__os_code *code) {
+    gc__profile *profile = (gc__profile *)context;
+    char program[GC__IMAGE_PATH];
+    if (!*code->path) gc__os_program_path(program, sizeof program);
+    uint32_t file = gc__profile_text_add(profile, *code->path ? code->path : program);
+    uint32_t build_id = gc__names_hex(profile, code->build_id, code->build_id_bytes);
+    for (size_t i = 1; i < profile->modules_count; i++) {
+        const gc__profile_module *module = &profile->modules[i];
+        if (module->start == code->start && module->file == file && module->build_id == build_id) return;
+    }
+    gc__profile_module *module = GC__PROFILE_APPEND(profile, modules);
+    if (!module) return;
+    module->start = code->start;
+    module->end = code->end;
+    module->offset = code->offset;
+    module->file = file;
+    module->build_id = build_id;
+}
+
+/* Adds the files that have been loaded; to be called when gc__os_file_changes has changed. */
+GC__FN void gc__names_add_modules(gc__profile *profile) { gc__os_each_code(gc__names_add_module, profile); }
+
+/* The module that has the pc: of several, the one that was loaded last. 0: none. */
+GC__FN uint32_t gc__names_module_of(const gc__profile *profile, uintptr_t pc) {
+    for (size_t i = profile->modules_count; i-- > 1;)
+        if (pc - profile->modules[i].start < profile->modules[i].end - profile->modules[i].start) return (uint32_t)i;
+    return 0;
+}
+
+/* Maps the file of a module; what is no file is copied. False: it cannot be. */
+GC__FN bool gc__names_map(const gc__profile_module *module, const char *path, gc__image *image) {
+    if (strcmp(path, GC__OS_NO_FILE) != 0) return !gc__image_map(path, image);
+    size_t bytes = module->end - (module->start - module->offset);
+    void *copy = gc__os_map(bytes);
+    if (!copy) return false;
+    memcpy(copy, (const void *)(module->start - module->offset), bytes);
+    image->bytes = (const uint8_t *)copy;
+    image->size = bytes;
+    return true;
+}
+
+/* Opens the symbols of a module. False: its file is not there, or is another one than was loaded. */
+GC__FN bool gc__names_open(gc__profile *profile, uint32_t number, gc__symbols *symbols) {
+    const gc__profile_module *module = &profile->modules[number];
+    const char *path = gc__profile_text(profile, module->file);
+    memset(symbols, 0, sizeof *symbols);
+    if (!gc__names_map(module, number == 1 ? GC__OS_PROGRAM_FILE : path, &symbols->image)) return false;
+    size_t length = 0;
+    const uint8_t *id = gc__image_build_id(&symbols->image, &length);
+    if (module->build_id && gc__names_hex(profile, id, length) != module->build_id) {
+        gc__symbols_close(symbols);
+        return false;
+    }
+    gc__symbols_list(symbols, path);
+    return true;
+}
+
+GC__FN void gc__names_use(gc__profile *profile, gc__profile_frame *frame, const gc__symbols *symbols) {
+    const gc__profile_module *module = &profile->modules[frame->module];
+    uint64_t address = gc__symbols_address(symbols, frame->pc - module->start + module->offset);
+    const gc__symbol *symbol = gc__symbols_find(symbols, address);
+    if (!symbol) return;
+    frame->name = gc__profile_text_add(profile, symbol->name);
+    frame->name_start = frame->pc - (uintptr_t)(address - symbol->start);
+}
+
+/* A frame of code that the host has named. */
+GC__FN void gc__names_use_code(const gc__profile *profile, gc__profile_frame *frame) {
+    const gc__profile_code *code = &profile->codes[frame->code];
+    frame->name = code->name;
+    frame->name_start = code->start;
+    for (uint32_t i = 0; i < code->line_count; i++) {
+        const gc__profile_line *line = &profile->lines[code->first_line + i];
+        if (line->address > frame->pc) return;
+        frame->line = line->line;
+        frame->file = line->file;
+    }
+}
+
+/* Finds for each native frame its name, module, file and line, and all modules. It runs in a copy of the profile, by the thread
+   that writes, and may take long. */
+GC__FN void gc__names_find(gc__profile *profile) {
+    gc__symbols symbols;
+    gc__names_add_modules(profile);
+    for (size_t i = 1; i < profile->frames_count; i++) {
+        gc__profile_frame *frame = &profile->frames[i];
+        if (frame->code)
+            gc__names_use_code(profile, frame);
+        else if (frame->pc)
+            frame->module = gc__names_module_of(profile, frame->pc);
+    }
+    for (uint32_t module = 1; module < profile->modules_count; module++) {
+        bool is_open = false;
+        for (size_t i = 1; i < profile->frames_count; i++) {
+            if (profile->frames[i].module != module) continue;
+            if (!is_open && !gc__names_open(profile, module, &symbols)) break;
+            is_open = true;
+            gc__names_use(profile, &profile->frames[i], &symbols);
+        }
+        if (is_open) gc__symbols_close(&symbols);
+    }
+}
 /* Stacks as lines of text, root first, each with the bytes that were allocated there: what flame graphs are made from. */
 
 

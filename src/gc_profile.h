@@ -23,6 +23,7 @@
 #include "profile/output.h"      /* writing files */
 #include "profile/model.h"       /* what a profile holds */
 #include "profile/store.h"       /* texts, stacks, types and entries, each kept once */
+#include "profile/symbols.h"     /* symbols of a file */
 #include "profile/names.h"       /* names of native code */
 #include "profile/folded.h"      /* stacks as lines of text */
 #include "profile/report.h"      /* types with their stacks, as text */

@@ -13,7 +13,7 @@ typedef struct gc__dac_segment {
 /* A file of the program. Several mappings may be of one. */
 typedef struct gc__dac_image {
     char *path;
-    gc__dac_file file;
+    gc__image file;
     bool tried, usable;
 } gc__dac_image;
 
@@ -26,7 +26,7 @@ typedef struct gc__dac_part {
 
 typedef struct gc__dac_core {
     gc_dac *dac;
-    gc__dac_file file;
+    gc__image file;
     bool is_on_disk; /* the bytes are those of a file */
     size_t reached;  /* bytes that were looked at since its pages were let go */
     const char *root;
@@ -66,37 +66,9 @@ GC__DAC_FN const gc__dac_part *gc__dac_part_of(const gc__dac_core *core, uint64_
     return low < core->part_count && core->parts[low].start <= address ? &core->parts[low] : NULL;
 }
 
-/* The build id among the notes of an ELF file whose first bytes are given; NULL: it has none there. */
-GC__DAC_FN const uint8_t *gc__dac_build_id(const uint8_t *bytes, size_t size, size_t *length) {
-    Elf64_Ehdr header;
-    Elf64_Phdr part;
-    if (size < sizeof header) return NULL;
-    memcpy(&header, bytes, sizeof header);
-    for (unsigned i = 0; i < header.e_phnum && header.e_phentsize == sizeof part; i++) {
-        uint64_t at = header.e_phoff + i * sizeof part;
-        if (at > size || size - at < sizeof part) return NULL;
-        memcpy(&part, bytes + at, sizeof part);
-        if (part.p_type != PT_NOTE || part.p_offset > size || part.p_filesz > size - part.p_offset) continue;
-        uint64_t from = part.p_offset, end = from + part.p_filesz, unit = part.p_align == 8 ? 8 : 4;
-        Elf64_Nhdr note;
-        while (end - from >= sizeof note) {
-            memcpy(&note, bytes + from, sizeof note);
-            uint64_t name = from + sizeof note, contents = name + ((note.n_namesz + unit - 1) & ~(unit - 1));
-            if (contents > end || note.n_descsz > end - contents) break;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(bytes + name, "GNU", 4) == 0) {
-                *length = note.n_descsz;
-                return bytes + contents;
-            }
-            from = contents + ((note.n_descsz + unit - 1) & ~(unit - 1));
-            if (from > end) break;
-        }
-    }
-    return NULL;
-}
-
 /* Whether the file is the one that the program had. The core has its first page, or else nothing can be compared. */
 GC__DAC_FN const char *gc__dac_image_fault(const gc__dac_core *core, size_t number) {
-    const gc__dac_file *file = &core->images[number].file;
+    const gc__image *file = &core->images[number].file;
     for (size_t i = 0; i < core->part_count; i++) {
         const gc__dac_part *part = &core->parts[i];
         if (part->image != number || part->offset) continue;
@@ -105,8 +77,8 @@ GC__DAC_FN const char *gc__dac_image_fault(const gc__dac_core *core, size_t numb
         const uint8_t *page = core->file.bytes + segment->offset + (part->start - segment->start);
         size_t bytes = file->size < GC__DAC_PAGE ? file->size : (size_t)GC__DAC_PAGE, mine = 0, its = 0;
         if (memcmp(page, file->bytes, bytes) == 0) return NULL;
-        const uint8_t *a = gc__dac_build_id(page, (size_t)GC__DAC_PAGE, &mine),
-                      *b = gc__dac_build_id(file->bytes, file->size, &its);
+        gc__image start = {page, (size_t)GC__DAC_PAGE};
+        const uint8_t *a = gc__image_build_id(&start, &mine), *b = gc__image_build_id(file, &its);
         if (a && b && mine == its && memcmp(a, b, mine) == 0) return NULL;
         return a && b ? "its build id is another one: it was built anew since" : "its first page is another one";
     }
@@ -114,7 +86,7 @@ GC__DAC_FN const char *gc__dac_image_fault(const gc__dac_core *core, size_t numb
 }
 
 /* Opens the image when it is first needed. NULL: it is not usable; the reader's complaint says why. */
-GC__DAC_FN const gc__dac_file *gc__dac_image_use(gc__dac_core *core, size_t number) {
+GC__DAC_FN const gc__image *gc__dac_image_use(gc__dac_core *core, size_t number) {
     gc__dac_image *image = &core->images[number];
     if (image->tried) return image->usable ? &image->file : NULL;
     image->tried = true;
@@ -123,7 +95,7 @@ GC__DAC_FN const gc__dac_file *gc__dac_image_use(gc__dac_core *core, size_t numb
     snprintf(path, sizeof path, "%s%s", core->root ? core->root : "", image->path);
     size_t length = strlen(path), suffix = sizeof " (deleted)" - 1;
     if (length > suffix && strcmp(path + length - suffix, " (deleted)") == 0) path[length - suffix] = 0;
-    const char *fault = gc__dac_os_map(path, &image->file);
+    const char *fault = gc__image_map(path, &image->file);
     if (!fault) fault = gc__dac_image_fault(core, number);
     image->usable = !fault;
     if (fault && !core->dac->complaint[0])
@@ -146,7 +118,7 @@ GC__DAC_FN const void *gc__dac_core_at(void *context, uint64_t address, size_t b
     const gc__dac_part *part = gc__dac_part_of(core, address);
     if (!part || part->end - address < bytes) return NULL;
     /* The segment may begin within the part: what was written of it. */
-    const gc__dac_file *file = gc__dac_image_use(core, part->image);
+    const gc__image *file = gc__dac_image_use(core, part->image);
     uint64_t offset = part->offset + (address - part->start);
     if (!file || offset > file->size || file->size - offset < bytes) return NULL;
     for (uint64_t at = address; at - address < bytes; at += GC__DAC_PAGE)
@@ -189,8 +161,8 @@ GC__DAC_FN bool gc__dac_core_native(void *context, size_t i, gc_dac_native *nati
 
 GC__DAC_FN void gc__dac_core_close(void *context) {
     gc__dac_core *core = (gc__dac_core *)context;
-    for (size_t i = 0; i < core->image_count; i++) gc__dac_os_unmap(&core->images[i].file);
-    gc__dac_os_unmap(&core->file);
+    for (size_t i = 0; i < core->image_count; i++) gc__image_unmap(&core->images[i].file);
+    gc__image_unmap(&core->file);
     free(core->segments);
     free(core->parts);
     free(core->images);
@@ -309,7 +281,7 @@ GC__DAC_FN const char *gc__dac_core_headers(gc__dac_core *core, const Elf64_Ehdr
 }
 
 /* What the file is, if it is no core. */
-GC__DAC_FN const char *gc__dac_core_kind(const gc__dac_file *file) {
+GC__DAC_FN const char *gc__dac_core_kind(const gc__image *file) {
     static const struct {
         const char magic[7], *kind;
     } known[] = {{"\x28\xB5\x2F\xFD", "it is compressed by zstd: unpack it by `zstd -d`, or `coredumpctl dump`"},
@@ -370,7 +342,7 @@ GC_DAC_API gc_dac *gc_dac_open_core(const char *path, const char *root) {
         free(dac);
         return NULL;
     }
-    const char *fault = gc__dac_os_map(path, &core->file);
+    const char *fault = gc__image_map(path, &core->file);
     core->is_on_disk = !fault;
     const char *refused = gc__dac_core_use(dac, core, root);
     if (!fault) fault = refused;

@@ -2,17 +2,15 @@
 #pragma once
 
 #include "../api/dac.h"
+#include "image.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -33,39 +31,8 @@
 #define GC__DAC_MACHINE EM_NONE
 #endif
 
-/* A file in memory, read only. */
-typedef struct gc__dac_file {
-    const uint8_t *bytes;
-    size_t size;
-} gc__dac_file;
-
-/* Maps a regular file. NULL, or why that is impossible. */
-GC__DAC_FN const char *gc__dac_os_map(const char *path, gc__dac_file *file) {
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const char *fault = fd < 0 ? strerror(errno) : NULL;
-    file->bytes = NULL;
-    file->size = 0;
-    if (!fault && fstat(fd, &status) != 0) fault = strerror(errno);
-    if (!fault && !S_ISREG(status.st_mode)) fault = "it is no regular file";
-    if (!fault && status.st_size == 0) fault = "it is empty";
-    if (!fault) {
-        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED) fault = strerror(errno);
-        if (!fault) file->bytes = (const uint8_t *)bytes, file->size = (size_t)status.st_size;
-    }
-    if (fd >= 0) close(fd);
-    return fault;
-}
-
-GC__DAC_FN void gc__dac_os_unmap(gc__dac_file *file) {
-    if (file->bytes) munmap((void *)(uintptr_t)file->bytes, file->size);
-    file->bytes = NULL;
-    file->size = 0;
-}
-
 /* Lets go of a mapped file's pages, which count as this process's memory: they come back when they are read. */
-GC__DAC_FN void gc__dac_os_let_go(const gc__dac_file *file) {
+GC__DAC_FN void gc__dac_os_let_go(const gc__image *file) {
     madvise((void *)(uintptr_t)file->bytes, file->size, MADV_DONTNEED);
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "platform.h"
+#include "image.h"
 
 #include <link.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 
 /* Registers have the numbers of DWARF. GC__CPU_PC is that of the return address. */
@@ -98,3 +100,58 @@ GC__FN bool gc__os_tables_of(uintptr_t pc, void (*f)(void *context, const gc__os
     gc__os_tables_search search = {pc, f, context};
     return dl_iterate_phdr(gc__os_tables_in, &search) != 0;
 }
+
+#define GC__OS_NO_FILE "[vdso]"
+
+/* Code of a file in memory, and what the file is. */
+typedef struct gc__os_code {
+    uintptr_t start, end;
+    uint64_t offset;  /* of `start` in the file */
+    const char *path; /* of the program "", of what the kernel supplies GC__OS_NO_FILE */
+    const uint8_t *build_id;
+    size_t build_id_bytes; /* 0: it has none */
+} gc__os_code;
+
+typedef struct gc__os_code_search {
+    void (*f)(void *context, const gc__os_code *code);
+    void *context;
+    bool has_program;
+} gc__os_code_search;
+
+GC__FN int gc__os_code_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+    gc__os_code_search *search = (gc__os_code_search *)context;
+    gc__os_code code = {0, 0, 0, file->dlpi_name, NULL, 0};
+    uintptr_t page = gc__os_page_bytes();
+    (void)bytes;
+    if (!search->has_program) code.path = "";
+    if (file->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) code.path = GC__OS_NO_FILE;
+    search->has_program = true;
+    for (int i = 0; i < file->dlpi_phnum && !code.build_id; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type != PT_NOTE) continue;
+        const uint8_t *notes = (const uint8_t *)(file->dlpi_addr + part->p_vaddr);
+        code.build_id = gc__image_id_in(notes, part->p_memsz, part->p_align, &code.build_id_bytes);
+    }
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        uintptr_t start = file->dlpi_addr + part->p_vaddr, before = start & (page - 1);
+        code.start = start - before;
+        code.offset = part->p_offset - before;
+        code.end = (start + part->p_memsz + page - 1) & ~(page - 1);
+        search->f(search->context, &code);
+    }
+    return 0;
+}
+/* Calls f for the code of each file that is loaded, the program first. */
+GC__FN void gc__os_each_code(void (*f)(void *context, const gc__os_code *code), void *context) {
+    gc__os_code_search search = {f, context, false};
+    dl_iterate_phdr(gc__os_code_in, &search);
+}
+/* The path of the program; "": the system does not say. */
+GC__FN void gc__os_program_path(char *path, size_t bytes) {
+    ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+    path[length < 0 ? 0 : length] = 0;
+}
+/* By which the program's own file is opened, even if it was removed since. */
+#define GC__OS_PROGRAM_FILE "/proc/self/exe"

@@ -1,0 +1,166 @@
+/* The symbols of one file of native code, by address. */
+#pragma once
+
+#include "../platform/image.h"
+#include "../platform/platform.h"
+
+typedef struct gc__symbol {
+    uint64_t start, bytes; /* addresses of the file; 0 bytes: the file does not say how many */
+    const char *name;
+    uint32_t rank; /* of symbols with the same address, that of the lowest rank is taken */
+} gc__symbol;
+
+typedef struct gc__symbols {
+    gc__image image, debug; /* the file, and the one with its debugging symbols, if it has one */
+    gc__symbol *list;       /* ascending */
+    size_t count, capacity_bytes;
+} gc__symbols;
+
+/* Where debugging symbols are installed. */
+static const char *gc__symbols_folder = "/usr/lib/debug";
+
+GC__FN uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
+    unsigned binding = ELF64_ST_BIND(symbol->st_info);
+    uint32_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
+    while (*name == '_' && rank < 64) name++, rank += 4;
+    return rank + (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 128 : 0);
+}
+
+GC__FN int gc__symbol_order(const void *a, const void *b) {
+    const gc__symbol *left = (const gc__symbol *)a, *right = (const gc__symbol *)b;
+    if (left->start != right->start) return left->start > right->start ? 1 : -1;
+    return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+/* The sum that a link to a file with debugging symbols has of it. */
+GC__FN uint32_t gc__symbols_sum(const gc__image *image) {
+    uint32_t table[256], sum = UINT32_MAX;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xEDB88320u : 0);
+    }
+    for (size_t i = 0; i < image->size; i++) sum = sum >> 8 ^ table[(sum ^ image->bytes[i]) & 255];
+    return ~sum;
+}
+
+GC__FN bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
+    size_t length, other;
+    const uint8_t *id = gc__image_build_id(a, &length), *id_of_other = gc__image_build_id(b, &other);
+    return id && id_of_other && length == other && memcmp(id, id_of_other, length) == 0;
+}
+
+/* Opens the file with debugging symbols if it is there, and the right one: by its build id, or by the sum. */
+GC__FN bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
+    Elf64_Shdr table;
+    if (gc__image_map(path, &symbols->debug)) return false;
+    bool right =
+        gc__symbols_same_id(&symbols->image, &symbols->debug) || (sum && gc__symbols_sum(&symbols->debug) == *sum);
+    if (right && gc__image_section_of_type(&symbols->debug, SHT_SYMTAB, &table)) return true;
+    gc__image_unmap(&symbols->debug);
+    return false;
+}
+
+GC__FN bool gc__symbols_try_id(gc__symbols *symbols) {
+    char path[GC__IMAGE_PATH];
+    size_t length = 0;
+    const uint8_t *id = gc__image_build_id(&symbols->image, &length);
+    if (!id || length < 2 || length > 64) return false;
+    int at = snprintf(path, sizeof path, "%s/.build-id/%02x/", gc__symbols_folder, id[0]);
+    if (at < 0 || (size_t)at + 2 * length + sizeof ".debug" > sizeof path) return false;
+    for (size_t i = 1; i < length; i++) at += snprintf(path + at, 3, "%02x", id[i]);
+    strcpy(path + at, ".debug");
+    return gc__symbols_try(symbols, path, NULL);
+}
+
+/* By the section that names the other file, which is beside the first one, in a folder there, or among installed ones. */
+GC__FN bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
+    static const char *const forms[] = {"%s%.*s%s", "%s%.*s.debug/%s", "%s%.*s%s"};
+    Elf64_Shdr section;
+    char path[GC__IMAGE_PATH];
+    uint32_t sum;
+    if (!gc__image_section_named(&symbols->image, ".gnu_debuglink", &section)) return false;
+    const char *name = gc__image_text(&symbols->image, &section, 0), *slash = strrchr(file, '/');
+    if (!name || !*name || strchr(name, '/')) return false;
+    uint64_t at = (strlen(name) + 4) & ~(uint64_t)3;
+    if (at + sizeof sum > section.sh_size) return false;
+    memcpy(&sum, symbols->image.bytes + section.sh_offset + at, sizeof sum);
+    int folder = slash ? (int)(slash - file) + 1 : 0;
+    for (int i = 0; i < 3; i++) {
+        int length = snprintf(path, sizeof path, forms[i], i == 2 ? gc__symbols_folder : "", folder, file, name);
+        if (length < 0 || (size_t)length >= sizeof path || strcmp(path, file) == 0) continue;
+        if (gc__symbols_try(symbols, path, &sum)) return true;
+    }
+    return false;
+}
+
+GC__FN void gc__symbols_close(gc__symbols *symbols) {
+    if (symbols->list) gc__os_unmap(symbols->list, symbols->capacity_bytes);
+    gc__image_unmap(&symbols->debug);
+    gc__image_unmap(&symbols->image);
+    memset(symbols, 0, sizeof *symbols);
+}
+
+/* Takes labels within functions out of the list. */
+GC__FN void gc__symbols_drop_labels(gc__symbols *symbols) {
+    size_t kept = 0;
+    uint64_t start = 0, bytes = 0; /* of the last function */
+    for (size_t i = 0; i < symbols->count; i++) {
+        gc__symbol symbol = symbols->list[i];
+        if (!symbol.bytes && symbol.start != start && symbol.start - start < bytes) continue;
+        if (symbol.bytes) start = symbol.start, bytes = symbol.bytes;
+        symbols->list[kept++] = symbol;
+    }
+    symbols->count = kept;
+}
+
+/* Lists the symbols of the file that was mapped from the path. What is damaged in it is left out. */
+GC__FN void gc__symbols_list(gc__symbols *symbols, const char *path) {
+    gc__image_symbols table;
+    Elf64_Shdr own;
+    bool has_own = gc__image_section_of_type(&symbols->image, SHT_SYMTAB, &own);
+    bool elsewhere = !has_own && (gc__symbols_try_id(symbols) || gc__symbols_try_link(symbols, path));
+    if (!gc__image_symbols_open(&table, elsewhere ? &symbols->debug : &symbols->image) || !table.count) return;
+    size_t bytes = table.count * sizeof *symbols->list;
+    symbols->list = (gc__symbol *)gc__os_map(bytes);
+    if (!symbols->list) return;
+    symbols->capacity_bytes = bytes;
+    for (uint64_t i = 0; i < table.count; i++) {
+        Elf64_Sym found;
+        const char *name = gc__image_code_symbol(&table, i, &found);
+        if (!name) continue;
+        gc__symbol symbol = {found.st_value, found.st_size, name, gc__symbol_rank(&found, name)};
+        symbols->list[symbols->count++] = symbol;
+    }
+    qsort(symbols->list, symbols->count, sizeof *symbols->list, gc__symbol_order);
+    gc__symbols_drop_labels(symbols);
+}
+
+/* The address in the file's own numbering of what is at an offset in it; 0: nothing is loaded from there. */
+GC__FN uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
+    Elf64_Phdr part;
+    for (unsigned i = 0; gc__image_part(&symbols->image, i, &part); i++)
+        if (part.p_type == PT_LOAD && offset - part.p_offset < part.p_filesz)
+            return part.p_vaddr + (offset - part.p_offset);
+    return 0;
+}
+
+#define GC__SYMBOLS_BACK 256 /* symbols that begin between a function's start and a place in it */
+
+/* The symbol that the address belongs to; NULL: there is none. One without a size reaches to the next symbol, unless another
+   one covers the address. */
+GC__FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
+    size_t low = 0, high = symbols->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (symbols->list[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const gc__symbol *best = NULL;
+    for (size_t i = low; i-- > 0 && low - i <= GC__SYMBOLS_BACK && (!best || symbols->list[i].start == best->start);)
+        if (address - symbols->list[i].start < symbols->list[i].bytes) best = &symbols->list[i];
+    for (size_t i = low; !best && i-- > 0 && symbols->list[i].start == symbols->list[low - 1].start;)
+        if (!symbols->list[i].bytes) best = &symbols->list[i];
+    return best;
+}
