@@ -1112,7 +1112,8 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
 
 #include <string.h>
 
-#define GC_LARGE_BYTES (GC_REGION_BYTES / 8) /* objects over this own regions, hold the pages they need, and never move */
+#define GC_LARGE_BYTES \
+    (GC_REGION_BYTES / 8) /* objects over this own regions, hold the pages they need, and never move */
 #define GC_OBJECT_BYTES_MIN ((size_t)16)
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed);
@@ -1122,6 +1123,11 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 static inline size_t gc__align(size_t bytes) {
     return bytes < GC_OBJECT_BYTES_MIN ? GC_OBJECT_BYTES_MIN : (bytes + 7) & ~(size_t)7;
 }
+
+/* A reader in another process may stop the thread at any instruction. What it finds before a window's `next` is a whole
+   object, or one whose header is zero: headers are written last, or else before `next` is moved. The fence keeps the compiler
+   from changing that order. */
+#define GC__WRITTEN() __atomic_signal_fence(__ATOMIC_RELEASE)
 
 /* `bytes` of zeroed heap memory, for hosts with an object model of their own (GC_MODEL_BYTES): the caller writes the header
    before the next call that may collect. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY,
@@ -1155,8 +1161,9 @@ static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     char *object = thread->raw.next;
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->raw.limit - object)))
         return gc__new_slow(thread, type, 0, false);
-    thread->raw.next = object + size;
     ((gc_object *)object)->type = type;
+    GC__WRITTEN();
+    thread->raw.next = object + size;
     return object;
 }
 
@@ -1171,8 +1178,9 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
     thread->window.next = object + size;
-    ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
+    GC__WRITTEN();
+    ((gc_array *)object)->header.type = type;
     return object;
 }
 
@@ -1185,9 +1193,10 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
         return gc__new_slow(thread, type, length, false);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
-    thread->raw.next = object + size;
     ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
+    GC__WRITTEN();
+    thread->raw.next = object + size;
     return object;
 }
 #endif
@@ -7914,6 +7923,7 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
         rest -= part;
     }
     region->live_bytes = bytes;
+    GC__WORD(region->base) = 0;
     gc__heap_push(heap, region);
     heap->large_bytes += bytes;
     gc__count(&heap->generation_bytes[0], bytes);
@@ -7925,6 +7935,8 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
 GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes, bool zeroed) {
     if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
     char *object = window->next;
+    if (!zeroed) GC__WORD(object) = 0; /* until the header is written */
+    GC__WRITTEN();
     window->next = object + bytes;
     return object;
 }
@@ -8139,8 +8151,9 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
     void *object = gc__allocate_any(thread, bytes, zeroed || !gc__type_is_leaf(type));
     if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
-    ((gc_object *)object)->type = type;
     if (type->element_bytes) ((gc_array *)object)->length = length;
+    GC__WRITTEN();
+    ((gc_object *)object)->type = type;
     gc__allocation_note(thread, object, bytes, true);
     return object;
 }

@@ -445,9 +445,7 @@ typedef struct gc_dac_object {
 /* Flags of objects. */
 enum {
     GC_DAC_UNFINISHED = 1, /* a thread is allocating it and has not written its header: type and bytes are not known */
-    GC_DAC_LAST_OF_RAW =
-        2, /* the last of gc_new_raw's window of a thread that runs: perhaps unfinished, and what is seen is old */
-    GC_DAC_OBJECT_LARGE = 4
+    GC_DAC_OBJECT_LARGE = 2
 };
 
 typedef struct gc_dac_slot {
@@ -982,6 +980,7 @@ typedef struct gc__dac_place {
     uint8_t kind, generation, verdict;
     bool linear, formatted, accessible;
     bool listed;      /* it is in a list of its heap, and so complete */
+    bool condemned;   /* a collection is at work in it: nothing in it can be listed */
     uint64_t *starts; /* a bit for each 8 bytes: objects; NULL: not known yet */
 } gc__dac_place;
 
@@ -989,7 +988,7 @@ typedef struct gc__dac_place {
 typedef struct gc__dac_window {
     uint64_t next, end;
     size_t place; /* number of its region */
-    bool raw, running;
+    bool running;
 } gc__dac_window;
 
 /* A collector of the target. */
@@ -1589,8 +1588,7 @@ GC__DAC_FN uint64_t gc__dac_place_end(const gc__dac_copy *copy, const gc__dac_pl
 }
 
 /* Notes a window, if it is one in a region of the heap. A thread may be in the midst of opening it: then it is none yet. */
-GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, uint64_t window, bool raw,
-                                   bool running) {
+GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, uint64_t window, bool running) {
     uint64_t next = gc__dac_member(dac, copy, window, GC__DAC_AT_window_next),
              end = gc__dac_member(dac, copy, window, GC__DAC_AT_window_end),
              region = gc__dac_member(dac, copy, window, GC__DAC_AT_window_region);
@@ -1608,7 +1606,7 @@ GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t hea
         copy->windows = windows;
         copy->window_room = room;
     }
-    gc__dac_window fresh = {next, end, number, raw, running};
+    gc__dac_window fresh = {next, end, number, running};
     copy->windows[copy->window_count++] = fresh;
 }
 
@@ -1624,8 +1622,8 @@ GC__DAC_FN void gc__dac_windows_find(gc_dac *dac, gc__dac_copy *copy, uint64_t h
     bool more = list.at != 0;
     while (more) {
         bool runs = gc__dac_thread_runs(dac, copy, list.at);
-        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_window), false, runs);
-        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_raw), true, runs);
+        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_window), runs);
+        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_raw), runs);
         more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_thread_next), "threads");
     }
 }
@@ -1643,9 +1641,22 @@ GC__DAC_FN void gc__dac_each_heap(gc_dac *dac, gc__dac_copy *copy,
     }
 }
 
+/* Notes in which regions of a heap a collection is at work. It takes regions out of the lists before it gives them verdicts, and
+   puts them back after taking these away. */
+GC__DAC_FN void gc__dac_places_condemn(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
+    uint32_t phase = gc__dac_member32(dac, copy, heap, GC__DAC_AT_heap_phase);
+    bool collects = phase >= GC_DAC_CONDEMN && phase <= GC_DAC_SWEEP;
+    for (size_t i = 0; i < copy->place_count; i++) {
+        gc__dac_place *place = &copy->places[i];
+        bool has_objects = place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL) || gc__dac_is_large(copy, place);
+        if (place->heap == heap) place->condemned = place->verdict || (collects && has_objects && !place->listed);
+    }
+}
+
 GC__DAC_FN bool gc__dac_heap_survey(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, void *context) {
     (void)context;
     gc__dac_places_list(dac, copy, heap);
+    gc__dac_places_condemn(dac, copy, heap);
     gc__dac_windows_find(dac, copy, heap);
     return true;
 }
@@ -1697,7 +1708,7 @@ GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, con
         return dac->moving ? "the process runs on while it is read: what is reported is of different moments" : "";
     size_t condemned = 0;
     for (size_t i = 0; i < copy->place_count; i++)
-        condemned += copy->places[i].heap == heap->address && copy->places[i].verdict;
+        condemned += copy->places[i].heap == heap->address && copy->places[i].condemned;
     return gc__dac_format(dac,
                           "collection %llu, of generation %d, is at work (%s): objects in its %zu condemned regions "
                           "cannot be listed; roots, handles "
@@ -1774,9 +1785,6 @@ GC__DAC_FN gc__dac_copy *gc__dac_copy_of(gc_dac *dac, const gc_dac_heap *heap) {
     return &dac->copies[heap->collector];
 }
 
-/* Whether a collection is at work in the region, so that nothing in it can be listed. */
-GC__DAC_FN bool gc__dac_is_condemned(const gc__dac_place *place) { return place->verdict != 0; }
-
 GC__DAC_FN gc_dac_region_kind gc__dac_kind_of(const gc__dac_copy *copy, const gc__dac_place *place) {
     if (place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL)) return GC_DAC_SMALL;
     if (gc__dac_is_large(copy, place)) return GC_DAC_LARGE;
@@ -1810,7 +1818,7 @@ GC_DAC_API bool gc_dac_regions(gc_dac *dac, const gc_dac_heap *heap,
         region.generation = place->generation;
         region.live_bytes = place->live_bytes;
         region.linear = place->linear;
-        region.condemned = gc__dac_is_condemned(place);
+        region.condemned = place->condemned;
         region.accessible = place->accessible;
         for (size_t w = 0; w < copy->window_count; w++) region.windows += copy->windows[w].place == i;
         if (!visit(context, &region)) break;
@@ -2117,12 +2125,9 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
         cursor->object.address = at;
         if (gc__dac_object_parse(dac, cursor->copy, memory, cursor->readable - at, limit - at, &cursor->object)) {
             cursor->at += cursor->object.bytes;
-            if (window && window->raw && window->running && cursor->at == window->next)
-                cursor->object.flags |= GC_DAC_LAST_OF_RAW;
             return true;
         }
-        if (window && window->running && (!header || window->raw))
-            return gc__dac_cursor_unfinished(cursor, window->next);
+        if (window && window->running && !header) return gc__dac_cursor_unfinished(cursor, window->next);
         return gc__dac_cursor_lost(dac, cursor, at);
     }
     return false;
@@ -2177,7 +2182,7 @@ GC__DAC_FN bool gc__dac_cursor_next(gc_dac *dac, gc__dac_cursor *cursor) {
 
 /* Whether objects of the region can be listed now. */
 GC__DAC_FN bool gc__dac_place_listable(const gc__dac_place *place, uint64_t heap) {
-    return place->listed && place->heap == heap && !gc__dac_is_condemned(place);
+    return place->listed && place->heap == heap && !place->condemned;
 }
 
 GC_DAC_API bool gc_dac_objects(gc_dac *dac, const gc_dac_heap *heap,
@@ -2187,7 +2192,7 @@ GC_DAC_API bool gc_dac_objects(gc_dac *dac, const gc_dac_heap *heap,
     size_t condemned = 0;
     for (size_t i = 0; on && i < copy->place_count; i++) {
         gc__dac_cursor cursor;
-        condemned += copy->places[i].heap == heap->address && gc__dac_is_condemned(&copy->places[i]);
+        condemned += copy->places[i].heap == heap->address && copy->places[i].condemned;
         if (!gc__dac_place_listable(&copy->places[i], heap->address)) continue;
         if (gc__dac_cursor_open(dac, copy, i, &cursor))
             while (on && gc__dac_cursor_next(dac, &cursor)) on = visit(context, &cursor.object);
@@ -2257,10 +2262,10 @@ GC__DAC_FN gc__dac_place *gc__dac_place_of(gc__dac_copy *copy, uint64_t address)
 GC__DAC_FN bool gc__dac_object_find(gc_dac *dac, gc__dac_copy *copy, uint64_t address, gc_dac_object *object) {
     gc__dac_place *place = gc__dac_place_of(copy, address);
     memset(object, 0, sizeof *object);
+    if (place && place->condemned)
+        return gc__dac_fail(dac, "a collection is at work in the region of 0x%llx", (unsigned long long)address);
     if (!place || !place->listed)
         return gc__dac_fail(dac, "0x%llx is in no region that holds objects", (unsigned long long)address);
-    if (gc__dac_is_condemned(place))
-        return gc__dac_fail(dac, "a collection is at work in the region of 0x%llx", (unsigned long long)address);
     uint64_t start = place->base;
     if (!gc__dac_is_large(copy, place)) {
         const uint64_t *starts = gc__dac_starts(dac, copy, (size_t)(place - copy->places));
@@ -2331,7 +2336,7 @@ GC__DAC_FN uint64_t gc__dac_value(gc_dac *dac, const gc__dac_copy *copy, uint64_
 GC__DAC_FN bool gc__dac_is_start(gc_dac *dac, gc__dac_copy *copy, uint64_t word) {
     if (word % 8) return false;
     gc__dac_place *place = gc__dac_place_of(copy, word);
-    if (!place || !place->listed || gc__dac_is_condemned(place)) return false;
+    if (!place || !place->listed || place->condemned) return false;
     if (gc__dac_is_large(copy, place)) return word == place->base;
     const uint64_t *starts = gc__dac_starts(dac, copy, (size_t)(place - copy->places));
     uint64_t bit = (word - place->base) / 8;

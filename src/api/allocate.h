@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#define GC_LARGE_BYTES (GC_REGION_BYTES / 8) /* objects over this own regions, hold the pages they need, and never move */
+#define GC_LARGE_BYTES \
+    (GC_REGION_BYTES / 8) /* objects over this own regions, hold the pages they need, and never move */
 #define GC_OBJECT_BYTES_MIN ((size_t)16)
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed);
@@ -17,6 +18,11 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 static inline size_t gc__align(size_t bytes) {
     return bytes < GC_OBJECT_BYTES_MIN ? GC_OBJECT_BYTES_MIN : (bytes + 7) & ~(size_t)7;
 }
+
+/* A reader in another process may stop the thread at any instruction. What it finds before a window's `next` is a whole
+   object, or one whose header is zero: headers are written last, or else before `next` is moved. The fence keeps the compiler
+   from changing that order. */
+#define GC__WRITTEN() __atomic_signal_fence(__ATOMIC_RELEASE)
 
 /* `bytes` of zeroed heap memory, for hosts with an object model of their own (GC_MODEL_BYTES): the caller writes the header
    before the next call that may collect. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY,
@@ -50,8 +56,9 @@ static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     char *object = thread->raw.next;
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->raw.limit - object)))
         return gc__new_slow(thread, type, 0, false);
-    thread->raw.next = object + size;
     ((gc_object *)object)->type = type;
+    GC__WRITTEN();
+    thread->raw.next = object + size;
     return object;
 }
 
@@ -66,8 +73,9 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
     thread->window.next = object + size;
-    ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
+    GC__WRITTEN();
+    ((gc_array *)object)->header.type = type;
     return object;
 }
 
@@ -80,9 +88,10 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
         return gc__new_slow(thread, type, length, false);
     size_t size = gc__align(type->bytes + length * type->element_bytes);
     if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
-    thread->raw.next = object + size;
     ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
+    GC__WRITTEN();
+    thread->raw.next = object + size;
     return object;
 }
 #endif

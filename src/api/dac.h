@@ -158,9 +158,7 @@ typedef struct gc_dac_object {
 /* Flags of objects. */
 enum {
     GC_DAC_UNFINISHED = 1, /* a thread is allocating it and has not written its header: type and bytes are not known */
-    GC_DAC_LAST_OF_RAW =
-        2, /* the last of gc_new_raw's window of a thread that runs: perhaps unfinished, and what is seen is old */
-    GC_DAC_OBJECT_LARGE = 4
+    GC_DAC_OBJECT_LARGE = 2
 };
 
 typedef struct gc_dac_slot {

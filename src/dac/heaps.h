@@ -128,8 +128,7 @@ GC__DAC_FN uint64_t gc__dac_place_end(const gc__dac_copy *copy, const gc__dac_pl
 }
 
 /* Notes a window, if it is one in a region of the heap. A thread may be in the midst of opening it: then it is none yet. */
-GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, uint64_t window, bool raw,
-                                   bool running) {
+GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, uint64_t window, bool running) {
     uint64_t next = gc__dac_member(dac, copy, window, GC__DAC_AT_window_next),
              end = gc__dac_member(dac, copy, window, GC__DAC_AT_window_end),
              region = gc__dac_member(dac, copy, window, GC__DAC_AT_window_region);
@@ -147,7 +146,7 @@ GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t hea
         copy->windows = windows;
         copy->window_room = room;
     }
-    gc__dac_window fresh = {next, end, number, raw, running};
+    gc__dac_window fresh = {next, end, number, running};
     copy->windows[copy->window_count++] = fresh;
 }
 
@@ -163,8 +162,8 @@ GC__DAC_FN void gc__dac_windows_find(gc_dac *dac, gc__dac_copy *copy, uint64_t h
     bool more = list.at != 0;
     while (more) {
         bool runs = gc__dac_thread_runs(dac, copy, list.at);
-        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_window), false, runs);
-        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_raw), true, runs);
+        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_window), runs);
+        gc__dac_window_add(dac, copy, heap, gc__dac_at(copy, list.at, GC__DAC_AT_thread_raw), runs);
         more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_thread_next), "threads");
     }
 }
@@ -182,9 +181,22 @@ GC__DAC_FN void gc__dac_each_heap(gc_dac *dac, gc__dac_copy *copy,
     }
 }
 
+/* Notes in which regions of a heap a collection is at work. It takes regions out of the lists before it gives them verdicts, and
+   puts them back after taking these away. */
+GC__DAC_FN void gc__dac_places_condemn(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
+    uint32_t phase = gc__dac_member32(dac, copy, heap, GC__DAC_AT_heap_phase);
+    bool collects = phase >= GC_DAC_CONDEMN && phase <= GC_DAC_SWEEP;
+    for (size_t i = 0; i < copy->place_count; i++) {
+        gc__dac_place *place = &copy->places[i];
+        bool has_objects = place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL) || gc__dac_is_large(copy, place);
+        if (place->heap == heap) place->condemned = place->verdict || (collects && has_objects && !place->listed);
+    }
+}
+
 GC__DAC_FN bool gc__dac_heap_survey(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, void *context) {
     (void)context;
     gc__dac_places_list(dac, copy, heap);
+    gc__dac_places_condemn(dac, copy, heap);
     gc__dac_windows_find(dac, copy, heap);
     return true;
 }
@@ -236,7 +248,7 @@ GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, con
         return dac->moving ? "the process runs on while it is read: what is reported is of different moments" : "";
     size_t condemned = 0;
     for (size_t i = 0; i < copy->place_count; i++)
-        condemned += copy->places[i].heap == heap->address && copy->places[i].verdict;
+        condemned += copy->places[i].heap == heap->address && copy->places[i].condemned;
     return gc__dac_format(dac,
                           "collection %llu, of generation %d, is at work (%s): objects in its %zu condemned regions "
                           "cannot be listed; roots, handles "
@@ -313,9 +325,6 @@ GC__DAC_FN gc__dac_copy *gc__dac_copy_of(gc_dac *dac, const gc_dac_heap *heap) {
     return &dac->copies[heap->collector];
 }
 
-/* Whether a collection is at work in the region, so that nothing in it can be listed. */
-GC__DAC_FN bool gc__dac_is_condemned(const gc__dac_place *place) { return place->verdict != 0; }
-
 GC__DAC_FN gc_dac_region_kind gc__dac_kind_of(const gc__dac_copy *copy, const gc__dac_place *place) {
     if (place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL)) return GC_DAC_SMALL;
     if (gc__dac_is_large(copy, place)) return GC_DAC_LARGE;
@@ -349,7 +358,7 @@ GC_DAC_API bool gc_dac_regions(gc_dac *dac, const gc_dac_heap *heap,
         region.generation = place->generation;
         region.live_bytes = place->live_bytes;
         region.linear = place->linear;
-        region.condemned = gc__dac_is_condemned(place);
+        region.condemned = place->condemned;
         region.accessible = place->accessible;
         for (size_t w = 0; w < copy->window_count; w++) region.windows += copy->windows[w].place == i;
         if (!visit(context, &region)) break;

@@ -173,12 +173,9 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
         cursor->object.address = at;
         if (gc__dac_object_parse(dac, cursor->copy, memory, cursor->readable - at, limit - at, &cursor->object)) {
             cursor->at += cursor->object.bytes;
-            if (window && window->raw && window->running && cursor->at == window->next)
-                cursor->object.flags |= GC_DAC_LAST_OF_RAW;
             return true;
         }
-        if (window && window->running && (!header || window->raw))
-            return gc__dac_cursor_unfinished(cursor, window->next);
+        if (window && window->running && !header) return gc__dac_cursor_unfinished(cursor, window->next);
         return gc__dac_cursor_lost(dac, cursor, at);
     }
     return false;
@@ -233,7 +230,7 @@ GC__DAC_FN bool gc__dac_cursor_next(gc_dac *dac, gc__dac_cursor *cursor) {
 
 /* Whether objects of the region can be listed now. */
 GC__DAC_FN bool gc__dac_place_listable(const gc__dac_place *place, uint64_t heap) {
-    return place->listed && place->heap == heap && !gc__dac_is_condemned(place);
+    return place->listed && place->heap == heap && !place->condemned;
 }
 
 GC_DAC_API bool gc_dac_objects(gc_dac *dac, const gc_dac_heap *heap,
@@ -243,7 +240,7 @@ GC_DAC_API bool gc_dac_objects(gc_dac *dac, const gc_dac_heap *heap,
     size_t condemned = 0;
     for (size_t i = 0; on && i < copy->place_count; i++) {
         gc__dac_cursor cursor;
-        condemned += copy->places[i].heap == heap->address && gc__dac_is_condemned(&copy->places[i]);
+        condemned += copy->places[i].heap == heap->address && copy->places[i].condemned;
         if (!gc__dac_place_listable(&copy->places[i], heap->address)) continue;
         if (gc__dac_cursor_open(dac, copy, i, &cursor))
             while (on && gc__dac_cursor_next(dac, &cursor)) on = visit(context, &cursor.object);
@@ -313,10 +310,10 @@ GC__DAC_FN gc__dac_place *gc__dac_place_of(gc__dac_copy *copy, uint64_t address)
 GC__DAC_FN bool gc__dac_object_find(gc_dac *dac, gc__dac_copy *copy, uint64_t address, gc_dac_object *object) {
     gc__dac_place *place = gc__dac_place_of(copy, address);
     memset(object, 0, sizeof *object);
+    if (place && place->condemned)
+        return gc__dac_fail(dac, "a collection is at work in the region of 0x%llx", (unsigned long long)address);
     if (!place || !place->listed)
         return gc__dac_fail(dac, "0x%llx is in no region that holds objects", (unsigned long long)address);
-    if (gc__dac_is_condemned(place))
-        return gc__dac_fail(dac, "a collection is at work in the region of 0x%llx", (unsigned long long)address);
     uint64_t start = place->base;
     if (!gc__dac_is_large(copy, place)) {
         const uint64_t *starts = gc__dac_starts(dac, copy, (size_t)(place - copy->places));

@@ -33,6 +33,7 @@ typedef struct gc__dac_place {
     uint8_t kind, generation, verdict;
     bool linear, formatted, accessible;
     bool listed;      /* it is in a list of its heap, and so complete */
+    bool condemned;   /* a collection is at work in it: nothing in it can be listed */
     uint64_t *starts; /* a bit for each 8 bytes: objects; NULL: not known yet */
 } gc__dac_place;
 
@@ -40,7 +41,7 @@ typedef struct gc__dac_place {
 typedef struct gc__dac_window {
     uint64_t next, end;
     size_t place; /* number of its region */
-    bool raw, running;
+    bool running;
 } gc__dac_window;
 
 /* A collector of the target. */

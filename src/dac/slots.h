@@ -29,7 +29,7 @@ GC__DAC_FN uint64_t gc__dac_value(gc_dac *dac, const gc__dac_copy *copy, uint64_
 GC__DAC_FN bool gc__dac_is_start(gc_dac *dac, gc__dac_copy *copy, uint64_t word) {
     if (word % 8) return false;
     gc__dac_place *place = gc__dac_place_of(copy, word);
-    if (!place || !place->listed || gc__dac_is_condemned(place)) return false;
+    if (!place || !place->listed || place->condemned) return false;
     if (gc__dac_is_large(copy, place)) return word == place->base;
     const uint64_t *starts = gc__dac_starts(dac, copy, (size_t)(place - copy->places));
     uint64_t bit = (word - place->base) / 8;

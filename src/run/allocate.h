@@ -23,6 +23,7 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
         rest -= part;
     }
     region->live_bytes = bytes;
+    GC__WORD(region->base) = 0;
     gc__heap_push(heap, region);
     heap->large_bytes += bytes;
     gc__count(&heap->generation_bytes[0], bytes);
@@ -34,6 +35,8 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
 GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes, bool zeroed) {
     if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
     char *object = window->next;
+    if (!zeroed) GC__WORD(object) = 0; /* until the header is written */
+    GC__WRITTEN();
     window->next = object + bytes;
     return object;
 }
@@ -248,8 +251,9 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
     void *object = gc__allocate_any(thread, bytes, zeroed || !gc__type_is_leaf(type));
     if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
-    ((gc_object *)object)->type = type;
     if (type->element_bytes) ((gc_array *)object)->length = length;
+    GC__WRITTEN();
+    ((gc_object *)object)->type = type;
     gc__allocation_note(thread, object, bytes, true);
     return object;
 }

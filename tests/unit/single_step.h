@@ -11,23 +11,28 @@
    instruction costs a signal, a microsecond or two. One thread at a time; a debugger, or a system that withholds the
    trap, makes it unavailable, as does another processor: then the count is -1.
 
-   With _POSIX_C_SOURCE or more. */
+   With _GNU_SOURCE. */
 #pragma once
 
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <ucontext.h>
 
 static volatile long single_step_count;
 static long single_step_overhead = -1;
-static void (*single_step_each)(void); /* called before each instruction but the first, if not NULL */
+static void (*single_step_each)(
+    void); /* called before each instruction but the first; once for one that repeats itself */
 static struct sigaction single_step_before;
 
 #ifdef __x86_64__
-static inline void single_step_trap(int number) {
-    (void)number;
+static inline void single_step_trap(int number, siginfo_t *info, void *context) {
+    static greg_t last;
+    greg_t now = ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    (void)number, (void)info;
     single_step_count++;
-    if (single_step_each) single_step_each();
+    if (single_step_each && now != last) single_step_each();
+    last = now;
 }
 
 /* The red zone of the caller is stepped over before something is pushed. */
@@ -48,7 +53,8 @@ static inline __attribute__((always_inline)) void single_step_clear_flag(void) {
 static inline void single_step_handle(void) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = single_step_trap;
+    action.sa_sigaction = single_step_trap;
+    action.sa_flags = SA_SIGINFO;
     sigaction(SIGTRAP, &action, &single_step_before);
     single_step_count = 0;
 }

@@ -1,16 +1,21 @@
 /* A process that is stopped at random instants, within collections, allocations and barriers too: what the reader reports is what
    the process has counted itself, or the reader says what it cannot know; and the process goes on unharmed. DAC_STOPS=N for N
-   stops of each of the two, DAC_SEED=N to replay the waiting times. */
+   stops of each of the three, DAC_SEED=N to replay the waiting times. And a thread that is looked at before each of its
+   instructions while it allocates. */
 #define GC_DAC_IMPLEMENTATION
 #include "gc_dac.h"
 #define GC_IMPLEMENTATION
 #include "../fixture.h"
 #include "dac_permission.h"
+#include "single_step.h"
 
 #include <pthread.h>
 #include <sys/prctl.h>
 
 enum { THREADS = 2, KEPT = 3000 };
+
+#define SANITIZED \
+    (GC_DEBUG == 2) /* by the Makefile; there each step takes long, and allocations are ten times the steps */
 
 typedef struct keeper {
     gc_object header;
@@ -88,14 +93,13 @@ static pid_t start(void *(*f)(void *), gc_options options) {
 
 typedef struct found {
     gc_dac_heap heap;
-    size_t kept, ticks, unfinished, untrusted, heaps;
+    size_t kept, ticks, unfinished, heaps;
     uint64_t sum, last[THREADS];
 } found;
 
 static bool find_object(void *context, const gc_dac_object *object) {
     found *all = context;
     all->unfinished += (object->flags & GC_DAC_UNFINISHED) != 0;
-    all->untrusted += (object->flags & GC_DAC_LAST_OF_RAW) != 0;
     if (!object->type) return true;
     if (strcmp(object->type->name, "keeper") == 0) {
         all->kept++;
@@ -200,6 +204,164 @@ static void test_ticks(int stops) {
     end_process(pid);
 }
 
+/* A thread that is looked at before each of its instructions, by a reader of its own process. */
+static struct stepping {
+    gc_dac *dac;
+    size_t before, least, kept, unfinished;
+    uint64_t sum, tables;
+    long looks, left_out;
+    char why[1000];
+} stepping;
+
+/* Reads the heap, the table of regions and single words in place, which takes less time. */
+static const void *at(void *context, uint64_t address, size_t bytes) {
+    const gc__arena *arena = &gc__the_arena;
+    uint64_t table = (uintptr_t)arena->regions;
+    bool in_table = address >= table && address + bytes <= table + arena->count * sizeof *arena->regions;
+    (void)context;
+    return gc__in_arena((uintptr_t)address) || in_table || bytes <= 8 ? (const void *)(uintptr_t)address : NULL;
+}
+
+static bool find_any(void *context, const gc_dac_object *object) {
+    ++*(size_t *)context;
+    if (object->flags & GC_DAC_UNFINISHED) stepping.unfinished++;
+    if (!object->type || strcmp(object->type->name, "keeper") != 0) return true;
+    stepping.kept++;
+    stepping.sum += ((const keeper *)(const void *)object->contents)->id;
+    return true;
+}
+
+/* Counts all objects. False: something was left out. */
+static bool list_all(found *all, size_t *count) {
+    memset(all, 0, sizeof *all);
+    *count = stepping.kept = stepping.sum = stepping.unfinished = 0;
+    stepping.looks++;
+    return gc_dac_heaps(stepping.dac, find_heap, all) && gc_dac_objects(stepping.dac, &all->heap, find_any, count);
+}
+
+static void note_wrong(const found *all, size_t count) {
+    if (stepping.why[0]) return;
+    snprintf(stepping.why, sizeof stepping.why, "phase %d: %zu objects, %zu before, %zu kept, %zu unfinished: %s",
+             all->heap.phase, count, stepping.before, stepping.kept, stepping.unfinished, gc_dac_message(stepping.dac));
+}
+
+enum { STEPPED = 40 };
+static bool has_kept(void) { return stepping.kept == STEPPED && stepping.sum == STEPPED * (STEPPED - 1) / 2; }
+
+/* In an allocation: the objects that were there before, and perhaps the new one. */
+static void look_at_allocation(void) {
+    found all;
+    size_t count;
+    bool right = list_all(&all, &count) && count >= stepping.least && count <= stepping.before + 1 &&
+                 stepping.unfinished <= 1 && has_kept();
+    if (!right) note_wrong(&all, count);
+    stepping.least = count;
+}
+
+/* In a collection, where the tables have changed: all objects, or the reader says that some are left out. */
+static void look_at_collection(void) {
+    const gc__arena *arena = &gc__the_arena;
+    const uint64_t *words = (const uint64_t *)(const void *)arena->regions;
+    uint64_t sum = heap->phase;
+    for (int g = 0; g < GC_GENERATIONS; g++) sum = sum * 31 + (uintptr_t)heap->regions[g];
+    for (size_t i = 0; i < arena->used * sizeof *arena->regions / 8; i++) sum = sum * 31 + words[i];
+    if (sum == stepping.tables) return;
+    stepping.tables = sum;
+    found all;
+    size_t count;
+    bool whole = list_all(&all, &count), moves = all.heap.phase >= GC_DAC_CONDEMN && all.heap.phase <= GC_DAC_SWEEP;
+    stepping.left_out += !whole;
+    if (whole ? !has_kept() : !moves) note_wrong(&all, count);
+}
+
+/* What dead objects leave behind: long fillers, short ones, types, forwarding words, and zero. */
+static void write_garbage(bytes *object, size_t count) {
+    const uint64_t words[] = {UINT64_MAX, (uintptr_t)&keeper_type, 24 << 2 | 3, (uintptr_t)object | 1, 0, 0x7ffffff3};
+    for (size_t i = 0; i + 8 <= count; i += 8)
+        memcpy(object->items + i, &words[random_of(&seed) % (sizeof words / sizeof *words)], 8);
+}
+
+static void *allocate_one(unsigned kind, size_t length) {
+    switch (kind % 6) {
+    case 0:
+        return gc_new(gc, &node_type);
+    case 1:
+        return gc_new_raw(gc, &tick_type);
+    case 2:
+        return gc_new_array(gc, &vector_type, length / 8);
+    case 3:
+        return gc_new_array_raw(gc, &bytes_type, length);
+    case 4:
+        return gc_new_array(gc, &bytes_type, length);
+    default:
+        return gc_new_array_raw(gc, &bytes_type, length / 16);
+    }
+}
+
+static void step_allocations(const char *name) {
+    const size_t lengths[] = {40, 1000, GC_LARGE_BYTES + 1000};
+    found all;
+    size_t after;
+    stepping.looks = 0;
+    single_step_each = look_at_allocation;
+    for (unsigned i = 0; i < 18; i++) {
+        list_all(&all, &stepping.before);
+        stepping.least = stepping.before;
+        single_step_begin();
+        allocate_one(i, lengths[i / 6]);
+        single_step_end();
+        if (!list_all(&all, &after) || after != stepping.before + 1) note_wrong(&all, after);
+        if (stepping.why[0]) {
+            diag("allocation %u: %s", i, stepping.why);
+            break;
+        }
+    }
+    ok(!stepping.why[0], "%s: right before each of %ld instructions of allocations", name, stepping.looks);
+}
+
+static void step_collection(const char *name, int generation) {
+    stepping.looks = stepping.left_out = stepping.why[0] = 0;
+    single_step_each = look_at_collection;
+    single_step_begin();
+    gc_collect(heap, generation, GC_COLLECT_BLOCKING);
+    single_step_end();
+    if (stepping.why[0]) diag("%s", stepping.why);
+    ok(!stepping.why[0] && stepping.left_out,
+       "%s: a collection of generation %d, looked at %ld times, says %ld times what is left out", name, generation,
+       stepping.looks, stepping.left_out);
+}
+
+static void test_steps(gc_options options, const char *name) {
+    options.nursery_bytes = (size_t)1 << 40;
+    begin(&options);
+    vector *kept = new_vector(STEPPED);
+    bytes *dead = NULL;
+    GC_ROOTS(gc, kept, dead);
+    memset(&stepping, 0, sizeof stepping);
+    for (size_t i = 0; i < STEPPED; i++) {
+        keeper *one = gc_new(gc, &keeper_type);
+        one->id = i;
+        gc_store(gc, &kept->items[i], one);
+        size_t length = random_of(&seed) % (i % 8 ? 500 : 2000);
+        dead = gc_new_array_raw(gc, &bytes_type, length);
+        write_garbage(dead, length);
+    }
+    dead = gc_new_array_raw(gc, &bytes_type, GC_LARGE_BYTES + 2000);
+    write_garbage(dead, GC_LARGE_BYTES + 2000);
+    dead = NULL;
+    full();
+    stepping.dac = gc_dac_open_process(getpid(), 0);
+    stepping.dac->target.at = at;
+    step_allocations(name);
+    if (!SANITIZED) {
+        step_collection(name, 0);
+        step_collection(name, 2);
+    }
+    single_step_each = NULL;
+    gc_dac_close(stepping.dac);
+    end();
+}
+
 int main(void) {
     const char *stops = getenv("DAC_STOPS"), *given = getenv("DAC_SEED");
     int count = stops ? atoi(stops) : 50;
@@ -211,5 +373,9 @@ int main(void) {
     test_churn(count, moving, "a heap that moves");
     test_churn(count, still, "one that does not, in whose holes threads allocate");
     test_ticks(count);
+    if (single_step_available()) {
+        test_steps(still, "in holes");
+        if (!SANITIZED) test_steps(moving, "in fresh regions");
+    }
     return done();
 }

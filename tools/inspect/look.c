@@ -102,7 +102,7 @@ void command_object(inspected *target, const gc_dac_heap *heap, const command_op
     json_number("bytes", object.bytes);
     json_number("length", object.length);
     json_signed("generation", object.generation);
-    json_bool("unfinished", object.flags & (GC_DAC_UNFINISHED | GC_DAC_LAST_OF_RAW));
+    json_bool("unfinished", object.flags & GC_DAC_UNFINISHED);
     json_text("shown", shown(target, object.address));
     if (object.address != options->address)
         text("%s is %s bytes within\n", hex(options->address), commas(options->address - object.address));
@@ -110,7 +110,7 @@ void command_object(inspected *target, const gc_dac_heap *heap, const command_op
          commas(object.bytes), object.type && object.type->element_bytes ? ", length " : "",
          object.type && object.type->element_bytes ? commas(object.length) : "", object.generation,
          object.flags & GC_DAC_OBJECT_LARGE ? ", large" : "",
-         object.flags & (GC_DAC_UNFINISHED | GC_DAC_LAST_OF_RAW) ? ", perhaps unfinished" : "");
+         object.flags & GC_DAC_UNFINISHED ? ", perhaps unfinished" : "");
     if (!object.type) return;
     slot_pass pass = {target, options->limit, 0};
     object.contents_bytes = 0; /* the walk reads as it goes: its callback asks for other objects */

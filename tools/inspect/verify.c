@@ -103,7 +103,7 @@ static bool check_object(void *context, const gc_dac_object *object) {
     verifier *v = context;
     gc_dac *dac = v->graph.target->dac;
     char holder[64];
-    if (object->flags & (GC_DAC_UNFINISHED | GC_DAC_LAST_OF_RAW)) return true;
+    if (object->flags & GC_DAC_UNFINISHED) return true;
     if (!object->type) {
         snprintf(holder, sizeof holder, "the object %s", hex(object->address));
         fault(v, holder, 0,
