@@ -28,6 +28,7 @@
 #include "profile/folded.h"      /* stacks as lines of text */
 #include "profile/report.h"      /* types with their stacks, as text */
 #include "profile/text.h"        /* texts of the host in JSON and XML */
+#include "profile/pprof.h"       /* pprof's format */
 #include "profile/numbering.h"   /* numbers for all objects */
 #include "profile/roots.h"       /* what keeps objects alive */
 #include "profile/snapshot.h"    /* all objects, in V8's format */

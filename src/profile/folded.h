@@ -24,8 +24,6 @@ GC__FN size_t gc__stack_outer_first(const gc__profile *profile, uint32_t stack, 
     return count;
 }
 
-#define GC__PROFILE_DEPTH_MAX 256
-
 GC__FN void gc__write_folded(const gc__profile *profile, gc__output *output) {
     uint32_t stacks[GC__PROFILE_DEPTH_MAX];
     char text[24];

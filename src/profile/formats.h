@@ -2,11 +2,13 @@
 #pragma once
 
 #include "folded.h"
+#include "pprof.h"
 #include "report.h"
 #include "snapshot.h"
 
 static const gc__profile_format gc__profile_formats[] = {
     {".folded", gc__write_folded, NULL, NULL, NULL},
+    {".pb", gc__write_pprof, NULL, NULL, NULL},
     {".txt", gc__write_report, NULL, NULL, NULL},
     {".heapsnapshot", NULL, NULL, NULL, gc__write_snapshot},
 };

@@ -45,6 +45,8 @@ typedef struct gc__profile_line {
     uint32_t line, file;
 } gc__profile_line;
 
+#define GC__PROFILE_DEPTH_MAX 256 /* frames of a stack that are written */
+
 /* A number of objects, as estimated from samples: each sample of an object of `size` bytes stands for
    1 / (1 - (1 - p) ^ size) objects, where p = 1 / period_bytes. */
 typedef struct gc__profile_amount {
@@ -172,6 +174,13 @@ typedef struct gc__profile_format {
     /* Instead of all these: writes the objects of the heaps, whose threads are stopped. */
     void (*objects)(gc_heap *const *heaps, size_t count, gc__output *output);
 } gc__profile_format;
+
+/* An estimate as a whole number, rounded as printf's "%.0f" does, so that all formats have the same. */
+GC__FN uint64_t gc__profile_whole(double estimate) {
+    uint64_t whole = (uint64_t)estimate;
+    double rest = estimate - (double)whole;
+    return whole + (rest > 0.5 || (!(rest < 0.5) && (whole & 1)));
+}
 
 GC__FN const char *gc__profile_text(const gc__profile *profile, uint32_t text) { return profile->texts + text; }
 

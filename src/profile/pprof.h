@@ -5,7 +5,7 @@
    itself, and comes after all that it refers to. */
 #pragma once
 
-#include "model.h"
+#include "store.h"
 #include "text.h"
 
 /* A message that is a field of another one, while it is built: of bounded length, since lists are clipped. */
@@ -16,22 +16,31 @@ typedef struct gc__pb {
 
 /* What a field is, by the proto file. */
 enum {
-    GC__PB_SAMPLE_TYPE = 1, GC__PB_SAMPLE = 2, GC__PB_MAPPING = 3, GC__PB_LOCATION = 4, GC__PB_FUNCTION = 5, GC__PB_STRING = 6,
-    GC__PB_TIME = 9, GC__PB_DURATION = 10, GC__PB_PERIOD_TYPE = 11, GC__PB_PERIOD = 12, GC__PB_COMMENT = 13,
+    GC__PB_SAMPLE_TYPE = 1,
+    GC__PB_SAMPLE = 2,
+    GC__PB_MAPPING = 3,
+    GC__PB_LOCATION = 4,
+    GC__PB_FUNCTION = 5,
+    GC__PB_STRING = 6,
+    GC__PB_TIME = 9,
+    GC__PB_DURATION = 10,
+    GC__PB_PERIOD_TYPE = 11,
+    GC__PB_PERIOD = 12,
+    GC__PB_COMMENT = 13,
     GC__PB_DEFAULT_TYPE = 14
 };
 
 /* Strings of the format itself, by their numbers. X(NAME, text). Number 0 must be empty. */
-#define GC__PB_STRINGS(X)               \
-    X(NONE, "")                         \
-    X(ALLOC_OBJECTS, "alloc_objects")   \
-    X(COUNT, "count")                   \
-    X(ALLOC_SPACE, "alloc_space")       \
-    X(BYTES, "bytes")                   \
-    X(INUSE_OBJECTS, "inuse_objects")   \
-    X(INUSE_SPACE, "inuse_space")       \
-    X(SPACE, "space")                   \
-    X(TYPE, "type")                     \
+#define GC__PB_STRINGS(X)             \
+    X(NONE, "")                       \
+    X(ALLOC_OBJECTS, "alloc_objects") \
+    X(COUNT, "count")                 \
+    X(ALLOC_SPACE, "alloc_space")     \
+    X(BYTES, "bytes")                 \
+    X(INUSE_OBJECTS, "inuse_objects") \
+    X(INUSE_SPACE, "inuse_space")     \
+    X(SPACE, "space")                 \
+    X(TYPE, "type")                   \
     X(NO_STACK, "(no stack)")
 
 typedef enum gc__pb_string {
@@ -96,7 +105,8 @@ GC__FN void gc__pb_put_number(gc__output *output, unsigned field, uint64_t numbe
 GC__FN uint32_t gc__pb_put_string(gc__pb_writer *writer, const char *text) {
     char valid[4 * GC__TEXT_CHARACTERS_MAX];
     size_t used = 0;
-    for (size_t i = 0; *text && i < GC__TEXT_CHARACTERS_MAX; i++) used += gc__utf8_put(valid + used, gc__utf8_next(&text));
+    for (size_t i = 0; *text && i < GC__TEXT_CHARACTERS_MAX; i++)
+        used += gc__utf8_put(valid + used, gc__utf8_next(&text));
     gc__pb_put(writer->output, GC__PB_STRING, valid, used);
     return writer->string_count++;
 }
@@ -179,7 +189,7 @@ GC__FN void gc__pb_put_function(gc__pb_writer *writer, const gc__profile_frame *
     message.used = 0;
     gc__pb_number(&message, 1, ++writer->function_count);
     gc__pb_number(&message, 2, writer->strings[frame->name]);
-    gc__pb_number(&message, 3, writer->strings[frame->name]);
+    if (frame->module) gc__pb_number(&message, 3, writer->strings[frame->name]); /* which has readers demangle it */
     gc__pb_number(&message, 4, writer->strings[frame->file]);
     gc__pb_put_message(writer->output, GC__PB_FUNCTION, &message);
 }
