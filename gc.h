@@ -21,7 +21,7 @@
        list = c;
 
    Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
-   with their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and
+   with their options and statistics, roots, weak tables, threads with their modes and GC_ROOTS, stores, allocation, collecting and
    walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread
    and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
@@ -690,7 +690,10 @@ enum {
     GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
     GC_SLOT_OWNED = 64,       /* of a trace function: the slots may lie in memory of the host's that the object owns */
     GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
-    GC__SLOT_DERIVED = 32     /* `slot` is the address of a gc__derived */
+    GC_SLOT_WEAK = 128,       /* of a weak table (gc_visit_weak): only visitors of gc_object_visit see this one */
+    GC_SLOT_WEAK_LONG = 256,  /* of weak entries: not cleared before the object is gone for good */
+    GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived */
+    GC__SLOT_ENTRIES = 512    /* `slot` is the address of a gc_weak_entries */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
@@ -719,6 +722,64 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
 /* Ends what gc_roots_add of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
    GC_ERROR_MISUSE] */
 GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots);
+/* Weak arrays and tables on the heap: entries that do not keep their objects alive, and are cleared by the collector.
+
+   A trace function reports them by gc_visit_weak, each time anew, so a table may become weak, or cease to be, as it likes.
+   For arrays of nothing but weak references, or of pairs, there are ready-made trace functions:
+       static const gc_type names_type = GC_TYPE_ARRAY_TRACED(names, items, gc_trace_weak);
+   Stores into weak slots have the write barrier as all others do: gc_store, or gc_store_in for a buffer outside the heap.
+   Loads use gc_load_weak. In the words of gc_handles.h: weak slots are like weak handles, ephemerons like dependent ones. */
+
+
+typedef enum gc_weak_kind {
+    GC_WEAK_REFS,      /* each entry is one weak reference, the key */
+    GC_WEAK_KEYS,      /* pairs of a weak key and a value that the table keeps alive */
+    GC_WEAK_VALUES,    /* pairs of a key that the table keeps alive and a weak value */
+    GC_WEAK_PAIRS,     /* pairs of two weak references; an entry ends with either */
+    GC_WEAK_EPHEMERONS /* pairs of a weak key and a value that lives, as far as the table goes, as long as the key does */
+} gc_weak_kind;
+
+/* Entries of a table, all of one kind, at equal distances. A key or value that is no reference (null, an address outside the
+   heap, a tagged number) never dies. */
+typedef struct gc_weak_entries {
+    void *keys;   /* the first entry's key */
+    void *values; /* the first entry's value, if there are pairs */
+    size_t count;
+    size_t entry_bytes; /* from one entry to the next, a multiple of 8; 0: 8, or of pairs 16 */
+    gc_weak_kind kind;
+    unsigned flags;        /* GC_SLOT_VALUE, GC_SLOT_OWNED, GC_SLOT_WEAK_LONG */
+    uintptr_t cleared_key; /* both words of a cleared entry: no references to objects of a heap; a tombstone, say */
+    uintptr_t cleared_value;
+    size_t *cleared_count; /* increased by the number of entries that a collection clears; NULL: nobody counts */
+} gc_weak_entries;
+
+/* Reports entries of a weak table. An entry whose weak part has died is cleared as a whole in the collection that finds it
+   dead: before the dead object's finalizer runs, or with GC_SLOT_WEAK_LONG, and in ephemerons, when the object is gone for
+   good. If there is no memory for a note of the entries, the collection treats them as strong. For gc_object_visit's visitors
+   all are slots with the flag GC_SLOT_WEAK. scan_roots may report a table of the host's so, which every collection then looks
+   at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
+static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
+    visitor->visit(visitor, (void *)(uintptr_t)entries, 1, GC__SLOT_ENTRIES);
+}
+
+#if !GC_HAS_MODEL
+/* Trace functions of types with elements: of one weak reference each, and of ephemerons, which are two references each, the
+   key first. Cleared elements are null. [as gc_type.trace; never collects; cannot fail] */
+GC_API void gc_trace_weak(void *object, gc_visitor *visitor);
+GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor);
+#endif
+
+/* The object to which a weak slot refers: null, or what the slot was cleared to, once that is dead. One load. Weak slots, and
+   values of ephemerons, are read in no other way. [cooperative; never collects; cannot fail] */
+static inline void *gc_load_weak(gc_thread *thread, const void *slot) {
+    (void)thread;
+    return (void *)*(const gc_word *)slot;
+}
+/* The same for a tagged value. [cooperative; never collects; cannot fail] */
+static inline uintptr_t gc_load_weak_value(gc_thread *thread, const void *slot) {
+    (void)thread;
+    return *(const gc_word *)slot;
+}
 /* Mutator threads, their modes, and shadow-stack frames.
 
    A thread in cooperative mode may touch the heap; a collection waits until it comes to a safe point: gc_safepoint, an
@@ -3060,6 +3121,40 @@ GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     gc__traced_set(outer);
 }
 
+/* Weak entries as walks see them. */
+
+GC__FN size_t gc__entry_bytes(const gc_weak_entries *entries) {
+    if (entries->entry_bytes) return entries->entry_bytes;
+    return entries->kind == GC_WEAK_REFS ? 8 : 16;
+}
+
+/* The slot of entry `i`. */
+GC__FN gc_word *gc__entry_key(const gc_weak_entries *entries, size_t i) {
+    return (gc_word *)((uintptr_t)entries->keys + i * gc__entry_bytes(entries));
+}
+GC__FN gc_word *gc__entry_value(const gc_weak_entries *entries, size_t i) {
+    return (gc_word *)((uintptr_t)entries->values + i * gc__entry_bytes(entries));
+}
+
+/* Where the slots of the first entry begin and end. */
+GC__FN uintptr_t gc__entry_low(const gc_weak_entries *entries) {
+    bool pairs = entries->kind != GC_WEAK_REFS && entries->values < entries->keys;
+    return (uintptr_t)(pairs ? entries->values : entries->keys);
+}
+GC__FN uintptr_t gc__entry_high(const gc_weak_entries *entries) {
+    bool pairs = entries->kind != GC_WEAK_REFS && entries->values > entries->keys;
+    return (uintptr_t)(pairs ? entries->values : entries->keys) + 8;
+}
+
+/* Calls the visitor for each slot of the entries, as if they were no weak ones. */
+GC__FN void gc__entries_visit(gc_visitor *visitor, const gc_weak_entries *entries) {
+    unsigned flags = (entries->flags & (unsigned)(GC_SLOT_VALUE | GC_SLOT_OWNED)) | (unsigned)GC_SLOT_WEAK;
+    for (size_t i = 0; i < entries->count; i++) {
+        gc_visit(visitor, gc__entry_key(entries, i), 1, flags);
+        if (entries->kind != GC_WEAK_REFS) gc_visit(visitor, gc__entry_value(entries, i), 1, flags);
+    }
+}
+
 /* Handles a slot. Callers pass a constant, so that it is inlined. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
@@ -3109,13 +3204,32 @@ GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
     gc_visit((gc_visitor *)visitor, slot, 1, value && GC__VALUES_IN_USE ? GC_SLOT_VALUE : 0);
 }
 
-/* Calls visitor->visit for every slot of the object. */
-GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+/* Calls visitor->visit for every slot of the object, or for the entries that slots belong to. */
+GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
 #if !GC_HAS_MODEL
     gc__slots_in(object, object, object + gc__object_bytes(object), gc__slot_visit, gc__slot_visit, visitor);
     if (!gc__object_type(object)->trace) return;
 #endif
     gc__object_trace(object, visitor);
+}
+
+/* Hands slots on to a visitor that does not know entries. */
+typedef struct gc__slot_visitor {
+    gc_visitor visitor, *inner;
+} gc__slot_visitor;
+
+GC__FN void gc__slot_visitor_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc_visitor *inner = ((gc__slot_visitor *)visitor)->inner;
+    if (flags & GC__SLOT_ENTRIES)
+        gc__entries_visit(inner, (const gc_weak_entries *)slot);
+    else
+        gc_visit(inner, slot, count, flags);
+}
+
+/* Calls visitor->visit for every slot of the object. */
+GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+    gc__slot_visitor outer = {{gc__slot_visitor_visit}, visitor};
+    gc__object_visit_entries(object, &outer.visitor);
 }
 /* The arena: reserving the address range, handing out and taking back runs of regions. */
 
@@ -4956,6 +5070,27 @@ typedef struct gc__pace {
     const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
 } gc__pace;
 
+/* What the trace has seen of weak tables: a gc_weak_entries after the other. */
+typedef struct gc__notes {
+    gc__words words;
+    size_t waited;   /* the ephemerons before this word have become waits */
+    size_t cleared;  /* the entries before this word that are not long have been cleared */
+    gc__words ended; /* for checkmark: what survives only as the strong part of an entry that was cleared */
+} gc__notes;
+#define GC__NOTE_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
+
+GC__FN void gc__notes_begin(gc__notes *notes) {
+    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
+}
+
+GC__FN bool gc__notes_push(gc__notes *notes, const gc_weak_entries *entries) {
+    size_t count = notes->words.count;
+    if (!gc__words_reserve(&notes->words, count + GC__NOTE_WORDS)) return false;
+    memcpy(notes->words.words + count, entries, sizeof *entries);
+    notes->words.count += GC__NOTE_WORDS;
+    return true;
+}
+
 /* One collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
     gc__words roots;                    /* slots | 1 if of tagged values */
@@ -4963,6 +5098,7 @@ typedef struct gc__cycle {
     gc__words pins;                     /* objects | 1 if found by a conservative word */
     gc__map suspects;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
+    gc__notes entries;                  /* of weak tables */
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
@@ -5046,8 +5182,22 @@ GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
            gc__words_push(&cycle->interior, object);
 }
 
+/* A weak table of the host's: its strong slots are roots. */
+GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__notes_push(&cycle->entries, entries);
+    for (size_t i = 0; i < entries->count; i++) {
+        if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_plain(cycle, gc__entry_key(entries, i), 1, value);
+        if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_plain(cycle, gc__entry_value(entries, i), 1, value);
+    }
+    return ok;
+}
+
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    if (flags & GC__SLOT_ENTRIES) {
+        if (!gc__root_gather_entries(roots->heap->cycle, (const gc_weak_entries *)slot)) roots->failed = true;
+        return;
+    }
     if (flags & GC__SLOT_DERIVED) {
         if (!gc__root_gather_derived(roots->heap->cycle, (const gc__derived *)slot)) roots->failed = true;
         return;
@@ -5498,24 +5648,44 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
     if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
     size_t bytes = gc__object_bytes(object);
     if (offset < bytes && count <= (bytes - offset) / 8) return;
-    gc__fatal(&heap->options,
-              "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
-              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
-              "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
-              "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
-              "set options.non_generational",
-              gc__object_name(object), count, slot, (void *)object, bytes);
+    gc__fatal(
+        &heap->options,
+        "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
+        "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
+        "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
+        "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
+        "set options.non_generational",
+        gc__object_name(object), count, slot, (void *)object, bytes);
 }
 
-/* Slots that an object owns have no cards: the card of the object's first word stands for all of them. It is dirtied here if
-   a slot will still need that. The rank of a referent that moves is at most too high. */
+/* Dirties the card of a slot of the object that is traced if that will be needed, before it is known where the referent will
+   be: its rank is at most too high until then. Slots that an object owns have no cards: the card of the object's first word
+   stands for all of them. */
+GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
+    const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
+    gc__slot_remember(place, gc__slot_decode(*slot, value));
+}
+
 GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool value) {
-    uintptr_t owner = gc__traced;
     if (gc__in_arena((uintptr_t)slots)) return;
-    for (size_t i = 0; i < count; i++) {
-        if (gc_barrier_ranks(&gc__tables, (void *)owner, (void *)gc__slot_decode(slots[i], value)) <= 2) continue;
-        gc__slot_dirty((void *)owner);
-        return;
+    for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
+}
+
+/* Takes a note of the entries of a weak table, for when the trace is done (handles/entries.h), and enqueues their strong
+   slots. Without memory for the note all slots are strong. */
+GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
+    uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
+    if (!entries->count) return;
+    gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
+    bool noted = gc__notes_push(&worker->cycle->entries, entries);
+    bool strong_keys = !noted || entries->kind == GC_WEAK_VALUES;
+    bool strong_values = pairs && (!noted || entries->kind == GC_WEAK_KEYS);
+    for (size_t i = 0; i < entries->count; i++) {
+        gc__slot_remember_early(gc__entry_key(entries, i), value);
+        if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
+        if (strong_keys) gc__enqueue(worker, gc__entry_key(entries, i), value);
+        if (strong_values) gc__enqueue(worker, gc__entry_value(entries, i), value);
     }
 }
 
@@ -5524,10 +5694,55 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
+        if (flags & GC__SLOT_ENTRIES) {
+            gc__trace_entries(worker, (const gc_weak_entries *)slot);
+            return;
+        }
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
     }
     for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+}
+
+/* For trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the part with the
+   object's first word. */
+typedef struct gc__part_visitor {
+    gc_visitor visitor;
+    gc__worker *worker;
+    uintptr_t from, to;
+} gc__part_visitor;
+
+/* Which of `count` things, each from `low` to `high` and `bytes` further on than the one before it, are in the part at least
+   partly: *first, and as many as are returned. */
+GC__FN size_t gc__part_clip(const gc__part_visitor *part, uintptr_t low, uintptr_t high, size_t bytes, size_t count,
+                            size_t *first) {
+    size_t end = part->to > low ? (part->to - low + bytes - 1) / bytes : 0;
+    *first = 0;
+    if (!gc__in_arena(low)) return gc__traced >= part->from ? count : 0;
+    if (part->from >= high) *first = (part->from - high) / bytes + 1;
+    end = gc__min(end, count);
+    return end > *first ? end - *first : 0;
+}
+
+GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    const gc__part_visitor *part = (const gc__part_visitor *)visitor;
+    size_t first;
+    if (flags & GC__SLOT_ENTRIES) {
+        gc_weak_entries entries = *(const gc_weak_entries *)slot;
+        entries.count = gc__part_clip(part, gc__entry_low(&entries), gc__entry_high(&entries),
+                                      gc__entry_bytes(&entries), entries.count, &first);
+        entries.keys = gc__entry_key(&entries, first);
+        if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
+        gc__trace_visit(&part->worker->visitor, &entries, 1, flags);
+    } else {
+        count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
+        gc__trace_visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
+    }
+}
+
+GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    gc__object_trace(object, &part.visitor);
 }
 
 #if GC_HAS_MODEL
@@ -5535,8 +5750,7 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace(ob
 GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    (void)from, (void)to;
-    gc__scan(worker, object);
+    gc__object_trace_part(worker, object, from, to);
 }
 #else
 GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
@@ -5576,10 +5790,10 @@ GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object); }
 
-/* Enqueues the object's slots in [from, to), whole elements and what a trace function visits at the least. */
+/* Enqueues the object's slots in [from, to), whole elements at the least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__slots_in(object, from, to, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
-    if (gc__object_type(object)->trace) gc__object_trace(object, &worker->visitor);
+    if (gc__object_type(object)->trace) gc__object_trace_part(worker, object, from, to);
 }
 #endif
 
@@ -6797,6 +7011,10 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR | GC__SLOT_DERIVED)) return;
+    if (flags & GC__SLOT_ENTRIES) {
+        gc__entries_visit(visitor, (const gc_weak_entries *)slot);
+        return;
+    }
     if (gc__traced) gc__traced_check(verifier->heap, slot, count, flags);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -6885,8 +7103,21 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
         gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
 }
 
+/* Visits those slots of a weak table that keep their objects alive; of ephemerons the collection has taken notes. */
+GC__FN void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *entries) {
+    unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
+    for (size_t i = 0; i < entries->count; i++) {
+        if (entries->kind == GC_WEAK_VALUES) gc_visit(visitor, gc__entry_key(entries, i), 1, flags);
+        if (entries->kind == GC_WEAK_KEYS) gc_visit(visitor, gc__entry_value(entries, i), 1, flags);
+    }
+}
+
 GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
+    if (flags & GC__SLOT_ENTRIES) {
+        gc__checkmark_entries(visitor, (const gc_weak_entries *)slot);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE)),
                             (gc_word *)slot + i);
@@ -6929,13 +7160,16 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
         gc__checkmark_reach(&verifier, heap->cycle->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
     for (size_t i = 0; i < heap->cycle->interior.count; i += 3)
         gc__checkmark_reach(&verifier, heap->cycle->interior.words[i + 2], NULL);
+    for (size_t i = 0; i < heap->cycle->entries.ended.count; i++)
+        gc__checkmark_reach(&verifier, heap->cycle->entries.ended.words[i], NULL);
     gc__finalizers_visit_queued(heap, &verifier.visitor);
     do {
         while (verifier.stack.count) {
             verifier.holder = verifier.stack.words[--verifier.stack.count];
-            gc__object_visit(verifier.holder, &verifier.visitor);
+            gc__object_visit_entries(verifier.holder, &verifier.visitor);
         }
-    } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
+    } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached) ||
+             gc__notes_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
     size_t survivors = gc__count_marks(heap);
     if (generation == 2 && survivors != verifier.reached_count)
         gc__fatal(&heap->options,
@@ -7684,6 +7918,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
 GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
+    gc__notes_begin(&heap->cycle->entries);
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, generation);
     return !roots.failed;
@@ -9165,9 +9400,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__finalizers_free(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
     gc__map_free(&heap->cycle->suspects);
-    gc__words *lists[] = {&heap->cycle->roots,       &heap->cycle->interior,        &heap->cycle->pins,
-                          &heap->collector->globals, &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->stress->stacks_seen};
+    gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
+                          &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
+                          &heap->stress->stacks_seen, &heap->cycle->entries.words,   &heap->cycle->entries.ended};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
     free(heap);

@@ -149,7 +149,11 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_remember) \
     X(CALL, gc_heap_external_add) \
     X(CALL, gc_heap_set_bytes_max) \
-    X(CALL, gc_heap_set_bytes_soft)
+    X(CALL, gc_heap_set_bytes_soft) \
+    X(TYPED, gc_trace_weak) \
+    X(TYPED, gc_trace_ephemerons) \
+    X(INLINE, gc_load_weak) \
+    X(INLINE, gc_load_weak_value)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

@@ -20,7 +20,7 @@
        list = c;
 
    Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
-   with their options and statistics, roots, threads with their modes and GC_ROOTS, stores, allocation, collecting and
+   with their options and statistics, roots, weak tables, threads with their modes and GC_ROOTS, stores, allocation, collecting and
    walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread
    and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
@@ -46,6 +46,7 @@
 #include "api/types.h"
 #include "api/heap.h"
 #include "api/roots.h"
+#include "api/weak.h"
 #include "api/thread.h"
 #include "api/barrier.h"
 #include "api/allocate.h"

@@ -12,7 +12,10 @@ enum {
     GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
     GC_SLOT_OWNED = 64,       /* of a trace function: the slots may lie in memory of the host's that the object owns */
     GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
-    GC__SLOT_DERIVED = 32     /* `slot` is the address of a gc__derived */
+    GC_SLOT_WEAK = 128,       /* of a weak table (gc_visit_weak): only visitors of gc_object_visit see this one */
+    GC_SLOT_WEAK_LONG = 256,  /* of weak entries: not cleared before the object is gone for good */
+    GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived */
+    GC__SLOT_ENTRIES = 512    /* `slot` is the address of a gc_weak_entries */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a

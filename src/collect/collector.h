@@ -21,6 +21,27 @@ typedef struct gc__pace {
     const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
 } gc__pace;
 
+/* What the trace has seen of weak tables: a gc_weak_entries after the other. */
+typedef struct gc__notes {
+    gc__words words;
+    size_t waited;   /* the ephemerons before this word have become waits */
+    size_t cleared;  /* the entries before this word that are not long have been cleared */
+    gc__words ended; /* for checkmark: what survives only as the strong part of an entry that was cleared */
+} gc__notes;
+#define GC__NOTE_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
+
+GC__FN void gc__notes_begin(gc__notes *notes) {
+    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
+}
+
+GC__FN bool gc__notes_push(gc__notes *notes, const gc_weak_entries *entries) {
+    size_t count = notes->words.count;
+    if (!gc__words_reserve(&notes->words, count + GC__NOTE_WORDS)) return false;
+    memcpy(notes->words.words + count, entries, sizeof *entries);
+    notes->words.count += GC__NOTE_WORDS;
+    return true;
+}
+
 /* One collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
     gc__words roots;                    /* slots | 1 if of tagged values */
@@ -28,6 +49,7 @@ typedef struct gc__cycle {
     gc__words pins;                     /* objects | 1 if found by a conservative word */
     gc__map suspects;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
+    gc__notes entries;                  /* of weak tables */
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */

@@ -63,8 +63,22 @@ GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
            gc__words_push(&cycle->interior, object);
 }
 
+/* A weak table of the host's: its strong slots are roots. */
+GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__notes_push(&cycle->entries, entries);
+    for (size_t i = 0; i < entries->count; i++) {
+        if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_plain(cycle, gc__entry_key(entries, i), 1, value);
+        if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_plain(cycle, gc__entry_value(entries, i), 1, value);
+    }
+    return ok;
+}
+
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    if (flags & GC__SLOT_ENTRIES) {
+        if (!gc__root_gather_entries(roots->heap->cycle, (const gc_weak_entries *)slot)) roots->failed = true;
+        return;
+    }
     if (flags & GC__SLOT_DERIVED) {
         if (!gc__root_gather_derived(roots->heap->cycle, (const gc__derived *)slot)) roots->failed = true;
         return;

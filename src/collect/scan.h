@@ -58,24 +58,44 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
     if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
     size_t bytes = gc__object_bytes(object);
     if (offset < bytes && count <= (bytes - offset) / 8) return;
-    gc__fatal(&heap->options,
-              "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
-              "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
-              "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
-              "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
-              "set options.non_generational",
-              gc__object_name(object), count, slot, (void *)object, bytes);
+    gc__fatal(
+        &heap->options,
+        "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
+        "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
+        "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
+        "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
+        "set options.non_generational",
+        gc__object_name(object), count, slot, (void *)object, bytes);
 }
 
-/* Slots that an object owns have no cards: the card of the object's first word stands for all of them. It is dirtied here if
-   a slot will still need that. The rank of a referent that moves is at most too high. */
+/* Dirties the card of a slot of the object that is traced if that will be needed, before it is known where the referent will
+   be: its rank is at most too high until then. Slots that an object owns have no cards: the card of the object's first word
+   stands for all of them. */
+GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
+    const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
+    gc__slot_remember(place, gc__slot_decode(*slot, value));
+}
+
 GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool value) {
-    uintptr_t owner = gc__traced;
     if (gc__in_arena((uintptr_t)slots)) return;
-    for (size_t i = 0; i < count; i++) {
-        if (gc_barrier_ranks(&gc__tables, (void *)owner, (void *)gc__slot_decode(slots[i], value)) <= 2) continue;
-        gc__slot_dirty((void *)owner);
-        return;
+    for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
+}
+
+/* Takes a note of the entries of a weak table, for when the trace is done (handles/entries.h), and enqueues their strong
+   slots. Without memory for the note all slots are strong. */
+GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
+    uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
+    if (!entries->count) return;
+    gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
+    bool noted = gc__notes_push(&worker->cycle->entries, entries);
+    bool strong_keys = !noted || entries->kind == GC_WEAK_VALUES;
+    bool strong_values = pairs && (!noted || entries->kind == GC_WEAK_KEYS);
+    for (size_t i = 0; i < entries->count; i++) {
+        gc__slot_remember_early(gc__entry_key(entries, i), value);
+        if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
+        if (strong_keys) gc__enqueue(worker, gc__entry_key(entries, i), value);
+        if (strong_values) gc__enqueue(worker, gc__entry_value(entries, i), value);
     }
 }
 
@@ -84,10 +104,55 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
+        if (flags & GC__SLOT_ENTRIES) {
+            gc__trace_entries(worker, (const gc_weak_entries *)slot);
+            return;
+        }
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
     }
     for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+}
+
+/* For trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the part with the
+   object's first word. */
+typedef struct gc__part_visitor {
+    gc_visitor visitor;
+    gc__worker *worker;
+    uintptr_t from, to;
+} gc__part_visitor;
+
+/* Which of `count` things, each from `low` to `high` and `bytes` further on than the one before it, are in the part at least
+   partly: *first, and as many as are returned. */
+GC__FN size_t gc__part_clip(const gc__part_visitor *part, uintptr_t low, uintptr_t high, size_t bytes, size_t count,
+                            size_t *first) {
+    size_t end = part->to > low ? (part->to - low + bytes - 1) / bytes : 0;
+    *first = 0;
+    if (!gc__in_arena(low)) return gc__traced >= part->from ? count : 0;
+    if (part->from >= high) *first = (part->from - high) / bytes + 1;
+    end = gc__min(end, count);
+    return end > *first ? end - *first : 0;
+}
+
+GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    const gc__part_visitor *part = (const gc__part_visitor *)visitor;
+    size_t first;
+    if (flags & GC__SLOT_ENTRIES) {
+        gc_weak_entries entries = *(const gc_weak_entries *)slot;
+        entries.count = gc__part_clip(part, gc__entry_low(&entries), gc__entry_high(&entries),
+                                      gc__entry_bytes(&entries), entries.count, &first);
+        entries.keys = gc__entry_key(&entries, first);
+        if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
+        gc__trace_visit(&part->worker->visitor, &entries, 1, flags);
+    } else {
+        count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
+        gc__trace_visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
+    }
+}
+
+GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    gc__object_trace(object, &part.visitor);
 }
 
 #if GC_HAS_MODEL
@@ -95,8 +160,7 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace(ob
 GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    (void)from, (void)to;
-    gc__scan(worker, object);
+    gc__object_trace_part(worker, object, from, to);
 }
 #else
 GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
@@ -136,10 +200,10 @@ GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object); }
 
-/* Enqueues the object's slots in [from, to), whole elements and what a trace function visits at the least. */
+/* Enqueues the object's slots in [from, to), whole elements at the least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__slots_in(object, from, to, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
-    if (gc__object_type(object)->trace) gc__object_trace(object, &worker->visitor);
+    if (gc__object_type(object)->trace) gc__object_trace_part(worker, object, from, to);
 }
 #endif
 

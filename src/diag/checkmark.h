@@ -21,8 +21,21 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
         gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
 }
 
+/* Visits those slots of a weak table that keep their objects alive; of ephemerons the collection has taken notes. */
+GC__FN void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *entries) {
+    unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
+    for (size_t i = 0; i < entries->count; i++) {
+        if (entries->kind == GC_WEAK_VALUES) gc_visit(visitor, gc__entry_key(entries, i), 1, flags);
+        if (entries->kind == GC_WEAK_KEYS) gc_visit(visitor, gc__entry_value(entries, i), 1, flags);
+    }
+}
+
 GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
+    if (flags & GC__SLOT_ENTRIES) {
+        gc__checkmark_entries(visitor, (const gc_weak_entries *)slot);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE)),
                             (gc_word *)slot + i);
@@ -65,13 +78,16 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
         gc__checkmark_reach(&verifier, heap->cycle->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
     for (size_t i = 0; i < heap->cycle->interior.count; i += 3)
         gc__checkmark_reach(&verifier, heap->cycle->interior.words[i + 2], NULL);
+    for (size_t i = 0; i < heap->cycle->entries.ended.count; i++)
+        gc__checkmark_reach(&verifier, heap->cycle->entries.ended.words[i], NULL);
     gc__finalizers_visit_queued(heap, &verifier.visitor);
     do {
         while (verifier.stack.count) {
             verifier.holder = verifier.stack.words[--verifier.stack.count];
-            gc__object_visit(verifier.holder, &verifier.visitor);
+            gc__object_visit_entries(verifier.holder, &verifier.visitor);
         }
-    } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
+    } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached) ||
+             gc__notes_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
     size_t survivors = gc__count_marks(heap);
     if (generation == 2 && survivors != verifier.reached_count)
         gc__fatal(&heap->options,

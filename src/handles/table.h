@@ -51,7 +51,8 @@ typedef struct gc__handles {
     gc__handle_segment *segments;
     gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
     gc__handle_cache free_blocks;           /* the first places of free blocks */
-    gc__words waiting, ready;               /* during a collection: dependent handles */
+    gc__words waiting, ready;               /* during a collection: what waits for keys, and what need not any more */
+    size_t indexed;                         /* the waits before this word are in the next */
     gc__map keys;
 } gc__handles;
 

@@ -1,11 +1,11 @@
-/* What a collection does with handles. Strong, pinned and held ref-counted ones are roots. After the trace from the roots,
-   in this order: dependents of reached objects are traced, to a fixpoint; short weak handles are cleared; objects with
-   finalizers that were not reached are queued, and traced; dependents again; long weak handles and dead dependent ones are
-   cleared. Source: the order of the CLR's mark phase. */
+/* What a collection does with handles, and with entries of weak tables, each kind of which goes with a kind of handles.
+   Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this order: dependents of reached
+   objects are traced, to a fixpoint; short weak handles are cleared; objects with finalizers that were not reached are queued,
+   and traced; dependents again; long weak handles and dead dependent ones are cleared. Source: the order of the CLR's mark phase. */
 #pragma once
 
 #include "../heap/profiler.h"
-#include "table.h"
+#include "entries.h"
 #include "finalizers.h"
 
 /* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
@@ -79,80 +79,12 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Dependent handles. A handle whose object has not been reached yet waits in heap->handles->waiting, as a pair: its place,
-   and the number (from 1) of the next handle that waits for the same object. heap->handles->keys maps each object to the
-   number of the first; when the trace reaches the object (gc__awaited_reached), it puts that number on
-   heap->handles->ready. So the time is linear in the number of handles. Without memory for that, each round looks again at
-   all handles that wait. */
-
-GC__FN void gc__dependent_trace(gc__worker *worker, uintptr_t place) {
-    gc__handle_segment *segment = gc__handle_segment_of(place);
-    gc__enqueue(worker, gc__handle_extra(segment, gc__handle_index(segment, place)), false);
-}
-
+/* Dependent handles: the dependent waits for the object. */
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first) {
-    gc__worker *worker = (gc__worker *)context;
     for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
-        gc_word *place = &segment->places[i];
+        const gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
-        if (gc__address_after_trace(*place) || !gc__words_push(&worker->heap->handles->waiting, (uintptr_t)place))
-            gc__dependent_trace(worker, (uintptr_t)place);
-        else
-            gc__words_push(&worker->heap->handles->waiting, 0);
-    }
-}
-
-/* Looks at all handles that wait, and traces from those whose object was reached. Returns whether there were any. */
-GC__FN bool gc__dependents_round(gc__worker *worker) {
-    gc__words *waiting = &worker->heap->handles->waiting;
-    size_t kept = 0, count = waiting->count;
-    for (size_t i = 0; i < count; i += 2) {
-        uintptr_t place = waiting->words[i];
-        if (gc__address_after_trace(*(gc_word *)place)) {
-            gc__dependent_trace(worker, place);
-        } else {
-            waiting->words[kept] = place;
-            kept += 2;
-        }
-    }
-    waiting->count = kept;
-    gc__trace_drain(worker);
-    return kept < count;
-}
-
-/* From now on the trace notices when it reaches an object for which handles wait. False: no memory. */
-GC__FN bool gc__dependents_index(gc__worker *worker) {
-    gc__handles *handles = worker->heap->handles;
-    gc__words *waiting = &handles->waiting;
-    if (worker->heap->options.test_scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 2) ||
-        !gc__words_reserve(&handles->ready, waiting->count / 2))
-        return false;
-    worker->found = &handles->ready;
-    worker->awaited = &handles->keys; /* before the first entry is put: tracing may reach it at once */
-    for (size_t i = 0; i < waiting->count; i += 2) {
-        uintptr_t object = *(gc_word *)waiting->words[i];
-        if (gc__address_after_trace(object)) {
-            gc__dependent_trace(worker, waiting->words[i]);
-            continue;
-        }
-        uintptr_t *number = gc__map_put(&handles->keys, object);
-        waiting->words[i + 1] = *number;
-        *number = i / 2 + 1;
-    }
-    return true;
-}
-
-GC__FN void gc__dependents_fixpoint(gc__worker *worker) {
-    gc__handles *handles = worker->heap->handles;
-    gc__trace_drain(worker);
-    while (!worker->awaited && handles->waiting.count)
-        if (!gc__dependents_index(worker) && !gc__dependents_round(worker)) return;
-    gc__trace_drain(worker);
-    while (handles->ready.count) {
-        size_t number = handles->ready.words[--handles->ready.count];
-        for (; number; number = handles->waiting.words[2 * number - 1])
-            gc__dependent_trace(worker, handles->waiting.words[2 * number - 2]);
-        gc__trace_drain(worker);
+        gc__wait((gc__worker *)context, *place, (uintptr_t)gc__handle_extra(segment, i));
     }
 }
 
@@ -203,21 +135,22 @@ GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles->
 GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
-    heap->handles->waiting.count = heap->handles->ready.count = 0;
-    gc__map_reset(&heap->handles->keys);
+    gc__waits_begin(heap);
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker);
-    gc__dependents_fixpoint(worker);
+    gc__waits_fixpoint(worker);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
                     NULL);
+    gc__notes_clear(heap, false);
     gc__phase_note(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
-    gc__dependents_fixpoint(worker);
+    gc__waits_fixpoint(worker);
     /* Everything that survives this collection has been reached. */
     gc__phase_note(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
     gc__clumps_each(heap, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump, NULL);
     gc__clumps_each(heap, dependent, generation, gc__dependents_clear_clump, NULL);
+    gc__notes_clear(heap, true);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump, NULL);
     if (generation == 2) gc__handles_chain(heap);
 }

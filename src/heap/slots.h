@@ -42,6 +42,40 @@ GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     gc__traced_set(outer);
 }
 
+/* Weak entries as walks see them. */
+
+GC__FN size_t gc__entry_bytes(const gc_weak_entries *entries) {
+    if (entries->entry_bytes) return entries->entry_bytes;
+    return entries->kind == GC_WEAK_REFS ? 8 : 16;
+}
+
+/* The slot of entry `i`. */
+GC__FN gc_word *gc__entry_key(const gc_weak_entries *entries, size_t i) {
+    return (gc_word *)((uintptr_t)entries->keys + i * gc__entry_bytes(entries));
+}
+GC__FN gc_word *gc__entry_value(const gc_weak_entries *entries, size_t i) {
+    return (gc_word *)((uintptr_t)entries->values + i * gc__entry_bytes(entries));
+}
+
+/* Where the slots of the first entry begin and end. */
+GC__FN uintptr_t gc__entry_low(const gc_weak_entries *entries) {
+    bool pairs = entries->kind != GC_WEAK_REFS && entries->values < entries->keys;
+    return (uintptr_t)(pairs ? entries->values : entries->keys);
+}
+GC__FN uintptr_t gc__entry_high(const gc_weak_entries *entries) {
+    bool pairs = entries->kind != GC_WEAK_REFS && entries->values > entries->keys;
+    return (uintptr_t)(pairs ? entries->values : entries->keys) + 8;
+}
+
+/* Calls the visitor for each slot of the entries, as if they were no weak ones. */
+GC__FN void gc__entries_visit(gc_visitor *visitor, const gc_weak_entries *entries) {
+    unsigned flags = (entries->flags & (unsigned)(GC_SLOT_VALUE | GC_SLOT_OWNED)) | (unsigned)GC_SLOT_WEAK;
+    for (size_t i = 0; i < entries->count; i++) {
+        gc_visit(visitor, gc__entry_key(entries, i), 1, flags);
+        if (entries->kind != GC_WEAK_REFS) gc_visit(visitor, gc__entry_value(entries, i), 1, flags);
+    }
+}
+
 /* Handles a slot. Callers pass a constant, so that it is inlined. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
@@ -91,11 +125,30 @@ GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
     gc_visit((gc_visitor *)visitor, slot, 1, value && GC__VALUES_IN_USE ? GC_SLOT_VALUE : 0);
 }
 
-/* Calls visitor->visit for every slot of the object. */
-GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+/* Calls visitor->visit for every slot of the object, or for the entries that slots belong to. */
+GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
 #if !GC_HAS_MODEL
     gc__slots_in(object, object, object + gc__object_bytes(object), gc__slot_visit, gc__slot_visit, visitor);
     if (!gc__object_type(object)->trace) return;
 #endif
     gc__object_trace(object, visitor);
+}
+
+/* Hands slots on to a visitor that does not know entries. */
+typedef struct gc__slot_visitor {
+    gc_visitor visitor, *inner;
+} gc__slot_visitor;
+
+GC__FN void gc__slot_visitor_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc_visitor *inner = ((gc__slot_visitor *)visitor)->inner;
+    if (flags & GC__SLOT_ENTRIES)
+        gc__entries_visit(inner, (const gc_weak_entries *)slot);
+    else
+        gc_visit(inner, slot, count, flags);
+}
+
+/* Calls visitor->visit for every slot of the object. */
+GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
+    gc__slot_visitor outer = {{gc__slot_visitor_visit}, visitor};
+    gc__object_visit_entries(object, &outer.visitor);
 }

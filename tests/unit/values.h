@@ -105,6 +105,49 @@ static void arrays(void) {
     is(stats().live_bytes, 0, "numbers keep nothing alive");
 }
 
+/* A weak table of tagged values, with the host's own words for what was cleared. Numbers never die. */
+typedef struct weak_row {
+    gc_array header;
+    size_t cleared;
+    uintptr_t items[];
+} weak_row;
+
+static void weak_row_trace(void *object, gc_visitor *visitor) {
+    weak_row *row = object;
+    gc_weak_entries entries = {.keys = row->items, .values = row->items + 1, .count = row->header.length / 2};
+    entries.kind = GC_WEAK_EPHEMERONS, entries.flags = GC_SLOT_VALUE, entries.cleared_count = &row->cleared;
+    entries.cleared_key = box_number(1000), entries.cleared_value = box_number(2000);
+    gc_visit_weak(visitor, &entries);
+}
+static const gc_type weak_row_type = GC_TYPE_ARRAY_TRACED(weak_row, items, weak_row_trace);
+
+static void weak_values(void) {
+    enum { LENGTH = 600 };
+    weak_row *weak = gc_new_array(gc, &weak_row_type, LENGTH);
+    row *held = NULL;
+    GC_ROOTS(gc, weak, held);
+    held = gc_new_array(gc, &row_type, LENGTH);
+    for (size_t i = 0; i < LENGTH; i++) weak->items[i] = held->items[i] = box_number(0);
+    for (size_t i = 0; i < LENGTH; i += 2) {
+        uintptr_t key = i % 8 == 6 ? box_number(i) : new_cons(box_number(i), box_number(0));
+        gc_store_value(gc, &weak->items[i], key);
+        if (i % 4 == 0) gc_store_value(gc, &held->items[i], key);
+        uintptr_t value = new_cons(box_number(i), gc_load_weak_value(gc, &weak->items[i]));
+        gc_store_value(gc, &weak->items[i + 1], value);
+        if (i % 100 == 0) gc_collect(heap, (int)(i / 100 % 3), 0);
+    }
+    compact();
+    size_t wrong = 0;
+    for (size_t i = 0; i < LENGTH; i += 2) {
+        uintptr_t key = gc_load_weak_value(gc, &weak->items[i]), value = gc_load_weak_value(gc, &weak->items[i + 1]);
+        if (i % 4 == 0) wrong += key != held->items[i] || number(as_cons(value)->car) != i;
+        else if (i % 8 == 6) wrong += number(key) != i || number(as_cons(value)->car) != i;
+        else wrong += number(key) != 1000 || number(value) != 2000;
+    }
+    is(wrong, 0, "a weak table of tagged values");
+    is(weak->cleared, LENGTH / 8, "counts what it loses");
+}
+
 /* A boxed reference that only the native stack holds. */
 static __attribute__((noinline)) uintptr_t boxed_alone(void) {
     return new_cons(box_number(77), box_number(78));
@@ -132,6 +175,8 @@ static int values(void) {
     run(lists, (gc_options){0});
     run(lists, (gc_options){.non_moving = true});
     run(tags, (gc_options){0});
+    run(weak_values, (gc_options){0});
+    run(weak_values, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
     run(arrays, (gc_options){0});
     run(arrays, (gc_options){.test_scarce_memory = true});
     return done();
