@@ -21,9 +21,9 @@
        list = c;
 
    Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
-   with their options and statistics, roots, weak tables, threads with their modes and GC_ROOTS, stores, allocation, collecting and
-   walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends in [thread
-   and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+   with their options and statistics, roots, weak tables, threads with their modes and GC_ROOTS, stores, allocation,
+   collecting and walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends
+   in [thread and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
    Names: a function on a thing begins with that noun, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter
    gc_NOUN_set_PROPERTY. The mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs,
@@ -5671,7 +5671,7 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
-/* Takes a note of the entries of a weak table, for when the trace is done (handles/entries.h), and enqueues their strong
+/* Takes a note of the entries of a weak table, for when the trace is done (gc__notes_clear), and enqueues their strong
    slots. Without memory for the note all slots are strong. */
 GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;

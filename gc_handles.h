@@ -1273,7 +1273,8 @@ GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
 /* What a collection does with handles, and with entries of weak tables, each kind of which goes with a kind of handles.
    Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this order: dependents of reached
    objects are traced, to a fixpoint; short weak handles are cleared; objects with finalizers that were not reached are queued,
-   and traced; dependents again; long weak handles and dead dependent ones are cleared. Source: the order of the CLR's mark phase. */
+   and traced; dependents again; long weak handles and dead dependent ones are cleared. Source: the order of the CLR's mark
+   phase. */
 
 
 /* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */

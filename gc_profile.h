@@ -2920,7 +2920,8 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
     if (group != tree->group || site != tree->site || (site && !named)) tree->index = 0;
     tree->group = group;
     tree->site = site;
-    if (flags & GC__SLOT_DERIVED) return; /* the slot that it is derived from is visited, too */
+    /* The slot that another is derived from is visited, too; weak tables of the host hold nothing. */
+    if (flags & (GC__SLOT_DERIVED | GC__SLOT_ENTRIES)) return;
     for (size_t i = 0; i < count; i++) gc__root_note(tree, ((const gc_word *)slot)[i], flags, named);
 }
 

@@ -81,7 +81,7 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
-/* Takes a note of the entries of a weak table, for when the trace is done (handles/entries.h), and enqueues their strong
+/* Takes a note of the entries of a weak table, for when the trace is done (gc__notes_clear), and enqueues their strong
    slots. Without memory for the note all slots are strong. */
 GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;

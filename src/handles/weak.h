@@ -1,7 +1,8 @@
 /* What a collection does with handles, and with entries of weak tables, each kind of which goes with a kind of handles.
    Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this order: dependents of reached
    objects are traced, to a fixpoint; short weak handles are cleared; objects with finalizers that were not reached are queued,
-   and traced; dependents again; long weak handles and dead dependent ones are cleared. Source: the order of the CLR's mark phase. */
+   and traced; dependents again; long weak handles and dead dependent ones are cleared. Source: the order of the CLR's mark
+   phase. */
 #pragma once
 
 #include "../heap/profiler.h"
