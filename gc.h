@@ -3504,7 +3504,8 @@ struct gc_heap {
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
-    const gc__profiler *profiler; /* atomic; NULL: no profile is being taken */
+    const gc__profiler *profiler;       /* atomic; NULL: no profile is being taken */
+    struct gc__profiled_heap *profiled; /* what gc_profile.h keeps of it; written under that header's lock */
 };
 
 /* Regions of the heap. */
@@ -4453,7 +4454,7 @@ typedef struct gc__thread_record {
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
     bool asking;                /* it is in out_of_memory */
-    const char *name;           /* for statistics and reports */
+    const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
@@ -4469,7 +4470,7 @@ typedef struct gc__thread_record {
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
 
 GC__FN const char *gc__thread_name(const gc_thread *thread) {
-    const char *name = gc__record(thread)->name;
+    const char *name = __atomic_load_n(&gc__record(thread)->name, __ATOMIC_ACQUIRE);
     return name ? name : "(unnamed)";
 }
 
@@ -8743,7 +8744,8 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
     return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
 }
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
-    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) gc__record(thread)->name = name;
+    if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;
+    __atomic_store_n(&gc__record(thread)->name, name, __ATOMIC_RELEASE);
 }
 
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {

@@ -1848,8 +1848,8 @@ GC__FN bool gc__type_equal(const gc__profile *profile, uint32_t number, const vo
     return memcmp(&profile->types[number].name, key, bytes) == 0;
 }
 
-GC__FN uint32_t gc__profile_type_add(gc__profile *profile, const char *name) {
-    uint32_t text = gc__profile_text_add(profile, name);
+GC__FN uint32_t gc__profile_type_add_part(gc__profile *profile, const char *name, size_t bytes) {
+    uint32_t text = gc__profile_text_add_part(profile, name, bytes);
     if (!text || !gc__index_reserve(&profile->type_index)) return 0;
     uint64_t hash = gc__index_hash(&text, sizeof text);
     uint64_t *place = gc__index_place(profile, &profile->type_index, hash, gc__type_equal, &text, sizeof text);
@@ -1859,6 +1859,10 @@ GC__FN uint32_t gc__profile_type_add(gc__profile *profile, const char *name) {
     type->name = text;
     gc__index_set(&profile->type_index, place, hash, profile->types_count - 1);
     return (uint32_t)(profile->types_count - 1);
+}
+
+GC__FN uint32_t gc__profile_type_add(gc__profile *profile, const char *name) {
+    return gc__profile_type_add_part(profile, name, strlen(name));
 }
 
 /* The fields that tell frames apart: those that are known when a stack is taken. */
@@ -2144,6 +2148,1299 @@ GC__FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t a
         if (!symbols->list[i].bytes) best = &symbols->list[i];
     return best;
 }
+/* Which bytes are sampled: each with the probability p, independently of all others, so that the number of bytes before the
+   next sampled one has the geometric distribution. It has no memory: the count may begin anew at any byte. */
+
+
+typedef struct gc__chance {
+    uint64_t state;
+    uint64_t period; /* 1 / p */
+    double scale;    /* 1 / ln(1 - p) */
+} gc__chance;
+
+GC__FN uint64_t gc__chance_bits(gc__chance *chance) {
+    uint64_t z = chance->state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* The natural logarithm of x > 0, without the library of mathematics, which programs would have to be linked with. The
+   mantissa m is in [0.7, 1.4], and ln m = 2 artanh((m - 1) / (m + 1)). */
+GC__FN double gc__logarithm(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int exponent = (int)(bits >> 52) - 1023;
+    bits = (bits & 0xFFFFFFFFFFFFFu) | (uint64_t)1023 << 52;
+    memcpy(&x, &bits, sizeof bits);
+    if (x > 1.4) {
+        x /= 2;
+        exponent++;
+    }
+    double s = (x - 1) / (x + 1), square = s * s, sum = 0;
+    for (int i = 21; i > 0; i -= 2) sum = sum * square + 1.0 / i;
+    return 2 * s * sum + exponent * 0.69314718055994530942;
+}
+
+GC__FN void gc__chance_start(gc__chance *chance, uint64_t seed, uint64_t period) {
+    chance->state = seed;
+    chance->period = period;
+    chance->scale = period > 1 ? 1 / gc__logarithm(1 - 1 / (double)period) : 0;
+}
+
+/* The number of bytes that are not sampled before the next one that is. */
+GC__FN uint64_t gc__chance_gap(gc__chance *chance) {
+    if (chance->period <= 1) return 0;
+    double uniform = ((double)(gc__chance_bits(chance) >> 11) + 1) / 9007199254740992.0; /* in (0, 1] */
+    double gap = gc__logarithm(uniform) * chance->scale;
+    return gap < 1e18 ? (uint64_t)gap : (uint64_t)1e18;
+}
+
+/* The number of objects for which a sample of an object of `bytes` stands: 1 / (1 - (1 - p) ^ bytes). */
+GC__FN double gc__chance_weight(uint64_t period, uint64_t bytes) {
+    double missed = 1, power = 1 - 1 / (double)period;
+    for (; bytes; bytes >>= 1, power *= power)
+        if (bytes & 1) missed *= power;
+    return 1 / (1 - missed);
+}
+/* The profile that is being taken, and what is kept of heaps and threads meanwhile.
+
+   gc__profile_lock guards it. That is a leaf: who holds it waits for nothing but a file that is being written. A thread that
+   allocates never waits for it: it puts what happens into a buffer of its own, and empties all buffers if it finds the lock
+   free. A collection takes the lock, and empties all buffers before it changes anything; so the addresses of objects that
+   are in a buffer are right. */
+
+
+#define GC__RECORD_BYTES_MAX ((size_t)16384)
+#define GC__PROFILE_DEPTH_MAX 256
+#define GC__BUDGETS 1024
+
+enum {
+    GC__ZEROED,
+    GC__RAW,
+    GC__LARGE_OBJECTS,
+    GC__STREAMS
+}; /* of allocated bytes: a thread's windows, large objects */
+
+/* What happened on a thread, as its buffer has it. The call stack follows, as words, and then the name of the object's type.
+   The word of a native frame is its pc. That of a frame of the host's language has bit 63 set, the lengths of the
+   function's and the file's name in bits 40 to 47 and 32 to 39, and the line; the names follow it, without their zeros. */
+typedef struct gc__noted {
+    uint32_t bytes; /* of all this, a multiple of 8 */
+    uint16_t kind;  /* gc_profile_kind; GC_PROFILE_KIND_COUNT: nothing, for the next record is at the buffer's start */
+    uint16_t also;  /* GC_PROFILE_BIT of SAMPLE, TICK, OBJECT: what an allocation is; GC__RECORD_CUT */
+    uint32_t type_bytes; /* of the type's name; 0: none */
+    uint32_t stack_words;
+    uint64_t time_ns, object, size, amount, detail;       /* as those of gc_profile_event */
+    uint64_t tick_bytes, type_objects, type_object_bytes; /* amounts of TICK and OBJECT */
+} gc__noted;
+
+#define GC__HOST_FRAME ((uint64_t)1 << 63)
+#define GC__RECORD_CUT ((uint16_t)0x8000) /* the stack had more frames */
+
+/* Objects of a type that a thread has allocated since the type's last OBJECT event. */
+typedef struct gc__type_rate {
+    const void *key; /* the type, or its name; NULL: the place is free */
+    uint64_t objects, bytes;
+    uint64_t every; /* the number of objects after which the next event may come */
+    uint64_t last_ns;
+} gc__type_rate;
+
+/* Written by the thread, unless a field says otherwise; by the collector while the thread is stopped. */
+typedef struct gc__profiled_thread {
+    struct gc__profiled_thread *next; /* lock */
+    gc_thread *thread;
+    uint64_t profile; /* the profile's number; atomic, written under the lock */
+    uint32_t tid;
+    uint32_t number;            /* in gc__profile.threads */
+    gc_profile_options options; /* the profile's */
+    const char *name;           /* that the profile knows; lock */
+    gc__chance chance;
+    uint64_t left[GC__STREAMS]; /* bytes beyond the limit before the next sampled one */
+    int64_t since_tick;
+    unsigned due;         /* GC_PROFILE_BIT of what the object is that is being allocated */
+    uint64_t offset;      /* of its sampled byte */
+    bool waiting;         /* the record in `scratch` waits for its object's header to be written */
+    gc__type_rate *rates; /* by type, for OBJECT; open addressing */
+    size_t rates_capacity, rates_count;
+    uint64_t head;                           /* atomic, written by the thread */
+    uint64_t tail;                           /* atomic, written under the lock */
+    uint64_t lost, lost_samples;             /* atomic, written by the thread */
+    uint64_t lost_noted, lost_samples_noted; /* lock: what the profile knows of them */
+    size_t buffer_bytes;                     /* a power of two */
+    char *buffer;
+    union {
+        gc__noted record;
+        char bytes[GC__RECORD_BYTES_MAX];
+    } scratch;
+    gc__native_frame native_frames[GC__PROFILE_DEPTH_MAX];
+    gc_profile_frame host_frames[GC__PROFILE_DEPTH_MAX];
+    uintptr_t pcs[GC__PROFILE_DEPTH_MAX]; /* for the host's `event` */
+    size_t pc_count;
+} gc__profiled_thread;
+
+/* A sampled object that has not been found dead. */
+typedef struct gc__tracked {
+    uintptr_t object;
+    uint64_t bytes;
+    double weight;
+    uint32_t entry;
+} gc__tracked;
+
+typedef struct gc__tracked_list {
+    gc__tracked *items;
+    size_t count, capacity; /* bytes */
+} gc__tracked_list;
+
+/* Written by the collector, with the heap's lock held, unless a field says otherwise. */
+typedef struct gc__profiled_heap {
+    struct gc__profiled_heap *next; /* this and the next four: lock */
+    gc_heap *heap;
+    uint64_t profile;
+    uint32_t number;                          /* in gc__profile.heaps */
+    gc__tracked_list tracked[GC_GENERATIONS]; /* by the generation of the object; each has room for all */
+    uint64_t allocated_before;                /* the profile */
+    bool collecting;
+    uint64_t asked_ns, part_ns; /* the threads were asked to stop; the phase has begun. 0: not so */
+    gc__profile_collection collection;
+} gc__profiled_heap;
+
+/* Stacks that came before, by a hash of their words. */
+typedef struct gc__stack_cache {
+    uint64_t *hashes;
+    uint32_t *stacks;
+    size_t capacity, count;
+} gc__stack_cache;
+
+typedef struct gc__events {
+    gc__profile_event *items;
+    size_t count, capacity; /* bytes */
+} gc__events;
+
+typedef struct gc__profiling {
+    uint64_t number; /* of the profile; atomic: 0 if none was ever taken */
+    uint32_t on;     /* atomic; heaps that are created get a profiler */
+    uint32_t what;   /* atomic; GC_PROFILE_BIT of what is recorded */
+    gc__profile profile;
+    gc__profiled_thread *threads;
+    gc__profiled_heap *heaps;
+    gc__stack_cache cache;
+    uint64_t lost_outside;            /* atomic; events of threads that have no buffer to put them into */
+    uint64_t budgets[GC__BUDGETS];    /* atomic; of types, by a hash: a second, and the number of OBJECT events in it */
+    const gc__profile_format *format; /* of the file; NULL: there is none */
+    gc__output output;                /* if it is streamed */
+    bool streaming;
+    gc__events events, sorted; /* not yet written, and memory to sort them */
+    uint64_t written_ns;       /* time of the last event that was */
+    uint64_t ended_bytes;      /* that heaps had allocated which are destroyed */
+    char file[GC__NAME_BYTES_MAX];
+    uintptr_t *code_order; /* numbers of profile.codes, by address */
+    size_t code_order_count, code_order_capacity;
+    uint64_t code_changes;
+} gc__profiling;
+
+static gc__profiling gc__the_profile;
+
+/* What the host adds; atomic. Former ones stay. */
+typedef struct gc__profile_host_set {
+    gc_profile_host host;
+    struct gc__profile_host_set *former;
+} gc__profile_host_set;
+static gc__profile_host_set *gc__the_profile_host;
+
+GC__FN const gc_profile_host *gc__profile_host(void) {
+    static const gc_profile_host none = {NULL, NULL, NULL};
+    const gc__profile_host_set *set = __atomic_load_n(&gc__the_profile_host, __ATOMIC_ACQUIRE);
+    return set ? &set->host : &none;
+}
+
+GC__FN bool gc__profile_wants(gc_profile_kind kind) {
+    return __atomic_load_n(&gc__the_profile.what, __ATOMIC_RELAXED) >> kind & 1;
+}
+/* The buffers of threads: rings of records, each with one writer, its thread, and one reader at a time, which holds the lock.
+   Positions count all bytes that ever passed. */
+
+
+GC__FN uint64_t gc__buffer_used(const gc__profiled_thread *self) {
+    return self->head - __atomic_load_n(&self->tail, __ATOMIC_ACQUIRE);
+}
+
+GC__FN gc__noted *gc__buffer_at(const gc__profiled_thread *self, uint64_t position) {
+    return (gc__noted *)(void *)(self->buffer + (position & (self->buffer_bytes - 1)));
+}
+
+/* Appends the record; false: there is no room. */
+GC__FN bool gc__buffer_put(gc__profiled_thread *self, const gc__noted *record) {
+    uint64_t head = self->head, rest = self->buffer_bytes - (head & (self->buffer_bytes - 1));
+    uint64_t skipped = rest < record->bytes ? rest : 0;
+    if (gc__buffer_used(self) + skipped + record->bytes > self->buffer_bytes) return false;
+    if (skipped) {
+        gc__noted *filler = gc__buffer_at(self, head);
+        filler->bytes = (uint32_t)skipped;
+        filler->kind = GC_PROFILE_KIND_COUNT;
+    }
+    memcpy(gc__buffer_at(self, head + skipped), record, record->bytes);
+    __atomic_store_n(&self->head, head + skipped + record->bytes, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The next record; NULL: there is none. gc__buffer_drop ends it. */
+GC__FN const gc__noted *gc__buffer_first(gc__profiled_thread *thread) {
+    uint64_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
+    while (thread->tail != head) {
+        const gc__noted *record = gc__buffer_at(thread, thread->tail);
+        if (record->kind != GC_PROFILE_KIND_COUNT) return record;
+        __atomic_store_n(&thread->tail, thread->tail + record->bytes, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+GC__FN void gc__buffer_drop(gc__profiled_thread *thread, const gc__noted *record) {
+    __atomic_store_n(&thread->tail, thread->tail + record->bytes, __ATOMIC_RELEASE);
+}
+/* Sampled objects, followed until they are found dead: which entries keep memory, and how old their objects get. */
+
+
+GC__FN void gc__amount_add(gc__profile_amount *amount, const gc__tracked *object) {
+    amount->samples++;
+    amount->count += object->weight;
+    amount->bytes += object->weight * (double)object->bytes;
+}
+
+/* What is left of no samples is exactly nothing. */
+GC__FN void gc__amount_subtract(gc__profile_amount *amount, const gc__tracked *object) {
+    static const gc__profile_amount none = {0, 0, 0};
+    amount->samples--;
+    amount->count -= object->weight;
+    amount->bytes -= object->weight * (double)object->bytes;
+    if (!amount->samples) *amount = none;
+}
+
+/* Every list of the heap has room for all its objects, so that a collection needs no memory. */
+GC__FN bool gc__tracked_reserve(gc__profiled_heap *heap) {
+    size_t count = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) count += heap->tracked[g].count;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        gc__tracked_list *list = &heap->tracked[g];
+        if (!gc__profile_reserve(&list->items, count, &list->capacity, sizeof *list->items)) return false;
+    }
+    return true;
+}
+
+/* An object was sampled. Lock held. */
+GC__FN void gc__tracked_add(gc__profiled_heap *heap, const gc__tracked *object) {
+    gc__profile *profile = &gc__the_profile.profile;
+    gc__profile_entry *entry = &profile->entries[object->entry];
+    gc__amount_add(&entry->allocated, object);
+    if (!gc__tracked_reserve(heap)) {
+        profile->lost_samples++;
+        return;
+    }
+    gc__amount_add(&entry->live[0], object);
+    heap->tracked[0].items[heap->tracked[0].count++] = *object;
+}
+
+/* Follows the objects of a generation through a collection that has condemned it. Lock held. */
+GC__FN void gc__tracked_follow(gc__profiled_heap *heap, int generation) {
+    gc__tracked_list *from = &heap->tracked[generation];
+    size_t kept = 0, count = from->count;
+    for (size_t i = 0; i < count; i++) {
+        gc__tracked object = from->items[i];
+        gc__profile_entry *entry = &gc__the_profile.profile.entries[object.entry];
+        object.object = gc__address_after_trace(object.object);
+        int target = object.object ? gc__region_first(gc__region_of(object.object))->target : generation;
+        if (object.object && target == generation) {
+            from->items[kept++] = object;
+            continue;
+        }
+        gc__amount_subtract(&entry->live[generation], &object);
+        gc__amount_add(object.object ? &entry->live[target] : &entry->died[generation], &object);
+        if (object.object) heap->tracked[target].items[heap->tracked[target].count++] = object;
+    }
+    from->count = kept;
+}
+
+/* Oldest first, so that none is looked at twice. */
+GC__FN void gc__tracked_follow_all(gc__profiled_heap *heap, int generation) {
+    for (int g = generation; g >= 0; g--) gc__tracked_follow(heap, g);
+}
+
+GC__FN void gc__tracked_free(gc__profiled_heap *heap) {
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        if (heap->tracked[g].capacity) gc__os_unmap(heap->tracked[g].items, heap->tracked[g].capacity);
+    memset(heap->tracked, 0, sizeof heap->tracked);
+}
+/* Emptying the threads' buffers into the profile, and events into the file of a streamed format. Lock held. */
+
+
+/* Stacks. */
+
+GC__FN bool gc__stack_cache_reserve(gc__stack_cache *cache) {
+    if (2 * (cache->count + 1) <= cache->capacity) return true;
+    gc__stack_cache bigger = {NULL, NULL, cache->capacity ? 2 * cache->capacity : 1024, cache->count};
+    bigger.hashes = (uint64_t *)gc__os_map(bigger.capacity * (sizeof *bigger.hashes + sizeof *bigger.stacks));
+    if (!bigger.hashes) return false;
+    bigger.stacks = (uint32_t *)(void *)(bigger.hashes + bigger.capacity);
+    for (size_t i = 0; i < cache->capacity; i++) {
+        if (!cache->hashes[i]) continue;
+        size_t at = (size_t)cache->hashes[i] & (bigger.capacity - 1);
+        while (bigger.hashes[at]) at = (at + 1) & (bigger.capacity - 1);
+        bigger.hashes[at] = cache->hashes[i];
+        bigger.stacks[at] = cache->stacks[i];
+    }
+    if (cache->capacity) gc__os_unmap(cache->hashes, cache->capacity * (sizeof *cache->hashes + sizeof *cache->stacks));
+    *cache = bigger;
+    return true;
+}
+
+/* The number of the named code that has the pc, or 0. */
+GC__FN uint32_t gc__code_at(const gc__profiling *all, uintptr_t pc) {
+    size_t low = 0, high = all->code_order_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (all->profile.codes[all->code_order[middle]].start <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low) return 0;
+    const gc__profile_code *code = &all->profile.codes[all->code_order[low - 1]];
+    return pc - code->start < code->bytes ? (uint32_t)all->code_order[low - 1] : 0;
+}
+
+/* The words of a stack, and in `after` how many there are with the names that follow this one. */
+GC__FN uint32_t gc__stack_frame(gc__profiling *all, const uint64_t *words, size_t *after) {
+    gc__frame_key key = {0, 0, 0, 0, 0};
+    *after = 1;
+    if (!(*words & GC__HOST_FRAME)) {
+        key.pc = (uintptr_t)*words;
+        key.code = gc__code_at(all, key.pc);
+        return gc__profile_frame_add(&all->profile, &key);
+    }
+    size_t function = *words >> 40 & 0xFF, file = *words >> 32 & 0xFF;
+    const char *names = (const char *)(words + 1);
+    *after += (function + file + 7) / 8;
+    key.name = gc__profile_text_add_part(&all->profile, names, function);
+    key.file = gc__profile_text_add_part(&all->profile, names + function, file);
+    key.line = (uint32_t)*words;
+    return gc__profile_frame_add(&all->profile, &key);
+}
+
+GC__FN uint32_t gc__stack_make(gc__profiling *all, const uint64_t *words, size_t count) {
+    uint32_t frames[GC__PROFILE_DEPTH_MAX], stack = 0;
+    size_t depth = 0, after;
+    for (size_t i = 0; i < count && depth < GC__PROFILE_DEPTH_MAX; i += after)
+        frames[depth++] = gc__stack_frame(all, words + i, &after);
+    while (depth--) stack = gc__profile_stack_add(&all->profile, frames[depth], stack);
+    return stack;
+}
+
+/* The stack with these words. Two that differ have the same hash of 64 bits in one of 10 ^ 9 profiles with 100,000 stacks. */
+GC__FN uint32_t gc__stack_of(gc__profiling *all, const uint64_t *words, size_t count) {
+    gc__stack_cache *cache = &all->cache;
+    uint64_t hash = gc__profile_hash(words, count * sizeof *words, all->code_changes + 1) | 1;
+    if (!count || !gc__stack_cache_reserve(cache)) return 0;
+    size_t at = (size_t)hash & (cache->capacity - 1);
+    while (cache->hashes[at] && cache->hashes[at] != hash) at = (at + 1) & (cache->capacity - 1);
+    if (cache->hashes[at]) return cache->stacks[at];
+    cache->hashes[at] = hash;
+    cache->count++;
+    return cache->stacks[at] = gc__stack_make(all, words, count);
+}
+
+/* Events for streamed formats. */
+
+GC__FN void gc__event_keep(gc__profiling *all, const gc__profile_event *event) {
+    gc__events *list = &all->events;
+    if (!all->streaming || !gc__profile_wants((gc_profile_kind)event->kind)) return;
+    if (!gc__profile_reserve(&list->items, list->count, &list->capacity, sizeof *list->items))
+        all->profile.lost_events++;
+    else
+        list->items[list->count++] = *event;
+}
+
+/* Sorts the events by time, stably, by merging. False: no memory. */
+GC__FN bool gc__events_sort(gc__events *list, gc__events *other) {
+    if (other->capacity < list->capacity) {
+        if (other->capacity) gc__os_unmap(other->items, other->capacity);
+        other->items = (gc__profile_event *)gc__os_map(list->capacity);
+        other->capacity = other->items ? list->capacity : 0;
+        if (!other->items) return false;
+    }
+    for (size_t width = 1; width < list->count; width *= 2) {
+        for (size_t from = 0; from < list->count; from += 2 * width) {
+            size_t left = from, middle = gc__min(from + width, list->count), right = middle;
+            size_t end = gc__min(from + 2 * width, list->count);
+            for (size_t to = from; to < end; to++) {
+                bool takes_left =
+                    left < middle && (right == end || list->items[left].time_ns <= list->items[right].time_ns);
+                other->items[to] = list->items[takes_left ? left++ : right++];
+            }
+        }
+        gc__events sorted = *other;
+        sorted.count = list->count;
+        *other = *list;
+        *list = sorted;
+    }
+    return true;
+}
+
+/* Writes the events from before `until_ns`, in the order of time. One that comes late, because its thread was interrupted
+   before it put the event into its buffer, gets the time of the last one that was written. */
+GC__FN void gc__events_write(gc__profiling *all, uint64_t until_ns) {
+    gc__events *list = &all->events;
+    size_t count = 0;
+    if (!list->count || !gc__events_sort(list, &all->sorted)) return;
+    for (; count < list->count && list->items[count].time_ns < until_ns; count++) {
+        gc__profile_event *event = &list->items[count];
+        if (event->time_ns < all->written_ns) event->time_ns = all->written_ns;
+        all->written_ns = event->time_ns;
+    }
+    if (count) all->format->events(&all->profile, list->items, count, &all->output);
+    list->count -= count;
+    memmove(list->items, list->items + count, list->count * sizeof *list->items);
+}
+
+/* Records. */
+
+GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *record, gc__profile_event *event) {
+    gc__profiling *all = &gc__the_profile;
+    gc__profile_entry *entry = gc__profile_entry_add(&all->profile, event->type, event->stack);
+    if (!entry) {
+        all->profile.lost_samples += record->also >> GC_PROFILE_SAMPLE & 1;
+        return;
+    }
+    if (record->also & GC_PROFILE_BIT(SAMPLE)) {
+        gc__tracked object = {(uintptr_t)record->object, record->size,
+                              gc__chance_weight(all->profile.options.period_bytes, record->size),
+                              (uint32_t)(entry - all->profile.entries)};
+        event->kind = GC_PROFILE_SAMPLE;
+        gc__tracked_add(heap, &object);
+        gc__event_keep(all, event);
+    }
+    if (record->also & GC_PROFILE_BIT(TICK)) {
+        event->kind = GC_PROFILE_TICK;
+        event->amount = record->tick_bytes;
+        entry->ticks++;
+        entry->tick_bytes += record->tick_bytes;
+        gc__event_keep(all, event);
+    }
+    if (record->also & GC_PROFILE_BIT(OBJECT)) {
+        event->kind = GC_PROFILE_OBJECT;
+        event->amount = record->type_objects;
+        event->detail = record->type_object_bytes;
+        entry->events++;
+        entry->objects += record->type_objects;
+        entry->object_bytes += record->type_object_bytes;
+        gc__event_keep(all, event);
+    }
+}
+
+GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *record) {
+    gc__profiling *all = &gc__the_profile;
+    gc__profiled_heap *heap = thread->thread->heap->profiled;
+    const uint64_t *stack = (const uint64_t *)(const void *)(record + 1);
+    const char *type = (const char *)(stack + record->stack_words);
+    gc__profile_event event;
+    memset(&event, 0, sizeof event);
+    event.time_ns = record->time_ns;
+    event.kind = record->kind;
+    event.thread = thread->tid;
+    event.heap = heap->number;
+    event.object = record->object;
+    event.bytes = record->size;
+    event.amount = record->amount;
+    event.detail = record->detail;
+    if (record->type_bytes) event.type = gc__profile_type_add_part(&all->profile, type, record->type_bytes);
+    event.stack = gc__stack_of(all, stack, record->stack_words);
+    if (record->also & GC__RECORD_CUT) all->profile.cut_stacks++;
+    if (record->also)
+        gc__drain_allocation(heap, record, &event);
+    else
+        gc__event_keep(all, &event);
+}
+
+/* Notes what the thread's buffer had no room for. */
+GC__FN void gc__drain_losses(gc__profiled_thread *thread) {
+    gc__profiling *all = &gc__the_profile;
+    uint64_t lost = __atomic_load_n(&thread->lost, __ATOMIC_RELAXED),
+             samples = __atomic_load_n(&thread->lost_samples, __ATOMIC_RELAXED), more = lost - thread->lost_noted;
+    if (!more) return;
+    gc__profile_event event;
+    memset(&event, 0, sizeof event);
+    event.time_ns = gc__os_now_ns();
+    event.kind = GC_PROFILE_LOST;
+    event.thread = thread->tid;
+    event.amount = more;
+    gc__event_keep(all, &event);
+    all->profile.lost_events += more;
+    all->profile.lost_samples += samples - thread->lost_samples_noted;
+    all->profile.threads[thread->number].lost += more;
+    thread->lost_noted = lost;
+    thread->lost_samples_noted = samples;
+}
+
+GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
+    if (thread->profile != gc__the_profile.number) return;
+    for (const gc__noted *record; (record = gc__buffer_first(thread));) {
+        gc__drain_record(thread, record);
+        gc__buffer_drop(thread, record);
+    }
+    gc__drain_losses(thread);
+}
+
+/* All that has happened so far is in the profile, and in the file of a streamed format, but for the calling thread's own
+   record that is just being made. */
+GC__FN void gc__drain(void) {
+    uint64_t now = gc__the_profile.streaming ? gc__os_now_ns() : 0;
+    for (gc__profiled_thread *thread = gc__the_profile.threads; thread; thread = thread->next) gc__drain_thread(thread);
+    if (gc__the_profile.streaming) gc__events_write(&gc__the_profile, now);
+}
+/* What an allocating thread does: finds which objects are sampled, takes call stacks, and puts records into its buffer. */
+
+
+#define GC__INNER_FRAMES_MAX 12 /* of gc.h's own functions, above the one that allocates */
+
+/* Threads. */
+
+/* The profile knows of the thread's name. Lock held. */
+GC__FN void gc__thread_note_name(gc__profiled_thread *self) {
+    const char *name = __atomic_load_n(&gc__record(self->thread)->name, __ATOMIC_ACQUIRE);
+    if (name == self->name || self->profile != gc__the_profile.number) return;
+    self->name = name;
+    gc__the_profile.profile.threads[self->number].name = gc__profile_text_add(&gc__the_profile.profile, name);
+}
+
+/* A record with a buffer; NULL: no memory. Lock held. */
+GC__FN gc__profiled_thread *gc__thread_allocate(gc_thread *thread, size_t buffer_bytes) {
+    gc__profiled_thread *self = gc__record(thread)->profiled;
+    if (!self) {
+        self = (gc__profiled_thread *)gc__os_map(sizeof *self);
+        if (!self) return NULL;
+        self->thread = thread;
+        self->next = gc__the_profile.threads;
+        gc__the_profile.threads = self;
+        gc__record(thread)->profiled = self;
+    }
+    if (self->buffer && self->buffer_bytes != buffer_bytes) {
+        gc__os_unmap(self->buffer, self->buffer_bytes);
+        self->buffer = NULL;
+    }
+    if (!self->buffer) self->buffer = (char *)gc__os_map(buffer_bytes);
+    self->buffer_bytes = buffer_bytes;
+    return self->buffer ? self : NULL;
+}
+
+/* Makes the thread part of the profile. Lock held. */
+GC__FN bool gc__thread_enter(gc__profiled_thread *self, bool attaches) {
+    gc__profiling *all = &gc__the_profile;
+    gc__profile_thread *noted = GC__PROFILE_APPEND(&all->profile, threads);
+    if (!noted) return false;
+    noted->number = self->tid = gc__record(self->thread)->tid;
+    noted->heap = self->thread->heap->profiled->number;
+    noted->attached_ns = attaches ? gc__os_now_ns() : 0;
+    self->number = (uint32_t)(all->profile.threads_count - 1);
+    self->options = all->profile.options;
+    uint64_t seed = self->options.seed + self->number * (uint64_t)0xD1B54A32D192ED03u;
+    gc__chance_start(&self->chance, seed, self->options.period_bytes);
+    for (int i = 0; i < GC__STREAMS; i++) self->left[i] = gc__chance_gap(&self->chance);
+    self->since_tick = 0;
+    self->due = 0;
+    self->waiting = false;
+    self->name = NULL;
+    self->head = self->tail = self->lost = self->lost_samples = self->lost_noted = self->lost_samples_noted = 0;
+    __atomic_store_n(&self->profile, all->number, __ATOMIC_RELEASE);
+    gc__thread_note_name(self);
+    return true;
+}
+
+/* The thread's record, made ready for the profile; NULL: no memory, or another thread has the lock. */
+GC__OUT_OF_LINE gc__profiled_thread *gc__thread_begin(gc_thread *thread, bool attaches) {
+    gc__profiling *all = &gc__the_profile;
+    gc__profiled_thread *self = NULL;
+    if (attaches)
+        gc__lock_take(&gc__profile_lock);
+    else if (!gc__lock_try(&gc__profile_lock))
+        return NULL;
+    if (all->number && thread->heap->profiled) self = gc__thread_allocate(thread, all->profile.options.buffer_bytes);
+    if (self && !gc__thread_enter(self, attaches)) self = NULL;
+    gc__lock_release(&gc__profile_lock);
+    return self;
+}
+
+/* The thread's record, if it is ready. */
+GC__FN gc__profiled_thread *gc__thread_profiled(gc_thread *thread) {
+    gc__profiled_thread *self = gc__record(thread)->profiled;
+    if (GC__LIKELY(self && self->profile == __atomic_load_n(&gc__the_profile.number, __ATOMIC_RELAXED))) return self;
+    return gc__thread_begin(thread, false);
+}
+
+/* Puts a record into the buffer, and empties all buffers if this one is half full and nobody else does so. */
+GC__FN void gc__record_put(gc__profiled_thread *self, const gc__noted *record) {
+    bool put = gc__buffer_put(self, record);
+    if (GC__UNLIKELY(!put || gc__buffer_used(self) > self->buffer_bytes / 2) && gc__lock_try(&gc__profile_lock)) {
+        gc__drain();
+        gc__lock_release(&gc__profile_lock);
+        if (!put) put = gc__buffer_put(self, record);
+    }
+    if (put) return;
+    __atomic_store_n(&self->lost, self->lost + 1, __ATOMIC_RELAXED);
+    if (record->also & GC_PROFILE_BIT(SAMPLE))
+        __atomic_store_n(&self->lost_samples, self->lost_samples + 1, __ATOMIC_RELAXED);
+}
+
+/* Windows. */
+
+GC__FN size_t gc__profile_extend(gc_thread *thread, int stream, size_t room, size_t needed, size_t extra) {
+    gc__profiled_thread *self = gc__thread_profiled(thread);
+    if (!self) return extra;
+    bool samples = gc__profile_wants(GC_PROFILE_SAMPLE);
+    if (samples && needed > self->left[stream]) {
+        self->due |= GC_PROFILE_BIT(SAMPLE);
+        self->offset = room + self->left[stream];
+        self->left[stream] = gc__chance_gap(&self->chance);
+        extra = needed;
+    } else if (samples) {
+        if (extra > self->left[stream]) extra = (size_t)self->left[stream];
+        self->left[stream] -= extra;
+    }
+    if (gc__profile_wants(GC_PROFILE_OBJECT)) {
+        self->left[stream] += samples && extra > needed ? extra - needed : 0;
+        extra = needed;
+        self->due |= GC_PROFILE_BIT(OBJECT);
+    }
+    self->since_tick += (int64_t)extra;
+    if (gc__profile_wants(GC_PROFILE_TICK) && self->since_tick >= (int64_t)self->options.tick_bytes)
+        self->due |= GC_PROFILE_BIT(TICK);
+    return extra;
+}
+
+GC__FN void gc__profile_unused(gc_thread *thread, int stream, size_t bytes) {
+    gc__profiled_thread *self = gc__record(thread)->profiled;
+    if (!self || self->profile != __atomic_load_n(&gc__the_profile.number, __ATOMIC_RELAXED)) return;
+    self->left[stream] += bytes;
+    self->since_tick -= (int64_t)bytes;
+}
+
+/* Types that have few events. */
+
+/* Whether one of the events that the types with this key may have in a second is left. */
+GC__FN bool gc__budget_take(const void *key, uint64_t now_ns, unsigned per_second) {
+    uint64_t second = now_ns / 1000000000 << 32;
+    uint64_t *budget = &gc__the_profile.budgets[((uintptr_t)key >> 4) * 0x9E3779B97F4A7C15u >> 54];
+    uint64_t before = __atomic_load_n(budget, __ATOMIC_RELAXED), after;
+    do {
+        after = (before >> 32 << 32 == second ? before : second) + 1;
+        if ((uint32_t)after > per_second) return false;
+    } while (!__atomic_compare_exchange_n(budget, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return true;
+}
+
+GC__FN gc__type_rate *gc__rate_place(gc__type_rate *rates, size_t capacity, const void *key) {
+    size_t at = (size_t)(((uintptr_t)key >> 4) * 0x9E3779B97F4A7C15u >> 40) & (capacity - 1);
+    while (rates[at].key && rates[at].key != key) at = (at + 1) & (capacity - 1);
+    return &rates[at];
+}
+
+/* What the thread knows of the type; NULL: no memory. */
+GC__FN gc__type_rate *gc__rate_of(gc__profiled_thread *self, const void *key) {
+    if (2 * (self->rates_count + 1) > self->rates_capacity) {
+        size_t capacity = self->rates_capacity ? 2 * self->rates_capacity : 256;
+        gc__type_rate *rates = (gc__type_rate *)gc__os_map(capacity * sizeof *rates);
+        if (!rates) return NULL;
+        for (size_t i = 0; i < self->rates_capacity; i++)
+            if (self->rates[i].key) *gc__rate_place(rates, capacity, self->rates[i].key) = self->rates[i];
+        if (self->rates_capacity) gc__os_unmap(self->rates, self->rates_capacity * sizeof *rates);
+        self->rates = rates;
+        self->rates_capacity = capacity;
+    }
+    gc__type_rate *rate = gc__rate_place(self->rates, self->rates_capacity, key);
+    if (!rate->key) self->rates_count++;
+    rate->key = key;
+    return rate;
+}
+
+/* Counts an object, and says in the record if it is one that has an event: the first of its type, and then as many in a
+   second as are allowed, at intervals that follow the rate of allocation. */
+GC__FN void gc__rate_count(gc__profiled_thread *self, gc__noted *record, const void *key, uint64_t bytes) {
+    gc__type_rate *rate = gc__rate_of(self, key);
+    record->also &= (uint16_t)~GC_PROFILE_BIT(OBJECT);
+    if (!rate) return;
+    rate->objects++;
+    rate->bytes += bytes;
+    if (rate->objects < rate->every) return;
+    uint64_t now = gc__os_now_ns(), interval = 1000000000 / self->options.per_second;
+    uint64_t passed = rate->last_ns && now > rate->last_ns ? now - rate->last_ns : 1;
+    double wanted = (double)rate->objects * (double)interval / (double)passed;
+    rate->every = !rate->last_ns || wanted < 1 ? 1 : wanted < 1e9 ? (uint64_t)wanted : 1000000000;
+    if (!gc__budget_take(key, now, self->options.per_second)) return;
+    record->also |= GC_PROFILE_BIT(OBJECT);
+    record->type_objects = rate->objects;
+    record->type_object_bytes = rate->bytes;
+    rate->objects = rate->bytes = 0;
+    rate->last_ns = now;
+}
+
+/* Call stacks. */
+
+/* Appends words to the record in the scratch memory; false: they do not fit. */
+GC__FN bool gc__scratch_put(gc__profiled_thread *self, const void *words, size_t bytes) {
+    gc__noted *record = &self->scratch.record;
+    size_t whole = (bytes + 7) & ~(size_t)7;
+    if (record->bytes + whole > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return false;
+    char *to = self->scratch.bytes + record->bytes;
+    if (whole) memset(to + whole - 8, 0, 8);
+    memcpy(to, words, bytes);
+    record->bytes += (uint32_t)whole;
+    return true;
+}
+
+GC__FN bool gc__scratch_put_native(gc__profiled_thread *self, uintptr_t pc) {
+    uint64_t word = pc & ~GC__HOST_FRAME;
+    return gc__scratch_put(self, &word, sizeof word);
+}
+
+GC__FN bool gc__scratch_put_host(gc__profiled_thread *self, const gc_profile_frame *frame) {
+    char names[2 * 255];
+    const char *function = frame->function ? frame->function : "(unnamed)";
+    size_t function_bytes = gc__min(strlen(function), 255), file_bytes = frame->file ? strlen(frame->file) : 0;
+    if (file_bytes > 255) file_bytes = 255;
+    uint64_t word = GC__HOST_FRAME | (uint64_t)function_bytes << 40 | (uint64_t)file_bytes << 32 | frame->line;
+    uint32_t before = self->scratch.record.bytes;
+    memcpy(names, function, function_bytes);
+    if (file_bytes) memcpy(names + function_bytes, frame->file, file_bytes);
+    if (gc__scratch_put(self, &word, sizeof word) && gc__scratch_put(self, names, function_bytes + file_bytes))
+        return true;
+    self->scratch.record.bytes = before;
+    return false;
+}
+
+/* The frames of the host's language whose address is in the native frame, from number `at` on; returns the next number. */
+GC__FN size_t gc__stack_put_hosts(gc__profiled_thread *self, size_t at, size_t count, uintptr_t cfa, size_t *depth) {
+    const gc_profile_frame *frames = self->host_frames;
+    size_t most = self->options.depth_max;
+    for (; at < count && (!frames[at].native || (uintptr_t)frames[at].native < cfa); at++)
+        if (*depth < most && gc__scratch_put_host(self, &frames[at])) ++*depth;
+    return at;
+}
+
+/* Appends a stack, from the function that contains the return address `caller` on. The language's frames take the place of the
+   native frame that runs them. */
+GC__FN void gc__stack_put(gc__profiled_thread *self, size_t count, uintptr_t caller) {
+    const gc__native_frame *native = self->native_frames;
+    const gc_profile_host *host = gc__profile_host();
+    gc__noted *record = &self->scratch.record;
+    size_t first = 0, at = 0, hosts = 0, depth = 0, i, most = self->options.depth_max;
+    uint32_t before = record->bytes;
+    while (first < count && first < GC__INNER_FRAMES_MAX && native[first].pc + 1 != caller) first++;
+    if (first == count || first == GC__INNER_FRAMES_MAX) first = 0;
+    if (host->stack) hosts = host->stack(host->host, self->thread, self->host_frames, GC__PROFILE_DEPTH_MAX);
+    hosts = gc__min(hosts, GC__PROFILE_DEPTH_MAX);
+    at = gc__stack_put_hosts(self, at, hosts, 0, &depth); /* those of no native frame */
+    for (i = first; i < count && depth < most; i++) {
+        size_t next = gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth);
+        if (next == at) depth += gc__scratch_put_native(self, native[i].pc);
+        at = next;
+    }
+    at = gc__stack_put_hosts(self, at, hosts, UINTPTR_MAX, &depth);
+    record->stack_words = (record->bytes - before) / 8;
+    if (depth == most && (i < count || at < hosts)) record->also |= GC__RECORD_CUT;
+}
+
+/* Begins a record in the scratch memory. */
+GC__FN gc__noted *gc__scratch_begin(gc__profiled_thread *self, gc_profile_kind kind) {
+    gc__noted *record = &self->scratch.record;
+    memset(record, 0, sizeof *record);
+    record->bytes = sizeof *record;
+    record->kind = (uint16_t)kind;
+    record->time_ns = gc__os_now_ns();
+    return record;
+}
+
+/* Tells the host of an event at once. */
+GC__FN void gc__event_tell(gc_heap *heap, const gc__noted *record, gc_profile_event *event) {
+    const gc_profile_host *host = gc__profile_host();
+    if (!host->event || !gc__profile_wants(event->kind)) return;
+    event->heap = heap;
+    event->time_ns = record->time_ns;
+    event->object = (uintptr_t)record->object;
+    event->bytes = record->size;
+    host->event(host->host, event);
+}
+
+GC__FN void gc__allocation_tell(gc__profiled_thread *self, const gc__noted *record, const char *type) {
+    gc_profile_event event;
+    memset(&event, 0, sizeof event);
+    event.thread = self->tid;
+    event.type = type;
+    event.stack = self->pcs;
+    event.depth = self->pc_count;
+    if (record->also & GC_PROFILE_BIT(SAMPLE)) {
+        event.kind = GC_PROFILE_SAMPLE;
+        event.amount = record->amount;
+        gc__event_tell(self->thread->heap, record, &event);
+    }
+    if (record->also & GC_PROFILE_BIT(TICK)) {
+        event.kind = GC_PROFILE_TICK;
+        event.amount = record->tick_bytes;
+        gc__event_tell(self->thread->heap, record, &event);
+    }
+    if (record->also & GC_PROFILE_BIT(OBJECT)) {
+        event.kind = GC_PROFILE_OBJECT;
+        event.amount = record->type_objects;
+        event.detail = record->type_object_bytes;
+        gc__event_tell(self->thread->heap, record, &event);
+    }
+}
+
+/* Completes a record by the type's name, and puts it into the buffer. */
+GC__FN void gc__scratch_end(gc__profiled_thread *self, const char *type) {
+    gc__noted *record = &self->scratch.record;
+    size_t bytes = gc__min(strlen(type), 255);
+    if (gc__scratch_put(self, type, bytes)) record->type_bytes = (uint32_t)bytes;
+    gc__record_put(self, record);
+}
+
+/* The header of the object is written. */
+GC__FN void gc__allocation_end(gc__profiled_thread *self) {
+    gc__noted *record = &self->scratch.record;
+    const char *type = gc__object_name((uintptr_t)record->object);
+    self->waiting = false;
+    if (record->also & GC_PROFILE_BIT(OBJECT)) gc__rate_count(self, record, type, record->size);
+    if (!(record->also & ~GC__RECORD_CUT)) return;
+    if (gc__profile_host()->event) gc__allocation_tell(self, record, type);
+    gc__scratch_end(self, type);
+}
+
+/* Takes the stack of an object that has some event. */
+GC__OUT_OF_LINE void gc__allocation_take(gc__profiled_thread *self, void *object, size_t bytes, uintptr_t caller) {
+    gc__native_frame *native = self->native_frames;
+    gc__native_start start;
+    gc__noted *record = gc__scratch_begin(self, GC_PROFILE_SAMPLE);
+    gc__native_here(&start);
+    size_t most = gc__min(self->options.depth_max + GC__INNER_FRAMES_MAX, GC__PROFILE_DEPTH_MAX);
+    size_t count = gc__native_take(&start, native, most);
+    record->also = (uint16_t)self->due;
+    record->object = (uintptr_t)object;
+    record->size = bytes;
+    if (self->due & GC_PROFILE_BIT(SAMPLE)) record->amount = self->offset;
+    if (self->due & GC_PROFILE_BIT(TICK)) {
+        record->tick_bytes = (uint64_t)self->since_tick;
+        self->since_tick = 0;
+    }
+    self->due = 0;
+    gc__stack_put(self, count, caller);
+    self->pc_count = count;
+    for (size_t i = 0; i < count; i++) self->pcs[i] = native[i].pc + 1;
+}
+
+/* Whether an object whose only event is OBJECT has it, so that its stack is worth to be taken. */
+GC__FN bool gc__allocation_is_due(gc__profiled_thread *self, void *object, bool typed) {
+    if (!typed || self->due != GC_PROFILE_BIT(OBJECT)) return self->due != 0;
+    gc__type_rate *rate = gc__rate_of(self, gc__object_name((uintptr_t)object));
+    return !rate || rate->objects + 1 >= rate->every;
+}
+
+GC__FN void gc__profile_allocated(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed) {
+    gc__profiled_thread *self = gc__record(thread)->profiled;
+    if (!self || self->profile != __atomic_load_n(&gc__the_profile.number, __ATOMIC_RELAXED)) return;
+    if (self->waiting) gc__allocation_end(self);
+    if (!self->due) return;
+    if (!gc__allocation_is_due(self, object, typed)) {
+        gc__rate_count(self, &self->scratch.record, gc__object_name((uintptr_t)object), bytes);
+        self->due = 0;
+        return;
+    }
+    gc__allocation_take(self, object, bytes, (uintptr_t)caller);
+    self->waiting = true;
+    if (typed) gc__allocation_end(self);
+}
+
+/* Other events of threads. */
+
+/* Keeps an event at once, if nobody holds the lock. */
+GC__FN void gc__event_put_outside(const gc_heap *heap, const gc__noted *record, uint32_t thread) {
+    gc__profile_event event;
+    memset(&event, 0, sizeof event);
+    if (!gc__lock_try(&gc__profile_lock)) {
+        __atomic_fetch_add(&gc__the_profile.lost_outside, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    event.time_ns = record->time_ns;
+    event.kind = record->kind;
+    event.thread = thread;
+    event.heap = heap->profiled->number;
+    event.object = record->object;
+    event.amount = record->amount;
+    event.detail = record->detail;
+    gc__event_keep(&gc__the_profile, &event);
+    gc__lock_release(&gc__profile_lock);
+}
+
+/* Puts an event of the calling thread, which is `thread` if it is attached, into its buffer. A thread in preemptive mode must
+   not use that, since a collection may. */
+GC__FN void gc__event_put(gc_heap *heap, gc_thread *thread, gc_profile_event *event, const char *type) {
+    gc__profiled_thread *self = thread && gc__is_cooperative(thread) ? gc__thread_profiled(thread) : NULL;
+    gc__noted record;
+    memset(&record, 0, sizeof record);
+    record.bytes = sizeof record;
+    record.kind = (uint16_t)event->kind;
+    record.time_ns = gc__os_now_ns();
+    record.object = event->object;
+    record.amount = event->amount;
+    record.detail = event->detail;
+    event->thread = self ? self->tid : gc__os_thread_number();
+    event->type = type;
+    gc__event_tell(heap, &record, event);
+    if (!self) {
+        gc__event_put_outside(heap, &record, event->thread);
+    } else if (self->waiting || !type) {
+        gc__record_put(self, &record);
+    } else {
+        self->scratch.record = record;
+        gc__scratch_end(self, type);
+    }
+}
+
+GC__FN void gc__profile_finalized(gc_thread *thread, const char *type, uint64_t started_ns) {
+    gc_profile_event event;
+    if (!gc__profile_wants(GC_PROFILE_FINALIZER)) return;
+    memset(&event, 0, sizeof event);
+    event.kind = GC_PROFILE_FINALIZER;
+    event.amount = gc__os_now_ns() - started_ns;
+    gc__event_put(thread->heap, thread, &event, type);
+}
+
+GC__FN void gc__profile_handle(gc_heap *heap, const void *handle, unsigned kind, bool created) {
+    gc_profile_event event;
+    memset(&event, 0, sizeof event);
+    event.kind = created ? GC_PROFILE_HANDLE_CREATED : GC_PROFILE_HANDLE_DESTROYED;
+    if (!gc__profile_wants(event.kind)) return;
+    event.object = (uintptr_t)handle;
+    event.detail = kind;
+    gc__event_put(heap, gc__thread_self(heap), &event, NULL);
+}
+/* What a collecting thread does: times its phases, follows sampled objects, notes what the heap holds. */
+
+
+GC__FN void gc__space_note(const gc_heap *heap, gc__profile_space *space) {
+    memset(space, 0, sizeof *space);
+    space->generation_bytes[0] = gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes;
+    for (int g = 1; g < GC_GENERATIONS; g++) space->generation_bytes[g] = heap->generation_bytes[g];
+    space->large_bytes = heap->large_bytes;
+    space->external_bytes = gc__counted(&heap->external_bytes);
+    space->held_bytes = gc__held_bytes(heap);
+    space->finalizers_queued = gc__due_total(heap->finalizers);
+}
+
+/* Tells the host of an event of a collection, and keeps it for a streamed format. Lock held. */
+GC__FN void gc__collection_tell(gc__profiled_heap *self, gc_profile_event *event, uint64_t time_ns) {
+    gc__profile_event kept;
+    const gc_profile_host *host = gc__profile_host();
+    event->heap = self->heap;
+    event->thread = self->collection.thread;
+    event->time_ns = time_ns;
+    if (host->event && gc__profile_wants(event->kind)) host->event(host->host, event);
+    memset(&kept, 0, sizeof kept);
+    kept.time_ns = time_ns;
+    kept.kind = (uint32_t)event->kind;
+    kept.thread = event->thread;
+    kept.heap = self->number;
+    kept.collection = (uint32_t)gc__the_profile.profile.collections_count;
+    kept.bytes = event->bytes;
+    kept.amount = event->amount;
+    kept.detail = event->detail;
+    gc__event_keep(&gc__the_profile, &kept);
+}
+
+/* A collection begins: nothing has changed yet, and threads have stopped. */
+GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
+    gc_heap *heap = self->heap;
+    gc__profile_collection *collection = &self->collection;
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        gc__profiled_thread *profiled = gc__record(thread)->profiled;
+        if (profiled && profiled->waiting && profiled->profile == self->profile) gc__allocation_end(profiled);
+    }
+    memset(collection, 0, sizeof *collection);
+    collection->number = heap->collection.number + 1;
+    collection->asked_ns = self->asked_ns ? self->asked_ns : now_ns;
+    collection->start_ns = now_ns;
+    collection->heap = self->number;
+    collection->thread = gc__os_thread_number();
+    gc__space_note(heap, &collection->before);
+    self->collecting = true;
+    gc__lock_take(&gc__profile_lock);
+    gc__drain();
+    gc__lock_release(&gc__profile_lock);
+}
+
+/* Ends the phase that has run until now. */
+GC__FN void gc__part_end(gc__profiled_heap *self, uint64_t now_ns) {
+    gc__profile_collection *collection = &self->collection;
+    if (collection->part_count) collection->parts[collection->part_count - 1].ns = now_ns - self->part_ns;
+    self->part_ns = now_ns;
+}
+
+GC__FN void gc__profile_phase_begun(gc_heap *heap, gc_phase phase) {
+    gc__profiled_heap *self = heap->profiled;
+    uint64_t now = gc__os_now_ns();
+    if (phase == GC_PHASE_OPEN) gc__collection_begin(self, now);
+    if (!self->collecting || self->collection.part_count == GC__PROFILE_PARTS) return;
+    gc__part_end(self, now);
+    self->collection.parts[self->collection.part_count++].phase = phase;
+}
+
+GC__FN void gc__profile_traced(gc_heap *heap, int generation) {
+    gc__profiled_heap *self = heap->profiled;
+    gc__lock_take(&gc__profile_lock);
+    if (self->profile == gc__the_profile.number) gc__tracked_follow_all(self, generation);
+    gc__lock_release(&gc__profile_lock);
+}
+
+/* Lock held. */
+GC__FN void gc__collection_tell_all(gc__profiled_heap *self) {
+    const gc__profile_collection *collection = &self->collection;
+    gc_profile_event event;
+    uint64_t time_ns = collection->start_ns;
+    memset(&event, 0, sizeof event);
+    event.kind = GC_PROFILE_COLLECTION_START;
+    event.collection = &self->heap->collection;
+    event.amount = collection->number;
+    event.detail = collection->generation;
+    gc__collection_tell(self, &event, time_ns);
+    event.kind = GC_PROFILE_PHASE;
+    for (unsigned i = 0; i < collection->part_count; i++) {
+        event.amount = (uint64_t)collection->parts[i].phase;
+        event.detail = collection->parts[i].ns;
+        time_ns += event.detail;
+        gc__collection_tell(self, &event, time_ns);
+    }
+    event.kind = GC_PROFILE_COLLECTION_END;
+    event.amount = collection->number;
+    event.detail = collection->generation;
+    event.bytes = self->heap->collection.promoted_bytes;
+    gc__collection_tell(self, &event, collection->end_ns);
+}
+
+GC__FN void gc__profile_ended(gc_heap *heap) {
+    gc__profiled_heap *self = heap->profiled;
+    gc__profile_collection *collection = &self->collection;
+    gc__profile *profile = &gc__the_profile.profile;
+    if (!self->collecting) return;
+    self->collecting = false;
+    collection->end_ns = gc__os_now_ns();
+    gc__part_end(self, collection->end_ns);
+    collection->generation = (uint8_t)heap->collection.generation;
+    collection->reason = heap->collection.reason;
+    collection->compacting = heap->collection.compacting;
+    collection->left_out = heap->collection.left_out;
+    collection->moved_bytes = heap->collection.moved_bytes;
+    for (int g = 0; g < GC_GENERATIONS && !collection->left_out; g++) {
+        collection->condemned_bytes[g] = heap->cycle->condemned_bytes[g];
+        collection->promoted_bytes[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
+    }
+    gc__space_note(heap, &collection->after);
+    gc__lock_take(&gc__profile_lock);
+    if (self->profile == gc__the_profile.number) {
+        gc__collection_tell_all(self);
+        gc__profile_collection *kept = GC__PROFILE_APPEND(profile, collections);
+        if (kept)
+            *kept = *collection;
+        else
+            profile->lost_collections++;
+    }
+    gc__lock_release(&gc__profile_lock);
+}
+
+/* Threads that stop. */
+
+GC__FN void gc__stop_tell(gc__profiled_heap *self, gc_profile_kind kind, uint64_t amount, uint64_t detail) {
+    gc_profile_event event;
+    memset(&event, 0, sizeof event);
+    event.kind = kind;
+    event.amount = amount;
+    event.detail = detail;
+    self->collection.thread = gc__os_thread_number();
+    gc__lock_take(&gc__profile_lock);
+    if (self->profile == gc__the_profile.number) gc__collection_tell(self, &event, gc__os_now_ns());
+    gc__lock_release(&gc__profile_lock);
+}
+
+GC__FN void gc__profile_stopped(gc_heap *heap, uint64_t asked_ns) {
+    uint64_t last_ns = 0;
+    uint32_t last = 0;
+    heap->profiled->asked_ns = asked_ns;
+    if (!gc__profile_wants(GC_PROFILE_STOP)) return;
+    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        uint64_t at = __atomic_load_n(&gc__record(thread)->stopped_at_ns, __ATOMIC_RELAXED);
+        if (at < asked_ns || at < last_ns) continue;
+        last_ns = at;
+        last = gc__record(thread)->tid;
+    }
+    gc__stop_tell(heap->profiled, GC_PROFILE_STOP, gc__os_now_ns() - asked_ns, last);
+}
+
+GC__FN void gc__profile_resumed(gc_heap *heap) {
+    bool was = heap->profiled->asked_ns != 0;
+    heap->profiled->asked_ns = 0;
+    if (was && gc__profile_wants(GC_PROFILE_RESUME)) gc__stop_tell(heap->profiled, GC_PROFILE_RESUME, 0, 0);
+}
+/* Code that the host has named. */
+
+
+/* The place in the order of addresses of the first code that starts at `start` or later. */
+GC__FN size_t gc__code_place(const gc__profiling *all, uintptr_t start) {
+    size_t low = 0, high = all->code_order_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (all->profile.codes[all->code_order[middle]].start < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Copies code with its texts and lines into a profile; NULL: no memory. */
+GC__FN gc__profile_code *gc__code_copy(gc__profile *to, const void *start, size_t bytes, const char *name,
+                                       const gc_profile_line *lines, size_t line_count) {
+    size_t first = to->lines_count;
+    for (size_t i = 0; i < line_count; i++) {
+        uint32_t file = gc__profile_text_add(to, lines[i].file);
+        gc__profile_line *line = GC__PROFILE_APPEND(to, lines);
+        if (!line) return NULL;
+        line->address = lines[i].address;
+        line->line = lines[i].line;
+        line->file = file;
+    }
+    uint32_t text = gc__profile_text_add(to, name);
+    gc__profile_code *code = GC__PROFILE_APPEND(to, codes);
+    if (!code) return NULL;
+    code->start = (uintptr_t)start;
+    code->bytes = bytes;
+    code->name = text;
+    code->first_line = (uint32_t)first;
+    code->line_count = (uint32_t)line_count;
+    return code;
+}
+
+/* Enters the last code of the profile in the order of addresses. */
+GC__FN bool gc__code_enter(gc__profiling *all) {
+    size_t number = all->profile.codes_count - 1;
+    const gc__profile_code *code = &all->profile.codes[number];
+    if (!gc__profile_reserve(&all->code_order, all->code_order_count, &all->code_order_capacity,
+                             sizeof *all->code_order))
+        return false;
+    size_t at = gc__code_place(all, code->start);
+    bool replaces = at < all->code_order_count && all->profile.codes[all->code_order[at]].start == code->start;
+    if (!replaces)
+        memmove(all->code_order + at + 1, all->code_order + at, (all->code_order_count - at) * sizeof *all->code_order);
+    all->code_order[at] = number;
+    all->code_order_count += !replaces;
+    all->code_changes++;
+    return true;
+}
+
+/* What the host has named, whether or not a profile is being taken, so that one that starts later has it. */
+typedef struct gc__known_code {
+    struct gc__known_code *next, *previous;
+    const void *start;
+    size_t bytes, line_count;
+    gc_profile_line *lines;
+    char *name; /* after the lines; the files' names follow it */
+} gc__known_code;
+
+typedef struct gc__known_codes {
+    gc__known_code *first;
+    gc__map places; /* records by start; a value of 0: none */
+} gc__known_codes;
+
+static gc__known_codes gc__the_known_codes; /* lock */
+
+GC__FN gc__known_code *gc__known_make(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
+                                      size_t line_count) {
+    size_t size = sizeof(gc__known_code) + line_count * sizeof *lines + strlen(name) + 1;
+    for (size_t i = 0; i < line_count; i++) size += (lines[i].file ? strlen(lines[i].file) : 0) + 1;
+    gc__known_code *code = (gc__known_code *)malloc(size);
+    if (!code) return NULL;
+    memset(code, 0, sizeof *code);
+    code->start = start;
+    code->bytes = bytes;
+    code->line_count = line_count;
+    code->lines = (gc_profile_line *)(void *)(code + 1);
+    code->name = (char *)(code->lines + line_count);
+    char *text = code->name;
+    text += strlen(strcpy(text, name)) + 1;
+    for (size_t i = 0; i < line_count; i++) {
+        code->lines[i] = lines[i];
+        code->lines[i].file = strcpy(text, lines[i].file ? lines[i].file : "");
+        text += strlen(text) + 1;
+    }
+    return code;
+}
+
+/* Forgets the code that starts there. */
+GC__FN void gc__known_remove(const void *start) {
+    uintptr_t *place = gc__map_find(&gc__the_known_codes.places, (uintptr_t)start);
+    gc__known_code *code = place ? (gc__known_code *)*place : NULL;
+    if (!code) return;
+    *place = 0;
+    if (code->next) code->next->previous = code->previous;
+    if (code->previous)
+        code->previous->next = code->next;
+    else
+        gc__the_known_codes.first = code->next;
+    free(code);
+}
+
+/* A new profile begins: it has all code that is known. Lock held. */
+GC__FN void gc__codes_begin(gc__profiling *all) {
+    for (const gc__known_code *code = gc__the_known_codes.first; code; code = code->next)
+        if (gc__code_copy(&all->profile, code->start, code->bytes, code->name, code->lines, code->line_count))
+            gc__code_enter(all);
+}
+
+GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
+                                     size_t line_count) {
+    gc__known_codes *known = &gc__the_known_codes;
+    gc__profiling *all = &gc__the_profile;
+    if (gc__is_null(start, "gc_profile_code_add", "start") || gc__is_null(name, "gc_profile_code_add", "name"))
+        return GC_ERROR_ARGUMENT;
+    gc__known_code *code = gc__known_make(start, bytes, name, lines, line_count);
+    gc__lock_take(&gc__profile_lock);
+    bool ok = code && gc__map_reserve(&known->places, known->places.count + 1);
+    if (ok) {
+        gc__known_remove(start);
+        code->next = known->first;
+        if (code->next) code->next->previous = code;
+        known->first = code;
+        *gc__map_put(&known->places, (uintptr_t)start) = (uintptr_t)code;
+    } else {
+        free(code);
+    }
+    if (ok && all->on) {
+        gc__profile_code *noted = gc__code_copy(&all->profile, start, bytes, name, lines, line_count);
+        if (noted) noted->added_ns = gc__os_now_ns();
+        ok = noted && gc__code_enter(all);
+    }
+    gc__lock_release(&gc__profile_lock);
+    return ok ? GC_OK : gc__fail(GC_ERROR_MEMORY, "gc_profile_code_add: the system gives no memory for the name");
+}
+
+GC_API void gc_profile_code_remove(const void *start) {
+    gc__profiling *all = &gc__the_profile;
+    gc__lock_take(&gc__profile_lock);
+    gc__known_remove(start);
+    size_t at = gc__code_place(all, (uintptr_t)start);
+    if (all->on && at < all->code_order_count && all->profile.codes[all->code_order[at]].start == (uintptr_t)start) {
+        gc__drain(); /* stacks that were taken before have this code */
+        all->profile.codes[all->code_order[at]].removed_ns = gc__os_now_ns();
+        all->code_order_count--;
+        memmove(all->code_order + at, all->code_order + at + 1, (all->code_order_count - at) * sizeof *all->code_order);
+        all->code_changes++;
+    }
+    gc__lock_release(&gc__profile_lock);
+}
 /* Names of native code. Files are recorded as they are loaded, since they may be gone when a profile is written; their symbols
    are read when one is. */
 
@@ -2297,10 +3594,139 @@ GC__FN void gc__write_folded(const gc__profile *profile, gc__output *output) {
         gc__put_format(output, " %.0f\n", entry->allocated.bytes);
     }
 }
-/* The report: types by what was allocated of them, each with its stacks, as text. */
+/* The report as text: types by what was allocated of them, each with its call stacks and their counts, the most first. */
 
 
-GC__FN void gc__write_report(const gc__profile *profile, gc__output *output) { (void)profile, (void)output; }
+#define GC__REPORT_STACKS_MAX 10 /* that are listed of each type */
+
+/* What an entry stands for: estimated, or as OBJECT or TICK events count it if there are no samples. */
+typedef struct gc__report_sum {
+    double count, bytes, live_count, live_bytes;
+    uint64_t events;
+} gc__report_sum;
+
+GC__FN void gc__report_add(gc__report_sum *sum, const gc__profile_entry *entry) {
+    bool samples = entry->allocated.samples != 0, objects = entry->events != 0;
+    sum->count += samples ? entry->allocated.count : objects ? (double)entry->objects : (double)entry->ticks;
+    sum->bytes += samples ? entry->allocated.bytes : objects ? (double)entry->object_bytes : (double)entry->tick_bytes;
+    sum->events += samples ? entry->allocated.samples : objects ? entry->events : entry->ticks;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        sum->live_count += entry->live[g].count;
+        sum->live_bytes += entry->live[g].bytes;
+    }
+}
+
+/* An entry or a type, and what it is sorted by. */
+typedef struct gc__report_item {
+    double bytes;
+    uint32_t number;
+} gc__report_item;
+
+GC__FN int gc__report_compare(const void *a, const void *b) {
+    const gc__report_item *x = (const gc__report_item *)a, *y = (const gc__report_item *)b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Entries of one type, sorted, with their sums. */
+GC__FN size_t gc__report_entries(const gc__profile *profile, uint32_t type, gc__report_item *items) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->entries_count; i++) {
+        gc__report_sum sum = {0, 0, 0, 0, 0};
+        if (profile->entries[i].type != type) continue;
+        gc__report_add(&sum, &profile->entries[i]);
+        items[count].number = (uint32_t)i;
+        items[count++].bytes = sum.bytes;
+    }
+    qsort(items, count, sizeof *items, gc__report_compare);
+    return count;
+}
+
+GC__FN void gc__report_stack(const gc__profile *profile, const gc__profile_entry *entry, gc__output *output) {
+    gc__report_sum sum = {0, 0, 0, 0, 0};
+    char text[24];
+    gc__report_add(&sum, entry);
+    gc__put_format(output, "  %.0f objects, %.0f bytes (%llu events)", sum.count, sum.bytes,
+                   (unsigned long long)sum.events);
+    if (sum.live_count > 0) gc__put_format(output, "; in use: %.0f, %.0f bytes", sum.live_count, sum.live_bytes);
+    gc__put_byte(output, '\n');
+    for (uint32_t stack = entry->stack; stack; stack = profile->stacks[stack].caller) {
+        const gc__profile_frame *frame = gc__profile_frame_of(profile, stack);
+        gc__put_text(output, "      ");
+        gc__folded_put(output, gc__frame_name(profile, frame, text));
+        if (frame->file) {
+            gc__put_text(output, " at ");
+            gc__folded_put(output, gc__profile_text(profile, frame->file));
+        }
+        if (frame->file && frame->line) gc__put_format(output, ":%u", (unsigned)frame->line);
+        gc__put_byte(output, '\n');
+    }
+}
+
+GC__FN void gc__report_type(const gc__profile *profile, uint32_t type, gc__report_item *items, gc__output *output) {
+    gc__report_sum sum = {0, 0, 0, 0, 0};
+    double died[GC_GENERATIONS] = {0}, all = 0;
+    size_t count = gc__report_entries(profile, type, items);
+    for (size_t i = 0; i < count; i++) {
+        const gc__profile_entry *entry = &profile->entries[items[i].number];
+        gc__report_add(&sum, entry);
+        for (int g = 0; g < GC_GENERATIONS; g++) {
+            died[g] += entry->died[g].count;
+            all += entry->died[g].count + entry->live[g].count;
+        }
+    }
+    gc__put_byte(output, '\n');
+    gc__folded_put(output, gc__profile_type_name(profile, type));
+    gc__put_format(output, ": %.0f objects, %.0f bytes (%llu events)", sum.count, sum.bytes,
+                   (unsigned long long)sum.events);
+    if (all > 0)
+        gc__put_format(output, "; in use: %.0f, %.0f bytes; of 100 died %.0f young, %.0f in generation 1, %.0f in 2",
+                       sum.live_count, sum.live_bytes, 100 * died[0] / all, 100 * died[1] / all, 100 * died[2] / all);
+    gc__put_byte(output, '\n');
+    for (size_t i = 0; i < count && i < GC__REPORT_STACKS_MAX; i++)
+        gc__report_stack(profile, &profile->entries[items[i].number], output);
+    if (count > GC__REPORT_STACKS_MAX)
+        gc__put_format(output, "  and %zu other stacks\n", count - GC__REPORT_STACKS_MAX);
+}
+
+/* What the profile is, and what it lacks. */
+GC__FN void gc__report_head(const gc__profile *profile, gc__output *output) {
+    uint64_t pause_ns = 0, longest_ns = 0;
+    for (size_t i = 0; i < profile->collections_count; i++) {
+        uint64_t ns = profile->collections[i].end_ns - profile->collections[i].asked_ns;
+        pause_ns += ns;
+        if (ns > longest_ns) longest_ns = ns;
+    }
+    gc__put_format(output, "%.3f s, %llu bytes allocated; a byte in %llu is sampled\n",
+                   (double)(profile->end_ns - profile->start_ns) / 1e9, (unsigned long long)profile->allocated_bytes,
+                   (unsigned long long)profile->options.period_bytes);
+    gc__put_format(output, "%zu collections, %.3f ms in all, the longest %.3f ms\n", profile->collections_count,
+                   (double)pause_ns / 1e6, (double)longest_ns / 1e6);
+    if (profile->lost_events | profile->lost_samples | profile->lost_collections)
+        gc__put_format(output, "lost: %llu events, %llu of them samples; %llu collections\n",
+                       (unsigned long long)profile->lost_events, (unsigned long long)profile->lost_samples,
+                       (unsigned long long)profile->lost_collections);
+}
+
+GC__FN void gc__write_report(const gc__profile *profile, gc__output *output) {
+    size_t most = gc__max(profile->entries_count, profile->types_count) + 1, bytes = most * sizeof(gc__report_item);
+    gc__report_item *items = (gc__report_item *)gc__os_map(2 * bytes), *types = items + most;
+    gc__report_head(profile, output);
+    if (!items) {
+        gc__output_fail(output, ENOMEM);
+        return;
+    }
+    for (size_t i = 0; i < profile->types_count; i++) types[i].number = (uint32_t)i;
+    for (size_t i = 0; i < profile->entries_count; i++) {
+        gc__report_sum sum = {0, 0, 0, 0, 0};
+        gc__report_add(&sum, &profile->entries[i]);
+        types[profile->entries[i].type].bytes += sum.bytes;
+    }
+    qsort(types, profile->types_count, sizeof *types, gc__report_compare);
+    for (size_t i = 0; i < profile->types_count && types[i].bytes > 0; i++)
+        gc__report_type(profile, types[i].number, items, output);
+    gc__os_unmap(items, 2 * bytes);
+}
 /* Texts of the host in formats with rules of their own. A name may hold any bytes: what is not UTF-8 becomes U+FFFD. */
 
 
@@ -3303,5 +4729,464 @@ GC__FN const gc__profile_format *gc__profile_format_of(const char *name) {
             return &gc__profile_formats[i];
     }
     return NULL;
+}
+/* Starting, stopping and writing a profile. */
+
+
+/* Threads and heaps. */
+
+/* Empties the thread's buffer for the last time, and frees it. Lock held. */
+GC__FN void gc__thread_end(gc__profiled_thread *thread) {
+    gc__profiled_thread **link = &gc__the_profile.threads;
+    while (*link != thread) link = &(*link)->next;
+    *link = thread->next;
+    gc__thread_note_name(thread);
+    gc__drain_thread(thread);
+    if (thread->profile == gc__the_profile.number)
+        gc__the_profile.profile.threads[thread->number].detached_ns = gc__os_now_ns();
+    gc__record(thread->thread)->profiled = NULL;
+    if (thread->rates_capacity) gc__os_unmap(thread->rates, thread->rates_capacity * sizeof *thread->rates);
+    if (thread->buffer) gc__os_unmap(thread->buffer, thread->buffer_bytes);
+    gc__os_unmap(thread, sizeof *thread);
+}
+
+GC__FN void gc__profile_attached(gc_thread *thread, bool attached) {
+    gc__profiled_thread *self = attached ? gc__thread_begin(thread, true) : gc__record(thread)->profiled;
+    gc_profile_event event;
+    if (!self) return;
+    memset(&event, 0, sizeof event);
+    event.kind = GC_PROFILE_THREAD;
+    event.amount = !attached;
+    if (self->waiting) gc__allocation_end(self);
+    if (gc__profile_wants(GC_PROFILE_THREAD)) gc__event_put(thread->heap, thread, &event, NULL);
+    if (attached) return;
+    gc__lock_take(&gc__profile_lock);
+    gc__thread_end(self);
+    gc__lock_release(&gc__profile_lock);
+}
+
+static const gc__profiler gc__the_profiler = {
+    gc__profile_extend,    gc__profile_unused,      gc__profile_allocated, gc__profile_stopped,
+    gc__profile_resumed,   gc__profile_phase_begun, gc__profile_ended,     gc__profile_traced,
+    gc__profile_finalized, gc__profile_handle,      gc__profile_attached,
+};
+
+/* Makes the heap part of the profile. Lock held. */
+GC__FN bool gc__heap_enter(gc_heap *heap, bool created) {
+    gc__profiling *all = &gc__the_profile;
+    gc__profiled_heap *self = heap->profiled;
+    gc__profile_heap *noted = GC__PROFILE_APPEND(&all->profile, heaps);
+    if (!noted) return false;
+    if (!self) {
+        self = (gc__profiled_heap *)gc__os_map(sizeof *self);
+        if (!self) return false;
+        self->heap = heap;
+        self->next = all->heaps;
+        all->heaps = self;
+        heap->profiled = self;
+    }
+    noted->address = (uintptr_t)heap;
+    noted->created_ns = created ? gc__os_now_ns() : 0;
+    self->number = (uint32_t)(all->profile.heaps_count - 1);
+    self->profile = all->number;
+    self->allocated_before = gc__counted(&heap->stats.allocated_bytes);
+    for (int g = 0; g < GC_GENERATIONS; g++) self->tracked[g].count = 0;
+    __atomic_store_n(&heap->profiler, &gc__the_profiler, __ATOMIC_RELEASE);
+    return true;
+}
+
+GC__FN void gc__heap_leave(gc_heap *heap) {
+    gc__profiled_heap **link = &gc__the_profile.heaps, *self = heap->profiled;
+    if (!self) return;
+    for (gc__profiled_thread *thread = gc__the_profile.threads, *next; thread; thread = next) {
+        next = thread->next;
+        if (thread->thread->heap != heap) continue;
+        if (thread->waiting) gc__allocation_end(thread);
+        gc__thread_end(thread);
+    }
+    while (*link != self) link = &(*link)->next;
+    *link = self->next;
+    if (self->profile == gc__the_profile.number) {
+        gc__the_profile.profile.heaps[self->number].destroyed_ns = gc__os_now_ns();
+        gc__the_profile.ended_bytes += gc__counted(&heap->stats.allocated_bytes) - self->allocated_before;
+    }
+    gc__tracked_free(self);
+    gc__os_unmap(self, sizeof *self);
+    __atomic_store_n(&heap->profiler, (const gc__profiler *)NULL, __ATOMIC_RELEASE);
+    heap->profiled = NULL;
+}
+
+/* Profiles. */
+
+GC__FN gc_result gc__profile_fail_file(const char *file, int error) {
+    char text[160];
+    gc__os_error_text(error, text, sizeof text);
+    return gc__fail(GC_ERROR_FILE, "the profile %s cannot be written: %s", file, text);
+}
+
+/* The format of the file, or NULL with gc__fail. */
+GC__FN const gc__profile_format *gc__profile_find_format(const char *file) {
+    char endings[256];
+    size_t length = 0;
+    const gc__profile_format *format = gc__profile_format_of(file);
+    for (size_t i = 0; !format && i < sizeof gc__profile_formats / sizeof *gc__profile_formats; i++)
+        length += (size_t)snprintf(endings + length, sizeof endings - length, " %s", gc__profile_formats[i].ending);
+    if (!format)
+        gc__fail(GC_ERROR_OPTION, "the profile %s has an unknown format: its name must end in one of%s", file, endings);
+    return format;
+}
+
+/* Fills in the defaults; false with gc__fail. */
+GC__FN bool gc__profile_options_fill(gc_profile_options *options, const gc_profile_options *given) {
+    const char *fault = NULL;
+    memset(options, 0, sizeof *options);
+    if (given) *options = *given;
+    if (options->depth_max > GC__PROFILE_DEPTH_MAX) fault = "depth_max is over 256";
+    if (options->what >> GC_PROFILE_KIND_COUNT) fault = "what has bits of no event";
+    if (options->buffer_bytes > (size_t)1 << 30) fault = "buffer_bytes is over 1 GiB";
+    if (fault) gc__fail(GC_ERROR_OPTION, "gc_profile_start: options.%s", fault);
+    if (fault) return false;
+    if (!options->period_bytes) options->period_bytes = 102400;
+    if (!options->tick_bytes) options->tick_bytes = 102400;
+    if (!options->per_second) options->per_second = 5;
+    if (!options->what) options->what = GC_PROFILE_DEFAULT;
+    if (!options->depth_max) options->depth_max = 128;
+    if (!options->seed) options->seed = gc__os_now_ns() ^ gc__os_utc_ns() << 20;
+    size_t bytes = 4096;
+    while (bytes < (options->buffer_bytes ? options->buffer_bytes : 65536)) bytes *= 2;
+    options->buffer_bytes = bytes;
+    return true;
+}
+
+/* Forgets the last profile. Lock held. */
+GC__FN void gc__profile_forget(gc__profiling *all) {
+    if (all->number) gc__profile_free(&all->profile);
+    if (all->cache.capacity)
+        gc__os_unmap(all->cache.hashes, all->cache.capacity * (sizeof *all->cache.hashes + sizeof *all->cache.stacks));
+    if (all->code_order_capacity) gc__os_unmap(all->code_order, all->code_order_capacity);
+    if (all->events.capacity) gc__os_unmap(all->events.items, all->events.capacity);
+    if (all->sorted.capacity) gc__os_unmap(all->sorted.items, all->sorted.capacity);
+    memset(&all->cache, 0, sizeof all->cache);
+    memset(&all->events, 0, sizeof all->events);
+    memset(&all->sorted, 0, sizeof all->sorted);
+    all->code_order = NULL;
+    all->code_order_count = all->code_order_capacity = 0;
+    all->written_ns = all->ended_bytes = 0;
+}
+
+/* Lock held. */
+GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char *file,
+                                   const gc__profile_format *format) {
+    gc__profiling *all = &gc__the_profile;
+    bool streamed = format && format->events;
+    if (streamed && !gc__output_open(&all->output, file, true)) {
+        int error = all->output.error;
+        gc__output_close(&all->output);
+        return gc__profile_fail_file(file, error);
+    }
+    gc__profile_forget(all);
+    if (!gc__profile_open(&all->profile)) {
+        if (streamed) gc__output_close(&all->output);
+        return gc__fail(GC_ERROR_MEMORY, "gc_profile_start: the system gives no memory for the profile");
+    }
+    all->profile.options = *options;
+    all->profile.start_ns = gc__os_now_ns();
+    all->profile.start_utc_ns = gc__os_utc_ns();
+    all->profile.process = gc__os_process_number();
+    all->format = format;
+    all->streaming = streamed;
+    snprintf(all->file, sizeof all->file, "%s", file ? file : "");
+    __atomic_store_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&all->what, options->what, __ATOMIC_RELAXED);
+    __atomic_store_n(&all->number, all->number + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);
+    gc__codes_begin(all);
+    if (streamed) format->begin(&all->profile, &all->output);
+    return GC_OK;
+}
+
+GC_API gc_result gc_profile_start(const gc_profile_options *options, const char *file) {
+    GC__API_SCOPE("gc_profile_start");
+    gc_profile_options filled;
+    const gc__profile_format *format = NULL;
+    if (file && !(format = gc__profile_find_format(file))) return GC_ERROR_OPTION;
+    if (!gc__profile_options_fill(&filled, options)) return GC_ERROR_OPTION;
+    gc__heaps_lock_take();
+    gc__lock_take(&gc__profile_lock);
+    gc_result result = GC_OK;
+    if (gc__the_profile.on)
+        result = gc__fail(GC_ERROR_MISUSE, "gc_profile_start: a profile is being taken: end it by gc_profile_stop");
+    else
+        result = gc__profile_begin(&filled, file, format);
+    bool entered = true;
+    for (gc_heap *heap = gc__heaps; result == GC_OK && heap; heap = heap->threads->next_heap)
+        entered = gc__heap_enter(heap, false) && entered;
+    if (!entered)
+        result = gc__fail(GC_ERROR_MEMORY, "gc_profile_start: a heap is left out: the system gives no memory");
+    gc__lock_release(&gc__profile_lock);
+    gc__heaps_lock_release();
+    return result;
+}
+
+/* What can be known only now. Lock held. */
+GC__FN void gc__profile_refresh(gc__profiling *all) {
+    gc__drain();
+    if (all->on) all->profile.end_ns = gc__os_now_ns();
+    for (gc__profiled_thread *thread = all->threads; thread; thread = thread->next) gc__thread_note_name(thread);
+    if (!all->on) return;
+    all->profile.allocated_bytes = all->ended_bytes;
+    for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
+        if (heap->profile == all->number)
+            all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
+    all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
+}
+
+/* Writes a copy of the profile, which may go on. */
+GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_format *format) {
+    gc__profile copy;
+    gc__lock_take(&gc__profile_lock);
+    bool any = gc__the_profile.number != 0, copied = false;
+    if (any) {
+        gc__profile_refresh(&gc__the_profile);
+        copied = gc__profile_copy(&copy, &gc__the_profile.profile);
+    }
+    gc__lock_release(&gc__profile_lock);
+    if (!any) return gc__fail(GC_ERROR_MISUSE, "gc_profile_write: there is no profile: start one by gc_profile_start");
+    if (!copied)
+        return gc__fail(GC_ERROR_MEMORY, "gc_profile_write: the system gives no memory for a copy of the profile");
+    gc__output output;
+    gc__names_find(&copy);
+    if (gc__output_open(&output, file, false)) {
+        if (format->begin) format->begin(&copy, &output);
+        format->write(&copy, &output);
+    }
+    bool written = gc__output_close(&output);
+    gc__profile_free(&copy);
+    return written ? GC_OK : gc__profile_fail_file(file, output.error);
+}
+
+#define GC__SNAPSHOT_HEAPS_MAX 64
+
+/* Writes the objects of all heaps. The calling function has stopped them. */
+GC__FN gc_result gc__profile_write_heaps(const char *file, const gc__profile_format *format) {
+    gc_heap *heaps[GC__SNAPSHOT_HEAPS_MAX];
+    gc__output output;
+    size_t count = 0;
+    for (gc_heap *heap = gc__heaps; heap && count < GC__SNAPSHOT_HEAPS_MAX; heap = heap->threads->next_heap)
+        heaps[count++] = heap;
+    if (gc__output_open(&output, file, false)) format->objects(heaps, count, &output);
+    return gc__output_close(&output) ? GC_OK : gc__profile_fail_file(file, output.error);
+}
+
+/* Stops all heaps, as fork does. */
+GC__INLINED gc_result gc__profile_write_objects(const char *file, const gc__profile_format *format) {
+    gc__heaps_lock_take();
+    for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap) gc__world_stop(heap);
+    gc_result result = gc__profile_write_heaps(file, format);
+    for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap) {
+        gc__world_resume_locked(heap);
+        gc__heap_let_go(heap);
+    }
+    gc__heaps_lock_release();
+    return result;
+}
+
+GC_API gc_result gc_profile_write(const char *file) {
+    GC__API_SCOPE("gc_profile_write");
+    if (gc__is_null(file, "gc_profile_write", "file")) return GC_ERROR_ARGUMENT;
+    const gc__profile_format *format = gc__profile_find_format(file);
+    if (!format) return GC_ERROR_OPTION;
+    return format->objects ? gc__profile_write_objects(file, format) : gc__profile_write_copy(file, format);
+}
+
+/* Completes the file of a streamed format. Lock held. */
+GC__FN gc_result gc__profile_stream_end(gc__profiling *all) {
+    gc__drain();
+    gc__events_write(all, UINT64_MAX);
+    all->streaming = false;
+    gc__names_find(&all->profile);
+    all->format->write(&all->profile, &all->output);
+    return gc__output_close(&all->output) ? GC_OK : gc__profile_fail_file(all->file, all->output.error);
+}
+
+/* Ends the profile; `file` gets the name under which it is still to be written, or "". */
+GC__FN gc_result gc__profile_end(char *file) {
+    gc__profiling *all = &gc__the_profile;
+    gc_result result = GC_OK;
+    *file = 0;
+    gc__lock_take(&gc__profile_lock);
+    if (!all->on) {
+        result = gc__fail(GC_ERROR_MISUSE, "gc_profile_stop: no profile is being taken");
+    } else {
+        gc__profile_refresh(all);
+        if (all->streaming)
+            result = gc__profile_stream_end(all);
+        else
+            memcpy(file, all->file, sizeof all->file);
+        for (gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
+            __atomic_store_n(&heap->heap->profiler, (const gc__profiler *)NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&all->on, 0u, __ATOMIC_RELEASE);
+    }
+    gc__lock_release(&gc__profile_lock);
+    return result;
+}
+
+GC_API gc_result gc_profile_stop(void) {
+    GC__API_SCOPE("gc_profile_stop");
+    char file[GC__NAME_BYTES_MAX];
+    gc_result result = gc__profile_end(file);
+    if (result != GC_OK || !*file) return result;
+    const gc__profile_format *format = gc__profile_format_of(file);
+    return format->objects ? gc__profile_write_objects(file, format) : gc__profile_write_copy(file, format);
+}
+
+GC_API void gc_profile_set_host(const gc_profile_host *host) {
+    gc__profile_host_set *set = (gc__profile_host_set *)calloc(1, sizeof *set);
+    if (!set) return;
+    if (host) set->host = *host;
+    gc__lock_take(&gc__profile_lock);
+    set->former = gc__the_profile_host;
+    __atomic_store_n(&gc__the_profile_host, set, __ATOMIC_RELEASE);
+    gc__lock_release(&gc__profile_lock);
+}
+/* GC_PROFILE in the environment, and what happens with the program's heaps, processes and end. */
+
+
+static bool gc__profile_by_environment; /* this and the next: profile lock, or the end of the program */
+static bool gc__profile_asked;          /* the environment was looked at */
+
+GC__FN void gc__profile_warn(const char *message) {
+    gc_options options;
+    memset(&options, 0, sizeof options);
+    gc__warn(&options, message);
+}
+
+/* The bits of the events with that name; 0: none has it. */
+GC__FN unsigned gc__profile_events_named(const char *name, size_t length) {
+    static const char *const names[] = {
+#define GC__PROFILE_OPTION(name, option, text) option,
+        GC_PROFILE_KINDS(GC__PROFILE_OPTION)
+#undef GC__PROFILE_OPTION
+    };
+    unsigned bits = 0;
+    for (unsigned i = 0; i < GC_PROFILE_KIND_COUNT; i++)
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) bits |= 1u << i;
+    return bits;
+}
+
+/* Reads one option, "name" or "name=number". */
+GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *option, size_t length) {
+    const char *equals = (const char *)memchr(option, '=', length);
+    size_t name = equals ? (size_t)(equals - option) : length;
+    char *end = NULL;
+    uint64_t number = equals ? strtoull(equals + 1, &end, 10) : 0;
+    unsigned events = gc__profile_events_named(option, name);
+    if (equals && (end != option + length || end == equals + 1)) return false;
+    options->what |= events;
+    if (name == 5 && strncmp(option, "ticks", name) == 0)
+        options->tick_bytes = number;
+    else if (name == 7 && strncmp(option, "objects", name) == 0)
+        options->per_second = (unsigned)number;
+    else if (events || !equals)
+        return events && !equals;
+    else if (name == 6 && strncmp(option, "period", name) == 0)
+        options->period_bytes = number;
+    else if (name == 5 && strncmp(option, "depth", name) == 0)
+        options->depth_max = (unsigned)number;
+    else if (name == 6 && strncmp(option, "buffer", name) == 0)
+        options->buffer_bytes = (size_t)number;
+    else if (name == 4 && strncmp(option, "seed", name) == 0)
+        options->seed = number;
+    else
+        return false;
+    return true;
+}
+
+/* Takes the text "FILE,option,option=number" apart; false with gc__fail. */
+GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile_options *options) {
+    size_t length = strcspn(setting, ",");
+    memset(options, 0, sizeof *options);
+    options->what = GC_PROFILE_DEFAULT;
+    snprintf(file, GC__NAME_BYTES_MAX, "%.*s", (int)gc__min(length, GC__NAME_BYTES_MAX), setting);
+    for (const char *at = setting + length; *at; at += length) {
+        length = strcspn(++at, ",");
+        if (gc__profile_option_read(options, at, length)) continue;
+        gc__fail(GC_ERROR_OPTION,
+                 "environment GC_PROFILE: `%.*s` is none of its options: period=N, ticks, ticks=N, objects, objects=N, "
+                 "handles, depth=N, buffer=N, seed=N",
+                 (int)length, at);
+        return false;
+    }
+    return true;
+}
+
+/* Starts the profile that the environment asks for, once. Lock held. */
+GC__FN void gc__profile_ask(void) {
+    char file[GC__NAME_BYTES_MAX];
+    gc_profile_options options, filled;
+    const char *setting = GC_ENVIRONMENT && !gc__profile_asked ? gc__setting("GC_PROFILE") : NULL;
+    gc__profile_asked = true;
+    if (!setting || !*setting) return;
+    const gc__profile_format *format = NULL;
+    bool ok = gc__profile_setting_read(setting, file, &options) && (format = gc__profile_find_format(file)) != NULL &&
+              gc__profile_options_fill(&filled, &options) && gc__profile_begin(&filled, file, format) == GC_OK;
+    gc__profile_by_environment = ok;
+    if (!ok) gc__profile_warn(gc__last_message);
+}
+
+GC__FN void gc__profile_heap_created(gc_heap *heap) {
+    gc__lock_take(&gc__profile_lock);
+    if (!gc__profile_asked && !gc__the_profile.on) gc__profile_ask();
+    if (gc__the_profile.on) gc__heap_enter(heap, true);
+    gc__lock_release(&gc__profile_lock);
+}
+
+/* Writes the objects of a heap that is about to be destroyed, if that is what the environment asked for. */
+GC__FN void gc__profile_write_last_objects(gc_heap *heap) {
+    const gc__profile_format *format = gc__the_profile.format;
+    gc__output output;
+    if (!gc__profile_by_environment || !gc__the_profile.on || !format->objects) return;
+    gc__world_stop(heap);
+    if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, &output);
+    gc__world_resume(heap);
+    if (gc__output_close(&output)) return;
+    gc__profile_fail_file(gc__the_profile.file, output.error);
+    gc__profile_warn(gc__last_message);
+}
+
+GC__FN void gc__profile_heap_destroyed(gc_heap *heap) {
+    gc__profile_write_last_objects(heap);
+    gc__lock_take(&gc__profile_lock);
+    gc__heap_leave(heap);
+    gc__lock_release(&gc__profile_lock);
+}
+
+/* The child goes on with a copy of the profile, but must not write to the parent's files. */
+GC__FN void gc__profile_forked(void) {
+    gc__profiling *all = &gc__the_profile;
+    gc__profile_by_environment = false;
+    if (all->streaming) {
+        all->streaming = false;
+        gc__output_fail(&all->output, ECANCELED);
+        gc__output_close(&all->output);
+    }
+    all->file[0] = 0;
+    all->profile.process = gc__os_process_number();
+}
+
+static const gc__profiling_calls gc__the_profiling_calls = {gc__profile_heap_created, gc__profile_heap_destroyed,
+                                                            gc__profile_forked};
+
+GC__AT_LOAD GC__FN void gc__profile_at_load(void) { gc__the_profiling = &gc__the_profiling_calls; }
+
+/* The end of the program, or of the library with this gc.h. Other threads may be running, and nothing waits for them. */
+GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
+    char file[GC__NAME_BYTES_MAX];
+    if (!gc__profile_by_environment) return;
+    gc__profile_by_environment = false;
+    gc_result result = gc__profile_end(file);
+    const gc__profile_format *format = *file ? gc__profile_format_of(file) : NULL;
+    if (result == GC_OK && format && !format->objects) result = gc__profile_write_copy(file, format);
+    if (result != GC_OK) gc__profile_warn(gc__last_message);
 }
 #endif

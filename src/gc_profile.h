@@ -24,6 +24,14 @@
 #include "profile/model.h"       /* what a profile holds */
 #include "profile/store.h"       /* texts, stacks, types and entries, each kept once */
 #include "profile/symbols.h"     /* symbols of a file */
+#include "profile/chance.h"      /* which bytes are sampled */
+#include "profile/state.h"       /* what is kept of heaps and threads */
+#include "profile/buffer.h"      /* what happened on a thread */
+#include "profile/live.h"        /* sampled objects, followed until they die */
+#include "profile/drain.h"       /* emptying buffers into the profile */
+#include "profile/sample.h"      /* what an allocating thread does */
+#include "profile/collections.h" /* what a collecting thread does */
+#include "profile/codes.h"       /* code that the host has named */
 #include "profile/names.h"       /* names of native code */
 #include "profile/folded.h"      /* stacks as lines of text */
 #include "profile/report.h"      /* types with their stacks, as text */
@@ -33,4 +41,6 @@
 #include "profile/roots.h"       /* what keeps objects alive */
 #include "profile/snapshot.h"    /* all objects, in V8's format */
 #include "profile/formats.h"     /* formats by the ending of a file's name */
+#include "profile/control.h"     /* starting, stopping, writing */
+#include "profile/environment.h" /* GC_PROFILE */
 #endif

@@ -1,7 +1,7 @@
-/* The backend of gc.h. */
+/* The backend of gc.h, with profiles: GC_PROFILE=FILE takes one. */
 #pragma once
 
-#include "gc.h"
+#include "gc_profile.h"
 #include "histogram.h"
 
 #define MM_NAME "gc.h"

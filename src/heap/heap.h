@@ -56,7 +56,8 @@ struct gc_heap {
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
-    const gc__profiler *profiler; /* atomic; NULL: no profile is being taken */
+    const gc__profiler *profiler;       /* atomic; NULL: no profile is being taken */
+    struct gc__profiled_heap *profiled; /* what gc_profile.h keeps of it; written under that header's lock */
 };
 
 /* Regions of the heap. */

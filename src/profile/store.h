@@ -108,8 +108,8 @@ GC__FN bool gc__type_equal(const gc__profile *profile, uint32_t number, const vo
     return memcmp(&profile->types[number].name, key, bytes) == 0;
 }
 
-GC__FN uint32_t gc__profile_type_add(gc__profile *profile, const char *name) {
-    uint32_t text = gc__profile_text_add(profile, name);
+GC__FN uint32_t gc__profile_type_add_part(gc__profile *profile, const char *name, size_t bytes) {
+    uint32_t text = gc__profile_text_add_part(profile, name, bytes);
     if (!text || !gc__index_reserve(&profile->type_index)) return 0;
     uint64_t hash = gc__index_hash(&text, sizeof text);
     uint64_t *place = gc__index_place(profile, &profile->type_index, hash, gc__type_equal, &text, sizeof text);
@@ -119,6 +119,10 @@ GC__FN uint32_t gc__profile_type_add(gc__profile *profile, const char *name) {
     type->name = text;
     gc__index_set(&profile->type_index, place, hash, profile->types_count - 1);
     return (uint32_t)(profile->types_count - 1);
+}
+
+GC__FN uint32_t gc__profile_type_add(gc__profile *profile, const char *name) {
+    return gc__profile_type_add_part(profile, name, strlen(name));
 }
 
 /* The fields that tell frames apart: those that are known when a stack is taken. */

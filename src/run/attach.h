@@ -205,7 +205,8 @@ GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
     return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
 }
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
-    if (!gc__is_null(thread, "gc_thread_set_name", "thread")) gc__record(thread)->name = name;
+    if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;
+    __atomic_store_n(&gc__record(thread)->name, name, __ATOMIC_RELEASE);
 }
 
 GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {

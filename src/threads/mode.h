@@ -16,7 +16,7 @@ typedef struct gc__thread_record {
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
     bool asking;                /* it is in out_of_memory */
-    const char *name;           /* for statistics and reports */
+    const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
@@ -32,7 +32,7 @@ typedef struct gc__thread_record {
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
 
 GC__FN const char *gc__thread_name(const gc_thread *thread) {
-    const char *name = gc__record(thread)->name;
+    const char *name = __atomic_load_n(&gc__record(thread)->name, __ATOMIC_ACQUIRE);
     return name ? name : "(unnamed)";
 }
 

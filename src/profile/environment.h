@@ -1,0 +1,142 @@
+/* GC_PROFILE in the environment, and what happens with the program's heaps, processes and end. */
+#pragma once
+
+#include "control.h"
+
+static bool gc__profile_by_environment; /* this and the next: profile lock, or the end of the program */
+static bool gc__profile_asked;          /* the environment was looked at */
+
+GC__FN void gc__profile_warn(const char *message) {
+    gc_options options;
+    memset(&options, 0, sizeof options);
+    gc__warn(&options, message);
+}
+
+/* The bits of the events with that name; 0: none has it. */
+GC__FN unsigned gc__profile_events_named(const char *name, size_t length) {
+    static const char *const names[] = {
+#define GC__PROFILE_OPTION(name, option, text) option,
+        GC_PROFILE_KINDS(GC__PROFILE_OPTION)
+#undef GC__PROFILE_OPTION
+    };
+    unsigned bits = 0;
+    for (unsigned i = 0; i < GC_PROFILE_KIND_COUNT; i++)
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) bits |= 1u << i;
+    return bits;
+}
+
+/* Reads one option, "name" or "name=number". */
+GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *option, size_t length) {
+    const char *equals = (const char *)memchr(option, '=', length);
+    size_t name = equals ? (size_t)(equals - option) : length;
+    char *end = NULL;
+    uint64_t number = equals ? strtoull(equals + 1, &end, 10) : 0;
+    unsigned events = gc__profile_events_named(option, name);
+    if (equals && (end != option + length || end == equals + 1)) return false;
+    options->what |= events;
+    if (name == 5 && strncmp(option, "ticks", name) == 0)
+        options->tick_bytes = number;
+    else if (name == 7 && strncmp(option, "objects", name) == 0)
+        options->per_second = (unsigned)number;
+    else if (events || !equals)
+        return events && !equals;
+    else if (name == 6 && strncmp(option, "period", name) == 0)
+        options->period_bytes = number;
+    else if (name == 5 && strncmp(option, "depth", name) == 0)
+        options->depth_max = (unsigned)number;
+    else if (name == 6 && strncmp(option, "buffer", name) == 0)
+        options->buffer_bytes = (size_t)number;
+    else if (name == 4 && strncmp(option, "seed", name) == 0)
+        options->seed = number;
+    else
+        return false;
+    return true;
+}
+
+/* Takes the text "FILE,option,option=number" apart; false with gc__fail. */
+GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile_options *options) {
+    size_t length = strcspn(setting, ",");
+    memset(options, 0, sizeof *options);
+    options->what = GC_PROFILE_DEFAULT;
+    snprintf(file, GC__NAME_BYTES_MAX, "%.*s", (int)gc__min(length, GC__NAME_BYTES_MAX), setting);
+    for (const char *at = setting + length; *at; at += length) {
+        length = strcspn(++at, ",");
+        if (gc__profile_option_read(options, at, length)) continue;
+        gc__fail(GC_ERROR_OPTION,
+                 "environment GC_PROFILE: `%.*s` is none of its options: period=N, ticks, ticks=N, objects, objects=N, "
+                 "handles, depth=N, buffer=N, seed=N",
+                 (int)length, at);
+        return false;
+    }
+    return true;
+}
+
+/* Starts the profile that the environment asks for, once. Lock held. */
+GC__FN void gc__profile_ask(void) {
+    char file[GC__NAME_BYTES_MAX];
+    gc_profile_options options, filled;
+    const char *setting = GC_ENVIRONMENT && !gc__profile_asked ? gc__setting("GC_PROFILE") : NULL;
+    gc__profile_asked = true;
+    if (!setting || !*setting) return;
+    const gc__profile_format *format = NULL;
+    bool ok = gc__profile_setting_read(setting, file, &options) && (format = gc__profile_find_format(file)) != NULL &&
+              gc__profile_options_fill(&filled, &options) && gc__profile_begin(&filled, file, format) == GC_OK;
+    gc__profile_by_environment = ok;
+    if (!ok) gc__profile_warn(gc__last_message);
+}
+
+GC__FN void gc__profile_heap_created(gc_heap *heap) {
+    gc__lock_take(&gc__profile_lock);
+    if (!gc__profile_asked && !gc__the_profile.on) gc__profile_ask();
+    if (gc__the_profile.on) gc__heap_enter(heap, true);
+    gc__lock_release(&gc__profile_lock);
+}
+
+/* Writes the objects of a heap that is about to be destroyed, if that is what the environment asked for. */
+GC__FN void gc__profile_write_last_objects(gc_heap *heap) {
+    const gc__profile_format *format = gc__the_profile.format;
+    gc__output output;
+    if (!gc__profile_by_environment || !gc__the_profile.on || !format->objects) return;
+    gc__world_stop(heap);
+    if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, &output);
+    gc__world_resume(heap);
+    if (gc__output_close(&output)) return;
+    gc__profile_fail_file(gc__the_profile.file, output.error);
+    gc__profile_warn(gc__last_message);
+}
+
+GC__FN void gc__profile_heap_destroyed(gc_heap *heap) {
+    gc__profile_write_last_objects(heap);
+    gc__lock_take(&gc__profile_lock);
+    gc__heap_leave(heap);
+    gc__lock_release(&gc__profile_lock);
+}
+
+/* The child goes on with a copy of the profile, but must not write to the parent's files. */
+GC__FN void gc__profile_forked(void) {
+    gc__profiling *all = &gc__the_profile;
+    gc__profile_by_environment = false;
+    if (all->streaming) {
+        all->streaming = false;
+        gc__output_fail(&all->output, ECANCELED);
+        gc__output_close(&all->output);
+    }
+    all->file[0] = 0;
+    all->profile.process = gc__os_process_number();
+}
+
+static const gc__profiling_calls gc__the_profiling_calls = {gc__profile_heap_created, gc__profile_heap_destroyed,
+                                                            gc__profile_forked};
+
+GC__AT_LOAD GC__FN void gc__profile_at_load(void) { gc__the_profiling = &gc__the_profiling_calls; }
+
+/* The end of the program, or of the library with this gc.h. Other threads may be running, and nothing waits for them. */
+GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
+    char file[GC__NAME_BYTES_MAX];
+    if (!gc__profile_by_environment) return;
+    gc__profile_by_environment = false;
+    gc_result result = gc__profile_end(file);
+    const gc__profile_format *format = *file ? gc__profile_format_of(file) : NULL;
+    if (result == GC_OK && format && !format->objects) result = gc__profile_write_copy(file, format);
+    if (result != GC_OK) gc__profile_warn(gc__last_message);
+}
