@@ -4710,6 +4710,1144 @@ GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, gc__output *
     gc__words_free(&snapshot.types);
     gc__map_free(&snapshot.type_numbers);
 }
+/* Sums over the entries of a profile. */
+
+
+static const char *const gc__phase_texts[] = {
+#define GC__PHASE_TEXT(name, text) text,
+    GC_PHASES(GC__PHASE_TEXT)
+#undef GC__PHASE_TEXT
+};
+
+GC__FN const char *gc__phase_text(gc_phase phase) {
+    return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
+}
+
+GC__FN void gc__amount_add(gc__profile_amount *sum, const gc__profile_amount *amount) {
+    sum->samples += amount->samples;
+    sum->count += amount->count;
+    sum->bytes += amount->bytes;
+}
+
+/* What is in use of an entry, in all generations. */
+GC__FN gc__profile_amount gc__entry_live(const gc__profile_entry *entry) {
+    gc__profile_amount sum = entry->live[0];
+    for (int g = 1; g < GC_GENERATIONS; g++) gc__amount_add(&sum, &entry->live[g]);
+    return sum;
+}
+
+/* What was allocated, by type: an array of profile->types_count items, given back by gc__type_totals_free. NULL: there is no
+   memory, and the output has failed. */
+GC__FN gc__profile_amount *gc__type_totals(const gc__profile *profile, gc__output *output) {
+    gc__profile_amount *totals = (gc__profile_amount *)gc__os_map((profile->types_count + 1) * sizeof *totals);
+    if (!totals) gc__output_fail(output, ENOMEM);
+    for (size_t i = 0; totals && i < profile->entries_count; i++)
+        gc__amount_add(&totals[profile->entries[i].type], &profile->entries[i].allocated);
+    return totals;
+}
+
+GC__FN void gc__type_totals_free(const gc__profile *profile, gc__profile_amount *totals) {
+    gc__os_unmap(totals, (profile->types_count + 1) * sizeof *totals);
+}
+/* How the pages that writers make are put together. */
+
+
+#define GC__PUT_LINES(output, lines) gc__put_lines(output, lines, sizeof(lines) / sizeof *(lines))
+GC__FN void gc__put_lines(gc__output *output, const char *const *lines, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        gc__put_text(output, lines[i]);
+        gc__put_byte(output, '\n');
+    }
+}
+
+/* The name of the program's file, without its folders. */
+GC__FN const char *gc__program_name(const gc__profile *profile) {
+    const char *path = profile->modules_count > 1 ? gc__profile_text(profile, profile->modules[1].file) : "";
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : *path ? path : "a program with gc.h";
+}
+
+/* A number with its thousands apart. */
+GC__FN const char *gc__grouped(char text[32], double number) {
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%.0f", number), to = 0;
+    for (int i = 0; i < length && to < 30; i++) {
+        if (i && (length - i) % 3 == 0) text[to++] = ',';
+        text[to++] = digits[i];
+    }
+    text[to] = 0;
+    return text;
+}
+/* Trace events, as Perfetto and chrome://tracing read them: pauses with their phases on the threads that collected, finalizers,
+   the heap's sizes, and threads by name.
+
+   The file is a bare array. Each record begins with the comma that follows the one before it, so a file that was cut between
+   records is whole but for the closing bracket, without which chrome://tracing reads it. Times are microseconds since the
+   profile's start. */
+
+
+/* Puts a time or duration in microseconds. */
+GC__FN void gc__trace_us(gc__output *output, uint64_t ns) {
+    gc__put_format(output, "%llu.%03u", (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
+}
+
+/* Begins a record: the members that all have. The first record is that of gc__trace_begin. */
+GC__FN void gc__trace_open(const gc__profile *profile, gc__output *output, const char *ph, const char *name,
+                           uint32_t thread) {
+    gc__put_text(output, ",\n{\"ph\":\"");
+    gc__put_text(output, ph);
+    gc__put_text(output, "\",\"name\":");
+    gc__put_json(output, name);
+    gc__put_format(output, ",\"pid\":%u,\"tid\":%u", (unsigned)profile->process, (unsigned)thread);
+}
+
+/* What happened before the profile started is shown at its start. */
+GC__FN void gc__trace_time(const gc__profile *profile, gc__output *output, uint64_t ns) {
+    gc__put_text(output, ",\"ts\":");
+    gc__trace_us(output, ns > profile->start_ns ? ns - profile->start_ns : 0);
+}
+
+/* A span of time, without its end: arguments may follow. */
+GC__FN void gc__trace_span(const gc__profile *profile, gc__output *output, const char *name, uint32_t thread,
+                           uint64_t from_ns, uint64_t to_ns) {
+    from_ns = from_ns > profile->start_ns ? from_ns : profile->start_ns;
+    gc__trace_open(profile, output, "X", name, thread);
+    gc__put_text(output, ",\"cat\":\"gc\"");
+    gc__trace_time(profile, output, from_ns);
+    gc__put_text(output, ",\"dur\":");
+    gc__trace_us(output, to_ns > from_ns ? to_ns - from_ns : 0);
+}
+
+/* Ends a record. */
+GC__FN void gc__trace_close(gc__output *output) {
+    gc__put_text(output, "}");
+    gc__output_record(output);
+}
+
+/* The phases lie one after another from the collection's start on, and within it. */
+GC__FN void gc__trace_phases(const gc__profile *profile, gc__output *output, const gc__profile_collection *collection) {
+    uint64_t from = collection->start_ns;
+    if (from > collection->asked_ns && collection->asked_ns) {
+        gc__trace_span(profile, output, "stop threads", collection->thread, collection->asked_ns, from);
+        gc__trace_close(output);
+    }
+    for (unsigned i = 0; i < collection->part_count; i++) {
+        uint64_t to = from + collection->parts[i].ns;
+        if (to > collection->end_ns) to = collection->end_ns;
+        gc__trace_span(profile, output, gc__phase_text(collection->parts[i].phase), collection->thread, from, to);
+        gc__trace_close(output);
+        from = to;
+    }
+}
+
+/* What a heap holds, as counters. A process may have several heaps. */
+GC__FN void gc__trace_space(const gc__profile *profile, gc__output *output, uint32_t heap, uint64_t ns,
+                            const gc__profile_space *space) {
+    gc__trace_open(profile, output, "C", "live bytes", 0);
+    gc__put_format(output, ",\"id\":\"heap %u\"", (unsigned)heap + 1);
+    gc__trace_time(profile, output, ns);
+    gc__put_format(output, ",\"args\":{\"generation 0\":%zu,\"generation 1\":%zu,\"generation 2\":%zu}",
+                   space->generation_bytes[0], space->generation_bytes[1], space->generation_bytes[2]);
+    gc__trace_close(output);
+    gc__trace_open(profile, output, "C", "memory", 0);
+    gc__put_format(output, ",\"id\":\"heap %u\"", (unsigned)heap + 1);
+    gc__trace_time(profile, output, ns);
+    gc__put_format(output, ",\"args\":{\"held\":%zu,\"large objects\":%zu,\"off-heap\":%zu}", space->held_bytes,
+                   space->large_bytes, space->external_bytes);
+    gc__trace_close(output);
+}
+
+GC__FN void gc__trace_collection(const gc__profile *profile, gc__output *output,
+                                 const gc__profile_collection *collection) {
+    char name[64];
+    uint64_t from = collection->asked_ns ? collection->asked_ns : collection->start_ns;
+    snprintf(name, sizeof name, "GC %u%s%s", (unsigned)collection->generation,
+             collection->compacting ? ", compacting" : "", collection->left_out ? ", left out" : "");
+    gc__trace_span(profile, output, name, collection->thread, from, collection->end_ns);
+    gc__put_format(output, ",\"args\":{\"number\":%llu,\"heap\":%u,\"reason\":\"%s\"",
+                   (unsigned long long)collection->number, (unsigned)collection->heap + 1,
+                   gc_reason_text(collection->reason));
+    size_t condemned = 0, survived = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        condemned += collection->condemned_bytes[g], survived += collection->promoted_bytes[g];
+    gc__put_format(output, ",\"condemned bytes\":%zu,\"survived bytes\":%zu,\"moved bytes\":%zu}", condemned, survived,
+                   collection->moved_bytes);
+    gc__trace_close(output);
+    gc__trace_phases(profile, output, collection);
+    gc__trace_space(profile, output, collection->heap, collection->start_ns, &collection->before);
+    gc__trace_space(profile, output, collection->heap, collection->end_ns, &collection->after);
+}
+
+GC__FN void gc__trace_thread(const gc__profile *profile, gc__output *output, const gc__profile_thread *thread) {
+    gc__trace_open(profile, output, "M", "thread_name", thread->number);
+    gc__put_text(output, ",\"args\":{\"name\":");
+    gc__put_json(output, gc__profile_text(profile, thread->name));
+    gc__put_text(output, "}");
+    gc__trace_close(output);
+}
+
+/* A sampled allocation, or a tick. */
+GC__FN void gc__trace_allocation(const gc__profile *profile, gc__output *output, const gc__profile_event *event) {
+    gc__trace_open(profile, output, "i", gc__profile_type_name(profile, event->type), event->thread);
+    gc__put_format(output, ",\"s\":\"t\",\"cat\":\"%s\"", event->kind == GC_PROFILE_TICK ? "tick" : "sample");
+    gc__trace_time(profile, output, event->time_ns);
+    gc__put_format(output, ",\"args\":{\"bytes\":%llu}", (unsigned long long)event->bytes);
+    gc__trace_close(output);
+}
+
+GC__FN void gc__trace_lost(const gc__profile *profile, gc__output *output, const gc__profile_event *event) {
+    gc__trace_open(profile, output, "i", "events lost", event->thread);
+    gc__put_text(output, ",\"s\":\"t\",\"cat\":\"profile\"");
+    gc__trace_time(profile, output, event->time_ns);
+    gc__put_format(output, ",\"args\":{\"count\":%llu}", (unsigned long long)event->amount);
+    gc__trace_close(output);
+}
+
+GC__FN void gc__trace_event(const gc__profile *profile, gc__output *output, const gc__profile_event *event) {
+    if (event->kind == GC_PROFILE_SAMPLE || event->kind == GC_PROFILE_TICK)
+        gc__trace_allocation(profile, output, event);
+    if (event->kind == GC_PROFILE_LOST) gc__trace_lost(profile, output, event);
+    if (event->kind == GC_PROFILE_COLLECTION_END)
+        gc__trace_collection(profile, output, &profile->collections[event->collection]);
+    if (event->kind != GC_PROFILE_FINALIZER) return;
+    gc__trace_span(profile, output, "finalizer", event->thread, event->time_ns - event->amount, event->time_ns);
+    gc__trace_close(output);
+}
+
+GC__FN void gc__trace_begin(const gc__profile *profile, gc__output *output) {
+    gc__put_format(output, "[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"tid\":0,\"args\":{\"name\":",
+                   (unsigned)profile->process);
+    gc__put_json(output, gc__program_name(profile));
+    gc__put_text(output, "}");
+    gc__trace_close(output);
+}
+
+GC__FN void gc__trace_events(const gc__profile *profile, const gc__profile_event *events, size_t count,
+                             gc__output *output) {
+    for (size_t i = 0; i < count; i++) gc__trace_event(profile, output, &events[i]);
+}
+
+/* What was allocated, by type, as one event at the end. */
+GC__FN void gc__trace_types(const gc__profile *profile, gc__output *output) {
+    const char *comma = "";
+    gc__profile_amount *totals = gc__type_totals(profile, output);
+    if (!totals) return;
+    gc__trace_open(profile, output, "i", "allocated, by type", 0);
+    gc__put_text(output, ",\"s\":\"p\",\"cat\":\"profile\"");
+    gc__trace_time(profile, output, profile->end_ns);
+    gc__put_text(output, ",\"args\":{");
+    for (uint32_t type = 0; type < profile->types_count; type++) {
+        if (!totals[type].samples) continue;
+        gc__put_text(output, comma);
+        gc__put_json(output, gc__profile_type_name(profile, type));
+        gc__put_format(output, ":{\"count\":%.0f,\"bytes\":%.0f}", totals[type].count, totals[type].bytes);
+        comma = ",";
+    }
+    gc__put_text(output, "}");
+    gc__trace_close(output);
+    gc__type_totals_free(profile, totals);
+}
+
+GC__FN void gc__write_trace(const gc__profile *profile, gc__output *output) {
+    if (!output->streamed)
+        for (size_t i = 0; i < profile->collections_count; i++)
+            gc__trace_collection(profile, output, &profile->collections[i]);
+    for (size_t i = 0; i < profile->threads_count; i++)
+        if (profile->threads[i].name) gc__trace_thread(profile, output, &profile->threads[i]);
+    gc__trace_types(profile, output);
+    gc__put_text(output, "\n]\n");
+}
+/* The frames of a flame graph: each path of names, from the root on, with all paths that begin alike next to one another.
+
+   The paths are sorted by their names, so that a frame is a run of neighbours, and appears once. */
+
+
+typedef struct gc__flame_path {
+    const char **names;
+    size_t depth;
+    double value;
+} gc__flame_path;
+
+/* What is done with a frame: from what value to what value of all its parent's it reaches. `depth` 0 is the root. */
+typedef struct gc__flame_frame {
+    const char *name;
+    size_t depth;
+    double from, to;
+    bool is_type;
+} gc__flame_frame;
+
+typedef struct gc__flame {
+    gc__words names; /* of all paths, one after another */
+    gc__words texts; /* names that were made */
+    gc__words paths; /* gc__flame_path; while paths are added, `names` is an index */
+    double total;
+    size_t depth; /* of the deepest path */
+    bool type_first, failed;
+} gc__flame;
+#define GC__FLAME_PATH_WORDS (sizeof(gc__flame_path) / sizeof(uintptr_t))
+
+GC__FN gc__flame_path *gc__flame_paths(const gc__flame *flame) { return (gc__flame_path *)flame->paths.words; }
+
+GC__FN void gc__flame_name(gc__flame *flame, const char *name) {
+    if (!gc__words_push(&flame->names, (uintptr_t)name)) flame->failed = true;
+}
+
+/* The name of a frame. An address, which stands for a name that is unknown, is a text that is made, and freed with the graph. */
+GC__FN void gc__flame_frame_name(gc__flame *flame, const gc__profile *profile, const gc__profile_frame *frame) {
+    char text[24], *copy = NULL;
+    const char *name = gc__frame_name(profile, frame, text);
+    if (name == text) {
+        name = copy = strdup(text);
+        if (!copy || !gc__words_push(&flame->texts, (uintptr_t)copy)) flame->failed = true;
+    }
+    gc__flame_name(flame, name);
+}
+
+/* Adds an entry's path: its stack, and its type before or after that. */
+GC__FN void gc__flame_add(gc__flame *flame, const gc__profile *profile, const gc__profile_entry *entry, double value) {
+    uint32_t stacks[GC__PROFILE_DEPTH_MAX];
+    size_t depth = gc__stack_outer_first(profile, entry->stack, stacks, GC__PROFILE_DEPTH_MAX);
+    if (!gc__words_reserve(&flame->paths, flame->paths.count + GC__FLAME_PATH_WORDS)) {
+        flame->failed = true;
+        return;
+    }
+    gc__flame_path *path = gc__flame_paths(flame) + flame->paths.count / GC__FLAME_PATH_WORDS;
+    path->names = (const char **)(flame->names.count * sizeof(char *));
+    path->depth = depth + 1;
+    path->value = value;
+    flame->paths.count += GC__FLAME_PATH_WORDS;
+    if (flame->type_first) gc__flame_name(flame, gc__profile_type_name(profile, entry->type));
+    for (size_t i = 0; i < depth; i++) gc__flame_frame_name(flame, profile, gc__profile_frame_of(profile, stacks[i]));
+    if (!flame->type_first) gc__flame_name(flame, gc__profile_type_name(profile, entry->type));
+    if (path->depth > flame->depth) flame->depth = path->depth;
+    flame->total += value;
+}
+
+GC__FN int gc__flame_order(const void *a, const void *b) {
+    const gc__flame_path *left = (const gc__flame_path *)a, *right = (const gc__flame_path *)b;
+    for (size_t i = 0; i < left->depth && i < right->depth; i++) {
+        int order = strcmp(left->names[i], right->names[i]);
+        if (order) return order;
+    }
+    return left->depth < right->depth ? -1 : left->depth > right->depth;
+}
+
+/* Makes the paths of what was allocated. False: there is no memory. */
+GC__FN bool gc__flame_make(gc__flame *flame, const gc__profile *profile, bool type_first) {
+    memset(flame, 0, sizeof *flame);
+    flame->type_first = type_first;
+    for (size_t i = 0; i < profile->entries_count && !flame->failed; i++)
+        if (profile->entries[i].allocated.samples)
+            gc__flame_add(flame, profile, &profile->entries[i], profile->entries[i].allocated.bytes);
+    if (flame->failed) return false;
+    gc__flame_path *paths = gc__flame_paths(flame);
+    size_t count = flame->paths.count / GC__FLAME_PATH_WORDS;
+    for (size_t i = 0; i < count; i++)
+        paths[i].names = (const char **)((char *)flame->names.words + (uintptr_t)paths[i].names);
+    if (count) qsort(paths, count, sizeof *paths, gc__flame_order);
+    return true;
+}
+
+GC__FN void gc__flame_free(gc__flame *flame) {
+    for (size_t i = 0; i < flame->texts.count; i++) free((void *)flame->texts.words[i]);
+    gc__words_free(&flame->names);
+    gc__words_free(&flame->texts);
+    gc__words_free(&flame->paths);
+}
+
+GC__FN size_t gc__flame_common(const gc__flame_path *a, const gc__flame_path *b) {
+    size_t depth = 0;
+    while (depth < a->depth && depth < b->depth && strcmp(a->names[depth], b->names[depth]) == 0) depth++;
+    return depth;
+}
+
+/* Calls draw(context, frame) for each frame, the inner ones of a frame before itself; the root is "all". */
+GC__FN void gc__flame_each(const gc__flame *flame, void (*draw)(void *context, const gc__flame_frame *frame),
+                           void *context) {
+    double starts[GC__PROFILE_DEPTH_MAX + 1], at = 0;
+    const gc__flame_path *paths = gc__flame_paths(flame);
+    size_t count = flame->paths.count / GC__FLAME_PATH_WORDS, open = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t closed = i + 1 < count ? gc__flame_common(&paths[i], &paths[i + 1]) : 0;
+        while (open < paths[i].depth) starts[open++] = at;
+        at += paths[i].value;
+        for (; open > closed; open--) {
+            bool is_type = flame->type_first ? open == 1 : open == paths[i].depth;
+            gc__flame_frame frame = {paths[i].names[open - 1], open, starts[open - 1], at, is_type};
+            draw(context, &frame);
+        }
+    }
+    gc__flame_frame all = {"all", 0, 0, at, false};
+    draw(context, &all);
+}
+/* The style and the script of flame graphs in SVG. */
+
+
+/* clang-format off */
+static const char *const gc__svg_style[] = {
+    "svg { background: #fbfaf8; color: #25262b; font: 12px Verdana, 'DejaVu Sans', sans-serif; }",
+    "text { fill: #25262b; }",
+    ".f { cursor: pointer; }",
+    ".f text { pointer-events: none; fill: #1c1c1c; }",
+    ".f:hover rect { stroke: #25262b; stroke-width: 0.8; }",
+    ".title { font-size: 17px; font-weight: bold; }",
+    ".part { font-size: 14px; font-weight: bold; }",
+    ".control { cursor: pointer; }",
+    ".control:hover { text-decoration: underline; }",
+    ".quiet { fill: #6d6f76; }",
+    "rect.hit { fill: rgb(230,0,230); }",
+    "@media (prefers-color-scheme: dark) {",
+    "svg { background: #1b1c20; }",
+    "text { fill: #dcdce0; }",
+    ".quiet { fill: #9a9ca4; }",
+    ".f:hover rect { stroke: #ffffff; }",
+    "}",
+};
+
+static const char *const gc__svg_script[] = {
+    "'use strict';",
+    "var frames = [], graphs = [], state = {x: null, y: null, s: '', i: ''};",
+    "function numbers(name, element) { return Number(element.getAttribute(name)); }",
+    "function init() {",
+    "    document.querySelectorAll('.graph').forEach(function (graph, number) {",
+    "        var own = [];",
+    "        graph.querySelectorAll('.f').forEach(function (g) {",
+    "            var r = g.querySelector('rect');",
+    "            var f = {g: g, r: r, t: g.querySelector('text'), name: g.getAttribute('data-name'),",
+    "                title: g.querySelector('title').textContent, x: numbers('x', r), y: numbers('y', r), w: numbers('width', r)};",
+    "            g.addEventListener('click', function () { zoom(f); });",
+    "            g.addEventListener('mouseover', function () { say('details', f.title); });",
+    "            g.addEventListener('mouseout', function () { say('details', ''); });",
+    "            own.push(f);",
+    "            frames.push(f);",
+    "        });",
+    "        graphs.push({frames: own, matched: document.getElementById('matched' + number)});",
+    "    });",
+    "    document.getElementById('reset').addEventListener('click', reset);",
+    "    document.getElementById('search').addEventListener('click', ask);",
+    "    document.getElementById('case').addEventListener('click', toggleCase);",
+    "    window.addEventListener('keydown', function (event) {",
+    "        if (event.ctrlKey && event.key === 'f') { event.preventDefault(); ask(); }",
+    "        if (event.ctrlKey && event.key === 'i') { event.preventDefault(); toggleCase(); }",
+    "        if (event.key === 'Escape') reset();",
+    "    });",
+    "    window.addEventListener('hashchange', restore);",
+    "    restore();",
+    "}",
+    "function say(id, text) { document.getElementById(id).textContent = text; }",
+    "/* The state stands in the address, so that a view can be sent to somebody. */",
+    "function keep() {",
+    "    var parts = [];",
+    "    for (var key in state) if (state[key]) parts.push(key + '=' + encodeURIComponent(state[key]));",
+    "    history.replaceState(null, '', '#' + parts.join('&'));",
+    "}",
+    "function restore() {",
+    "    state = {x: null, y: null, s: '', i: ''};",
+    "    location.hash.slice(1).split('&').forEach(function (part) {",
+    "        var at = part.indexOf('=');",
+    "        if (at > 0) state[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1));",
+    "    });",
+    "    var wanted = frames.filter(function (f) { return state.x === String(f.x) && state.y === String(f.y); })[0];",
+    "    if (wanted) zoom(wanted); else unzoom();",
+    "    search(state.s);",
+    "}",
+    "function place(f, x, w, opacity) {",
+    "    f.g.style.display = w < 0.1 ? 'none' : '';",
+    "    f.g.style.opacity = opacity;",
+    "    f.r.setAttribute('x', x);",
+    "    f.r.setAttribute('width', Math.max(w - 0.5, 0.1));",
+    "    f.t.setAttribute('x', x + 3);",
+    "    var room = Math.floor((w - 6) / 7.1);",
+    "    f.t.textContent = room < 3 ? '' : f.name.length <= room ? f.name : f.name.slice(0, room - 2) + '..';",
+    "}",
+    "function zoom(to) {",
+    "    graphs.forEach(function (graph) {",
+    "        if (graph.frames.indexOf(to) < 0) return;",
+    "        var scale = 1180 / to.w, end = to.x + to.w + 0.001;",
+    "        graph.frames.forEach(function (f) {",
+    "            var within = f.x >= to.x - 0.001 && f.x + f.w <= end;",
+    "            if (f.y < to.y && f.x <= to.x + 0.001 && f.x + f.w >= end - 0.002) place(f, 10, 1180, 0.5);",
+    "            else if (f.y >= to.y && within) place(f, 10 + (f.x - to.x) * scale, f.w * scale, 1);",
+    "            else f.g.style.display = 'none';",
+    "        });",
+    "    });",
+    "    state.x = to.w > 1179 ? null : String(to.x);",
+    "    state.y = to.w > 1179 ? null : String(to.y);",
+    "    document.getElementById('reset').style.display = state.x ? '' : 'none';",
+    "    keep();",
+    "}",
+    "function unzoom() {",
+    "    frames.forEach(function (f) { place(f, f.x, f.w, 1); });",
+    "    state.x = state.y = null;",
+    "    document.getElementById('reset').style.display = 'none';",
+    "    keep();",
+    "}",
+    "function reset() { unzoom(); search(''); }",
+    "function ask() {",
+    "    var text = window.prompt('Regular expression:', state.s);",
+    "    if (text !== null) search(text);",
+    "}",
+    "function toggleCase() { state.i = state.i ? '' : '1'; search(state.s); }",
+    "/* What is matched is counted once, where matched frames lie within others, too. */",
+    "function search(text) {",
+    "    var expression = null;",
+    "    try { expression = text ? new RegExp(text, state.i ? 'i' : '') : null; } catch (error) { say('details', String(error)); }",
+    "    state.s = text;",
+    "    document.getElementById('case').style.opacity = state.i ? 1 : 0.4;",
+    "    graphs.forEach(function (graph) {",
+    "        var hits = [], sum = 0, end = 0;",
+    "        graph.frames.forEach(function (f) {",
+    "            var hit = expression !== null && f.w < 1179.5 && expression.test(f.name);",
+    "            f.r.classList.toggle('hit', hit);",
+    "            if (hit) hits.push(f);",
+    "        });",
+    "        hits.sort(function (a, b) { return a.x - b.x; });",
+    "        hits.forEach(function (f) {",
+    "            sum += Math.max(f.x + f.w - Math.max(f.x, end), 0);",
+    "            end = Math.max(end, f.x + f.w);",
+    "        });",
+    "        graph.matched.textContent = expression ? 'Matched: ' + (100 * sum / 1180).toFixed(1) + '%' : '';",
+    "    });",
+    "    keep();",
+    "}",
+};
+/* clang-format on */
+/* Flame graphs as one file of SVG: what was allocated, by site and by type. It has its own script, for zooming and searching. */
+
+
+#define GC__SVG_WIDTH 1200.0
+#define GC__SVG_SIDE 10.0
+#define GC__SVG_ROW 17.0   /* the height of a frame, and a gap */
+#define GC__SVG_LEAST 0.1  /* narrower frames are left out */
+#define GC__SVG_LETTER 7.1 /* the width of a letter */
+
+typedef struct gc__svg {
+    gc__output *output;
+    const gc__flame *flame;
+    double top;
+    size_t left_out;
+} gc__svg;
+
+/* Restrained colors: the hue is the kind's, and the name makes a shade of it. */
+GC__FN void gc__svg_color(gc__output *output, const gc__flame_frame *frame) {
+    unsigned shade = (unsigned)(gc__profile_hash(frame->name, strlen(frame->name), 7) >> 40);
+    if (!frame->depth)
+        gc__put_text(output, "#d9d7d2");
+    else if (frame->is_type)
+        gc__put_format(output, "hsl(%u,%u%%,%u%%)", 195 + shade % 30, 38 + shade / 32 % 20, 66 + shade / 1024 % 12);
+    else
+        gc__put_format(output, "hsl(%u,%u%%,%u%%)", 22 + shade % 30, 62 + shade / 32 % 20, 64 + shade / 1024 % 12);
+}
+
+GC__FN void gc__svg_frame(void *context, const gc__flame_frame *frame) {
+    gc__svg *svg = (gc__svg *)context;
+    gc__output *output = svg->output;
+    char number[32];
+    double total = svg->flame->total > 0 ? svg->flame->total : 1, scale = (GC__SVG_WIDTH - 2 * GC__SVG_SIDE) / total;
+    double part = frame->depth ? (frame->to - frame->from) / total : 1; /* the root's is the whole, even of nothing */
+    double x = GC__SVG_SIDE + frame->from * scale, width = part * (GC__SVG_WIDTH - 2 * GC__SVG_SIDE);
+    double y = svg->top + (double)frame->depth * GC__SVG_ROW;
+    if (width < GC__SVG_LEAST && frame->depth) {
+        svg->left_out++;
+        return;
+    }
+    gc__put_text(output, "<g class=\"f\" data-name=\"");
+    gc__put_xml(output, frame->name);
+    gc__put_text(output, "\"><title>");
+    gc__put_xml(output, frame->name);
+    gc__put_format(output, " (%s bytes, %.2f%%)</title>", gc__grouped(number, frame->to - frame->from), 100 * part);
+    gc__put_format(output, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\" rx=\"1\" fill=\"", x, y, width,
+                   GC__SVG_ROW - 1);
+    gc__svg_color(output, frame);
+    gc__put_format(output, "\"/><text x=\"%.2f\" y=\"%.0f\"></text></g>\n", x + 3, y + 12);
+}
+
+/* A graph with its heading; returns its height. */
+GC__FN double gc__svg_graph(const gc__profile *profile, gc__output *output, double top, unsigned number,
+                            bool type_first) {
+    gc__flame flame;
+    gc__svg svg = {output, &flame, top + 26, 0};
+    if (!gc__flame_make(&flame, profile, type_first)) gc__output_fail(output, ENOMEM);
+    gc__put_format(output, "<text class=\"part\" x=\"10\" y=\"%.0f\">%s</text>\n", top + 16,
+                   type_first ? "By type, and where it was allocated" : "By allocation site, and the types there");
+    gc__put_format(output,
+                   "<text id=\"matched%u\" x=\"1190\" y=\"%.0f\" text-anchor=\"end\"></text>\n<g class=\"graph\">\n",
+                   number, top + 16);
+    gc__flame_each(&flame, gc__svg_frame, &svg);
+    double height = 26 + (double)(flame.depth + 1) * GC__SVG_ROW + 24;
+    gc__put_text(output, "</g>\n");
+    if (svg.left_out)
+        gc__put_format(
+            output,
+            "<text class=\"quiet\" x=\"10\" y=\"%.0f\">%zu frames narrower than %.1f pixels are left out</text>\n",
+            top + height - 10, svg.left_out, GC__SVG_LEAST);
+    gc__flame_free(&flame);
+    return height;
+}
+
+GC__FN void gc__svg_head(const gc__profile *profile, gc__output *output) {
+    char bytes[32];
+    gc__put_text(output, "<style>\n");
+    GC__PUT_LINES(output, gc__svg_style);
+    gc__put_text(output, "</style>\n<script><![CDATA[\n");
+    GC__PUT_LINES(output, gc__svg_script);
+    gc__put_text(output, "]]></script>\n<text class=\"title\" x=\"10\" y=\"26\">Allocations of ");
+    gc__put_xml(output, gc__program_name(profile));
+    gc__put_format(
+        output,
+        "</text>\n<text class=\"quiet\" x=\"10\" y=\"46\">%s bytes in %.3f s; one byte in %llu was sampled</text>\n",
+        gc__grouped(bytes, (double)profile->allocated_bytes), (double)(profile->end_ns - profile->start_ns) / 1e9,
+        (unsigned long long)profile->options.period_bytes);
+    gc__put_text(output,
+                 "<text id=\"reset\" class=\"control\" x=\"10\" y=\"68\" style=\"display:none\">Reset Zoom</text>\n"
+                 "<text id=\"details\" x=\"120\" y=\"68\"></text>\n"
+                 "<text id=\"search\" class=\"control\" x=\"1190\" y=\"26\" text-anchor=\"end\">Search</text>\n"
+                 "<text id=\"case\" class=\"control\" x=\"1190\" y=\"46\" text-anchor=\"end\">ignore case</text>\n");
+}
+
+/* The height is known at last; until then there is room for it. A device cannot be gone back in: it gets a window's height. */
+GC__FN void gc__write_svg(const gc__profile *profile, gc__output *output) {
+    char size[96];
+    gc__put_text(
+        output,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"init()\" ");
+    uint64_t at = gc__output_position(output);
+    gc__put_format(output, "%-64s>\n", "width=\"1200\" height=\"1000\"");
+    gc__svg_head(profile, output);
+    double top = 80;
+    top += gc__svg_graph(profile, output, top, 0, false);
+    top += gc__svg_graph(profile, output, top, 1, true);
+    gc__put_text(output, "</svg>\n");
+    int length = snprintf(size, sizeof size, "width=\"1200\" height=\"%.0f\" viewBox=\"0 0 1200 %.0f\"", top, top);
+    if (!output->special && length <= 64) gc__output_patch(output, at, size, (size_t)length);
+}
+/* The style, the body and the script of the page that shows a profile. */
+
+
+/* clang-format off */
+static const char *const gc__page_style[] = {
+    ":root { --back: #fbfaf8; --text: #25262b; --quiet: #6d6f76; --line: #dedbd5; --panel: #ffffff; --accent: #3b6ea5;",
+    "  --g0: #9cc3e0; --g1: #5a92bf; --g2: #2f5f8c; --held: #b4a58f; }",
+    "@media (prefers-color-scheme: dark) { :root { --back: #1b1c20; --text: #dcdce0; --quiet: #9a9ca4; --line: #36383f;",
+    "  --panel: #222429; --accent: #7fb2e5; --g0: #3f6d92; --g1: #5d97c6; --g2: #9fcbee; --held: #8a7c66; } }",
+    "body { margin: 0 auto; max-width: 1240px; padding: 20px; background: var(--back); color: var(--text);",
+    "  font: 14px/1.45 system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif; }",
+    "h1 { font-size: 22px; margin: 0 0 4px; } h2 { font-size: 16px; margin: 30px 0 8px; }",
+    "p { margin: 0 0 6px; } .quiet { color: var(--quiet); }",
+    ".panel { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 10px; }",
+    ".controls { display: flex; gap: 10px; align-items: center; flex-wrap: wrap; margin-bottom: 8px; }",
+    ".controls select, .controls input[type=search], .controls button { font: inherit; color: inherit; background: var(--back);",
+    "  border: 1px solid var(--line); border-radius: 4px; padding: 3px 7px; }",
+    ".controls input[type=search] { width: 260px; } .controls #matched { margin-left: auto; }",
+    "canvas { display: block; width: 100%; } #details { min-height: 21px; overflow-wrap: anywhere; }",
+    "#tip { position: fixed; display: none; pointer-events: none; background: var(--panel); border: 1px solid var(--line);",
+    "  border-radius: 4px; padding: 5px 8px; font-size: 12.5px; white-space: pre; box-shadow: 0 2px 8px #0003; z-index: 9; }",
+    ".legend span { margin-right: 14px; white-space: nowrap; } .legend i { display: inline-block; width: 11px; height: 11px;",
+    "  border-radius: 2px; margin-right: 5px; }",
+    "table { border-collapse: collapse; width: 100%; font-size: 13px; }",
+    "th { text-align: right; cursor: pointer; font-weight: 600; }",
+    "th, td { padding: 3px 8px; border-bottom: 1px solid var(--line); text-align: right; font-variant-numeric: tabular-nums; }",
+    "th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; overflow-wrap: anywhere; }",
+    "th.sorted { color: var(--accent); }",
+    "td .bar { display: flex; width: 130px; height: 11px; border-radius: 2px; overflow: hidden; }",
+};
+
+static const char *const gc__page_body[] = {
+    "<h2>What was allocated, and where</h2>",
+    "<div class='panel'>",
+    "<div class='controls'><select id='view' title='the order of frames'></select>",
+    "<select id='measure' title='what is measured'></select>",
+    "<input id='search' type='search' placeholder='regular expression (Ctrl-F)'>",
+    "<label><input id='case' type='checkbox'> ignore case</label>",
+    "<button id='reset' hidden>Reset Zoom</button><span id='total' class='quiet'></span><span id='matched'></span></div>",
+    "<canvas id='flames'></canvas>",
+    "<div id='details'></div><div id='left' class='quiet'></div>",
+    "</div>",
+    "<h2>Pauses</h2>",
+    "<div class='panel'><canvas id='pauses'></canvas><div id='phases' class='legend quiet'></div></div>",
+    "<h2>The heap by generation</h2>",
+    "<div class='panel'><canvas id='heap'></canvas><div id='generations' class='legend quiet'></div></div>",
+    "<h2>What dies young, and what gets old</h2>",
+    "<div class='panel'>",
+    "<table><thead><tr><th>function</th><th>type</th><th>allocated</th><th>died in 0</th><th>in 1</th><th>in 2</th><th>in use</th>",
+    "<th>0, 1, 2, in use</th></tr></thead><tbody id='rows'></tbody></table>",
+    "<div id='more' class='quiet'></div>",
+    "</div>",
+    "<div id='tip'></div>",
+};
+
+static const char *const gc__page_script[] = {
+    "'use strict';",
+    "const data = JSON.parse(document.getElementById('data').textContent);",
+    "const $ = id => document.getElementById(id);",
+    "const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();",
+    "const grouped = n => Math.round(n).toString().replace(/\\B(?=(\\d{3})+$)/g, ',');",
+    "function bytes(n) {",
+    "    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];",
+    "    let unit = 0;",
+    "    while (n >= 1024 && unit < 4) { n /= 1024; unit++; }",
+    "    return (unit && n < 100 ? n.toFixed(1) : Math.round(n)) + ' ' + units[unit];",
+    "}",
+    "const ms = ns => ns >= 1e8 ? (ns / 1e9).toFixed(2) + ' s' : ns >= 1e6 ? (ns / 1e6).toFixed(2) + ' ms' :",
+    "    (ns / 1e3).toFixed(1) + ' \\u00b5s';",
+    "/* An entry: type, stack, then count and bytes of what was allocated, lives in generations 0 to 2, died in them. */",
+    "const sum = (entry, at) => entry[at] + entry[at + 2] + entry[at + 4];",
+    "const measures = {",
+    "    'allocated bytes': e => e[3], 'allocated objects': e => e[2],",
+    "    'bytes in use': e => sum(e, 5), 'objects in use': e => sum(e, 4),",
+    "    'bytes that died in generation 0': e => e[11], 'bytes that grew old (generation 2)': e => e[9] + e[15]};",
+    "const views = ['by allocation site', 'by type', 'by type, callers inverted'];",
+    "let state = {view: '0', measure: 'allocated bytes', s: '', i: '', z: ''};",
+    "let root, shown, zoomed, rects = [], expression = null;",
+    "",
+    "function pathOf(entry, view) {",
+    "    const path = [], type = {name: data.types[entry[0]], type: true};",
+    "    for (let s = entry[1]; s; s = data.stacks[s][1]) path.push({name: data.frames[data.stacks[s][0]], type: false});",
+    "    if (view !== '2') path.reverse();",
+    "    return view === '0' ? path.concat([type]) : [type].concat(path);",
+    "}",
+    "function build() {",
+    "    const measure = measures[state.measure] || measures['allocated bytes'];",
+    "    root = {name: 'all', value: 0, children: new Map(), depth: 0, parent: null, type: false, path: ''};",
+    "    for (const entry of data.entries) {",
+    "        const value = measure(entry);",
+    "        if (!(value > 0)) continue;",
+    "        let node = root;",
+    "        root.value += value;",
+    "        for (const step of pathOf(entry, state.view)) {",
+    "            const key = (step.type ? 't' : 'f') + step.name;",
+    "            let next = node.children.get(key);",
+    "            if (!next) {",
+    "                next = {name: step.name, value: 0, children: new Map(), depth: node.depth + 1, parent: node, type: step.type,",
+    "                    path: node.path + '/' + encodeURIComponent(key)};",
+    "                node.children.set(key, next);",
+    "            }",
+    "            next.value += value;",
+    "            node = next;",
+    "        }",
+    "    }",
+    "    zoomed = root;",
+    "    for (const key of state.z.split('/').slice(1)) {",
+    "        const next = zoomed.children.get(decodeURIComponent(key));",
+    "        if (next) zoomed = next;",
+    "    }",
+    "}",
+    "function shade(name, type, dark) {",
+    "    let hash = 7;",
+    "    for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) >>> 0;",
+    "    const hue = (type ? 195 : 22) + hash % 30, light = (dark ? 34 : 66) + (hash >>> 8) % 12;",
+    "    return `hsl(${hue},${(type ? 38 : 58) + (hash >>> 16) % 18}%,${light}%)`;",
+    "}",
+    "function sized(canvas, height) {",
+    "    const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 1180;",
+    "    canvas.style.height = height + 'px';",
+    "    canvas.width = width * ratio;",
+    "    canvas.height = height * ratio;",
+    "    const g = canvas.getContext('2d');",
+    "    g.scale(ratio, ratio);",
+    "    g.font = '12px system-ui, \"DejaVu Sans\", sans-serif';",
+    "    g.textBaseline = 'middle';",
+    "    return [g, width];",
+    "}",
+    "function layout(width) {",
+    "    rects = [];",
+    "    let left = 0, deepest = 0;",
+    "    const ancestors = [];",
+    "    for (let n = zoomed.parent; n; n = n.parent) ancestors.unshift(n);",
+    "    ancestors.forEach(n => rects.push({n, x: 0, w: width, faded: true}));",
+    "    const stack = [[zoomed, 0, width]];",
+    "    while (stack.length) {",
+    "        const [n, x, w] = stack.pop();",
+    "        if (w < 0.3) { left++; continue; }",
+    "        rects.push({n, x, w, faded: false});",
+    "        deepest = Math.max(deepest, n.depth);",
+    "        let at = x;",
+    "        for (const child of [...n.children.values()].sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0)) {",
+    "            const wide = w * child.value / n.value;",
+    "            stack.push([child, at, wide]);",
+    "            at += wide;",
+    "        }",
+    "    }",
+    "    return [deepest, left];",
+    "}",
+    "/* What is matched is counted once, where matched frames lie within others, too. */",
+    "function matched() {",
+    "    let total = 0;",
+    "    const stack = [root];",
+    "    while (stack.length) {",
+    "        const n = stack.pop();",
+    "        if (n !== root && expression.test(n.name)) total += n.value;",
+    "        else stack.push(...n.children.values());",
+    "    }",
+    "    return root.value ? 100 * total / root.value : 0;",
+    "}",
+    "function drawFlames() {",
+    "    const canvas = $('flames'), row = 18;",
+    "    const [deepest, left] = layout(canvas.clientWidth || 1180);",
+    "    const [g] = sized(canvas, (deepest + 1) * row + 2);",
+    "    const dark = window.matchMedia('(prefers-color-scheme: dark)').matches;",
+    "    for (const r of rects) {",
+    "        const y = r.n.depth * row, hit = expression && r.n !== root && expression.test(r.n.name);",
+    "        r.y = y;",
+    "        g.globalAlpha = r.faded ? 0.5 : 1;",
+    "        g.fillStyle = hit ? 'rgb(230,0,230)' : r.n === root ? css('--line') : shade(r.n.name, r.n.type, dark);",
+    "        g.fillRect(r.x, y, Math.max(r.w - 0.6, 0.3), row - 1);",
+    "        const room = Math.floor((r.w - 8) / 6.8);",
+    "        if (room >= 3) {",
+    "            g.fillStyle = hit ? '#ffffff' : dark ? '#f0f0f2' : '#1c1c1c';",
+    "            g.fillText(r.n.name.length <= room ? r.n.name : r.n.name.slice(0, room - 2) + '..', r.x + 4, y + row / 2);",
+    "        }",
+    "    }",
+    "    g.globalAlpha = 1;",
+    "    $('matched').textContent = expression ? 'Matched: ' + matched().toFixed(1) + '%' : '';",
+    "    $('reset').hidden = zoomed === root && !expression;",
+    "    $('left').textContent = left ? `${grouped(left)} frames are too narrow to be drawn: zoom in to see them.` : '';",
+    "    $('total').textContent = state.measure.includes('objects') ? grouped(root.value) + ' objects' : bytes(root.value);",
+    "}",
+    "function describe(n) {",
+    "    const objects = state.measure.includes('objects');",
+    "    const percent = (100 * n.value / (root.value || 1)).toFixed(2);",
+    "    return `${n.name} (${grouped(n.value)} ${objects ? 'objects' : 'bytes'}, ${percent}%)`;",
+    "}",
+    "function at(event) {",
+    "    const box = $('flames').getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;",
+    "    return rects.find(r => x >= r.x && x < r.x + r.w && y >= r.y && y < r.y + 18);",
+    "}",
+    "function keep() {",
+    "    const parts = Object.keys(state).filter(k => state[k]).map(k => k + '=' + encodeURIComponent(state[k]));",
+    "    history.replaceState(null, '', '#' + parts.join('&'));",
+    "}",
+    "function zoom(n) { zoomed = n; state.z = n.path; keep(); drawFlames(); }",
+    "function search(text) {",
+    "    state.s = text;",
+    "    $('search').value = text;",
+    "    try {",
+    "        expression = text ? new RegExp(text, state.i ? 'i' : '') : null;",
+    "        $('details').textContent = '';",
+    "    } catch (error) { expression = null; $('details').textContent = String(error); }",
+    "    keep();",
+    "    drawFlames();",
+    "    drawTable();",
+    "}",
+    "function restore() {",
+    "    for (const part of location.hash.slice(1).split('&')) {",
+    "        const at = part.indexOf('=');",
+    "        if (at > 0) state[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1));",
+    "    }",
+    "    $('view').value = state.view;",
+    "    $('measure').value = state.measure;",
+    "    $('case').checked = Boolean(state.i);",
+    "    build();",
+    "    search(state.s);",
+    "}",
+    "/* Time lines. */",
+    "const palette = ['#8c8c94', '#c9b458', '#b0a9c9', '#5a92bf', '#d08c60',",
+    "    '#a87fb0', '#6fae8f', '#c5707f', '#2f5f8c', '#9a9ca4', '#7a6a58', '#55565c'];",
+    "function steps(most, count) {",
+    "    const rough = most / count, power = Math.pow(10, Math.floor(Math.log10(rough)));",
+    "    const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= rough);",
+    "    const list = [];",
+    "    for (let v = 0; v <= most * 1.0001; v += step) list.push(v);",
+    "    return list;",
+    "}",
+    "const plain = v => Number(v.toPrecision(6)).toString();",
+    "/* Axes with their units; returns functions from values to places. */",
+    "function axes(g, width, height, seconds, most, unit) {",
+    "    const left = 64, bottom = height - 26, top = 14, right = width - 10;",
+    "    const x = s => left + (right - left) * s / seconds, y = v => bottom - (bottom - top) * v / most;",
+    "    g.strokeStyle = css('--line');",
+    "    g.fillStyle = css('--quiet');",
+    "    g.lineWidth = 1;",
+    "    g.textAlign = 'right';",
+    "    for (const v of steps(most, 5)) {",
+    "        g.beginPath(); g.moveTo(left, y(v)); g.lineTo(right, y(v)); g.stroke();",
+    "        g.fillText(plain(v) + ' ' + unit, left - 6, y(v));",
+    "    }",
+    "    g.textAlign = 'center';",
+    "    for (const s of steps(seconds, 10)) g.fillText(plain(s) + ' s', x(s), bottom + 14);",
+    "    g.textAlign = 'left';",
+    "    return {x, y, left, right, bottom, top};",
+    "}",
+    "const seconds = Math.max(data.duration_ns / 1e9, 1e-6);",
+    "const spots = {};",
+    "function drawPauses() {",
+    "    const [g, width] = sized($('pauses'), 220);",
+    "    const most = Math.max(...data.collections.map(c => c.end - c.asked), 1000) / 1e6;",
+    "    const {x, y} = axes(g, width, 220, seconds, most, 'ms');",
+    "    spots.pauses = [];",
+    "    for (const c of data.collections) {",
+    "        const from = x(c.asked / 1e9), wide = Math.max(x(c.end / 1e9) - from, 2.5);",
+    "        let height = 0;",
+    "        for (const [phase, ns] of [[-1, Math.max(c.start - c.asked, 0)]].concat(c.parts)) {",
+    "            g.fillStyle = palette[phase + 1];",
+    "            g.fillRect(from, y((height + ns) / 1e6), wide, y(height / 1e6) - y((height + ns) / 1e6));",
+    "            height += ns;",
+    "        }",
+    "        const all = y((c.end - c.asked) / 1e6);",
+    "        g.fillStyle = palette[11];",
+    "        if (c.end - c.asked > height) g.fillRect(from, all, wide, y(height / 1e6) - all);",
+    "        spots.pauses.push({from: from - 2, to: from + wide + 2, c});",
+    "    }",
+    "}",
+    "function drawHeap() {",
+    "    const [g, width] = sized($('heap'), 220);",
+    "    const points = [];",
+    "    for (const c of data.collections) { points.push([c.start, c.before, c]); points.push([c.end, c.after, c]); }",
+    "    const most = Math.max(...points.map(p => Math.max(p[1][0] + p[1][1] + p[1][2], p[1][3])), 1024);",
+    "    const unit = most >= 2 ** 30 ? 30 : most >= 2 ** 20 ? 20 : 10;",
+    "    const {x, y} = axes(g, width, 220, seconds, most / 2 ** unit, {30: 'GiB', 20: 'MiB', 10: 'KiB'}[unit]);",
+    "    const line = (value, from, color) => {",
+    "        if (!points.length) return;",
+    "        g.beginPath();",
+    "        points.forEach((p, i) => g[i ? 'lineTo' : 'moveTo'](x(p[0] / 1e9), y(value(p[1]) / 2 ** unit)));",
+    "        if (!from) { g.strokeStyle = color; g.lineWidth = 1.5; g.stroke(); return; }",
+    "        points.slice().reverse().forEach(p => g.lineTo(x(p[0] / 1e9), y(from(p[1]) / 2 ** unit)));",
+    "        g.fillStyle = color;",
+    "        g.fill();",
+    "    };",
+    "    line(p => p[2], () => 0, css('--g2'));",
+    "    line(p => p[2] + p[1], p => p[2], css('--g1'));",
+    "    line(p => p[2] + p[1] + p[0], p => p[2] + p[1], css('--g0'));",
+    "    line(p => p[3], null, css('--held'));",
+    "    spots.heap = data.collections.map(c => ({from: x(c.start / 1e9) - 3, to: x(c.end / 1e9) + 3, c}));",
+    "}",
+    "function tell(c) {",
+    "    const total = s => bytes(s[0] + s[1] + s[2]);",
+    "    const lines = [`collection ${c.number}: generation ${c.generation}, ${c.reason}${c.compacting ? ', compacting' : ''}`,",
+    "        `at ${(c.asked / 1e9).toFixed(3)} s, ${ms(c.end - c.asked)} on thread ${c.thread}`,",
+    "        `  stop threads: ${ms(Math.max(c.start - c.asked, 0))}`];",
+    "    for (const [phase, ns] of c.parts) lines.push(`  ${data.phases[phase]}: ${ms(ns)}`);",
+    "    lines.push(`objects: ${total(c.before)}, then ${total(c.after)}; held: ${bytes(c.after[3])}`);",
+    "    return lines.join('\\n');",
+    "}",
+    "function hover(id) {",
+    "    $(id).addEventListener('mousemove', event => {",
+    "        const x = event.clientX - $(id).getBoundingClientRect().left;",
+    "        let best = null;",
+    "        const far = s => Math.abs(x - (s.from + s.to) / 2);",
+    "        for (const s of spots[id] || []) if (x >= s.from && x <= s.to && (!best || far(s) < far(best))) best = s;",
+    "        $('tip').style.display = best ? 'block' : 'none';",
+    "        if (!best) return;",
+    "        $('tip').textContent = tell(best.c);",
+    "        $('tip').style.left = Math.min(event.clientX + 14, window.innerWidth - 340) + 'px';",
+    "        $('tip').style.top = Math.min(event.clientY + 14, window.innerHeight - 260) + 'px';",
+    "    });",
+    "    $(id).addEventListener('mouseleave', () => { $('tip').style.display = 'none'; });",
+    "}",
+    "function legend(id, items) {",
+    "    for (const [color, text] of items) {",
+    "        const span = document.createElement('span'), mark = document.createElement('i');",
+    "        mark.style.background = color;",
+    "        span.append(mark, text);",
+    "        $(id).append(span);",
+    "    }",
+    "}",
+    "function legends() {",
+    "    const sums = ['stop threads'].concat(data.phases).map((text, i) => [palette[i], text, 0]);",
+    "    for (const c of data.collections) {",
+    "        sums[0][2] += Math.max(c.start - c.asked, 0);",
+    "        for (const [phase, ns] of c.parts) sums[phase + 1][2] += ns;",
+    "    }",
+    "    legend('phases', sums.filter(s => s[2] > 0).map(s => [s[0], `${s[1]} ${ms(s[2])}`]));",
+    "    legend('generations', [['var(--g0)', 'generation 0'], ['var(--g1)', 'generation 1'], ['var(--g2)', 'generation 2'],",
+    "        ['var(--held)', 'memory held (line)']]);",
+    "}",
+    "/* Survival: a row for each type and innermost function, most allocated first. */",
+    "let column = 2, rows = [];",
+    "function survival() {",
+    "    const all = new Map();",
+    "    for (const e of data.entries) {",
+    "        const site = e[1] ? data.frames[data.stacks[e[1]][0]] : '(no stack)', type = data.types[e[0]];",
+    "        const key = site + '\\n' + type;",
+    "        const row = all.get(key) || [site, type, 0, 0, 0, 0, 0];",
+    "        [e[3], e[11], e[13], e[15], sum(e, 5)].forEach((n, i) => { row[i + 2] += n; });",
+    "        all.set(key, row);",
+    "    }",
+    "    rows = [...all.values()].filter(r => r[2] > 0);",
+    "}",
+    "function drawTable() {",
+    "    const body = $('rows'), absolute = column === 2 || column === 6;",
+    "    const key = r => column < 2 ? r[column] : absolute ? -r[column] : -r[column] / r[2];",
+    "    rows.sort((a, b) => key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0);",
+    "    const chosen = rows.filter(r => !expression || expression.test(r[0]) || expression.test(r[1]));",
+    "    body.textContent = '';",
+    "    for (const r of chosen.slice(0, 200)) {",
+    "        const line = document.createElement('tr'), known = r[3] + r[4] + r[5] + r[6] || 1;",
+    "        const percent = n => (100 * n / known).toFixed(1) + '%';",
+    "        for (const text of [r[0], r[1], bytes(r[2]), percent(r[3]), percent(r[4]), percent(r[5]), bytes(r[6])]) {",
+    "            const cell = document.createElement('td');",
+    "            cell.textContent = text;",
+    "            line.append(cell);",
+    "        }",
+    "        const bar = document.createElement('div'), last = document.createElement('td');",
+    "        bar.className = 'bar';",
+    "        [[r[3], '--g0'], [r[4], '--g1'], [r[5], '--g2'], [r[6], '--held']].forEach(([n, color]) => {",
+    "            const part = document.createElement('span');",
+    "            part.style.cssText = `width:${100 * n / known}%;background:var(${color})`;",
+    "            bar.append(part);",
+    "        });",
+    "        last.append(bar);",
+    "        line.append(last);",
+    "        body.append(line);",
+    "    }",
+    "    $('more').textContent = chosen.length > 200 ? `${grouped(chosen.length - 200)} more rows: search to see them.` : '';",
+    "    document.querySelectorAll('th').forEach((th, i) => th.classList.toggle('sorted', i === column));",
+    "}",
+    "function start() {",
+    "    views.forEach((text, i) => $('view').add(new Option(text, String(i))));",
+    "    Object.keys(measures).forEach(text => $('measure').add(new Option(text, text)));",
+    "    $('view').onchange = () => { state.view = $('view').value; state.z = ''; build(); keep(); drawFlames(); };",
+    "    $('measure').onchange = () => { state.measure = $('measure').value; state.z = ''; build(); keep(); drawFlames(); };",
+    "    $('search').oninput = () => search($('search').value);",
+    "    $('case').onchange = () => { state.i = $('case').checked ? '1' : ''; search(state.s); };",
+    "    $('reset').onclick = () => { zoomed = root; state.z = ''; search(''); };",
+    "    $('flames').onclick = event => { const r = at(event); if (r) zoom(r.n); };",
+    "    $('flames').onmousemove = event => { const r = at(event); $('details').textContent = r ? describe(r.n) : ''; };",
+    "    window.addEventListener('keydown', event => {",
+    "        if (event.ctrlKey && event.key === 'f') { event.preventDefault(); $('search').focus(); }",
+    "        if (event.ctrlKey && event.key === 'i') { event.preventDefault(); $('case').click(); }",
+    "        if (event.key === 'Escape') $('reset').click();",
+    "    });",
+    "    document.querySelectorAll('th').forEach((th, i) => { if (i < 7) th.onclick = () => { column = i; drawTable(); }; });",
+    "    const redraw = () => { drawFlames(); drawPauses(); drawHeap(); };",
+    "    window.addEventListener('resize', redraw);",
+    "    window.addEventListener('hashchange', restore);",
+    "    window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);",
+    "    survival();",
+    "    legends();",
+    "    restore();",
+    "    drawPauses();",
+    "    drawHeap();",
+    "    hover('pauses');",
+    "    hover('heap');",
+    "}",
+    "start();",
+};
+/* clang-format on */
+/* The whole profile as one page that needs nothing else: flame graphs, pauses, the heap over time, and what dies young. The page
+   has the profile as JSON, and draws it itself, so a large profile is no larger as a page. */
+
+
+/* Puts "[", then what `put` puts of each of `count` items, with commas between them, then "]". */
+#define GC__PUT_LIST(output, name, count, i, put)              \
+    do {                                                       \
+        gc__put_format(output, "%s\"" name "\":[", ",\n");     \
+        for (size_t i = 0; i < (count); i++) {                 \
+            if (i) gc__put_text(output, i % 16 ? "," : ",\n"); \
+            put;                                               \
+        }                                                      \
+        gc__put_text(output, "]");                             \
+    } while (0)
+
+GC__FN void gc__page_amount(gc__output *output, const gc__profile_amount *amount) {
+    if (amount->samples)
+        gc__put_format(output, ",%.1f,%.0f", amount->count, amount->bytes);
+    else
+        gc__put_text(output, ",0,0");
+}
+
+GC__FN void gc__page_entry(gc__output *output, const gc__profile_entry *entry) {
+    gc__put_format(output, "[%u,%u", (unsigned)entry->type, (unsigned)entry->stack);
+    gc__page_amount(output, &entry->allocated);
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__page_amount(output, &entry->live[g]);
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__page_amount(output, &entry->died[g]);
+    gc__put_text(output, "]");
+}
+
+GC__FN void gc__page_frame(const gc__profile *profile, gc__output *output, const gc__profile_frame *frame) {
+    char text[24];
+    gc__put_json(output, gc__frame_name(profile, frame, text));
+}
+
+GC__FN void gc__page_space(gc__output *output, const gc__profile_space *space) {
+    gc__put_format(output, "[%zu,%zu,%zu,%zu]", space->generation_bytes[0], space->generation_bytes[1],
+                   space->generation_bytes[2], space->held_bytes);
+}
+
+GC__FN uint64_t gc__page_time(const gc__profile *profile, uint64_t ns) {
+    return ns > profile->start_ns ? ns - profile->start_ns : 0;
+}
+
+GC__FN void gc__page_collection(const gc__profile *profile, gc__output *output,
+                                const gc__profile_collection *collection) {
+    uint64_t asked = collection->asked_ns ? collection->asked_ns : collection->start_ns;
+    gc__put_format(output, "\n{\"number\":%llu,\"generation\":%u,\"reason\":\"%s\",\"compacting\":%s,\"thread\":%u",
+                   (unsigned long long)collection->number, (unsigned)collection->generation,
+                   gc_reason_text(collection->reason), collection->compacting ? "true" : "false",
+                   (unsigned)collection->thread);
+    gc__put_format(output, ",\"asked\":%llu,\"start\":%llu,\"end\":%llu,\"parts\":[",
+                   (unsigned long long)gc__page_time(profile, asked),
+                   (unsigned long long)gc__page_time(profile, collection->start_ns),
+                   (unsigned long long)gc__page_time(profile, collection->end_ns));
+    for (unsigned i = 0; i < collection->part_count; i++)
+        gc__put_format(output, "%s[%u,%llu]", i ? "," : "", (unsigned)collection->parts[i].phase,
+                       (unsigned long long)collection->parts[i].ns);
+    gc__put_text(output, "],\"before\":");
+    gc__page_space(output, &collection->before);
+    gc__put_text(output, ",\"after\":");
+    gc__page_space(output, &collection->after);
+    gc__put_text(output, "}");
+}
+
+GC__FN void gc__page_data(const gc__profile *profile, gc__output *output) {
+    gc__put_format(output, "{\"duration_ns\":%llu,\"period_bytes\":%llu,\"allocated_bytes\":%llu,\"lost_samples\":%llu",
+                   (unsigned long long)(profile->end_ns - profile->start_ns),
+                   (unsigned long long)profile->options.period_bytes, (unsigned long long)profile->allocated_bytes,
+                   (unsigned long long)profile->lost_samples);
+    GC__PUT_LIST(output, "phases", (size_t)GC_PHASE_COUNT, i, gc__put_json(output, gc__phase_text((gc_phase)i)));
+    GC__PUT_LIST(output, "types", profile->types_count, i,
+                 gc__put_json(output, gc__profile_type_name(profile, (uint32_t)i)));
+    GC__PUT_LIST(output, "frames", profile->frames_count, i, gc__page_frame(profile, output, &profile->frames[i]));
+    GC__PUT_LIST(
+        output, "stacks", profile->stacks_count, i,
+        gc__put_format(output, "[%u,%u]", (unsigned)profile->stacks[i].frame, (unsigned)profile->stacks[i].caller));
+    GC__PUT_LIST(output, "entries", profile->entries_count, i, gc__page_entry(output, &profile->entries[i]));
+    GC__PUT_LIST(output, "collections", profile->collections_count, i,
+                 gc__page_collection(profile, output, &profile->collections[i]));
+    gc__put_text(output, "}");
+}
+
+/* The page's head in words: how long, how much, how often. */
+GC__FN void gc__page_summary(const gc__profile *profile, gc__output *output) {
+    char bytes[32];
+    uint64_t pauses = 0, longest = 0;
+    for (size_t i = 0; i < profile->collections_count; i++) {
+        const gc__profile_collection *collection = &profile->collections[i];
+        uint64_t asked = collection->asked_ns ? collection->asked_ns : collection->start_ns,
+                 pause = collection->end_ns - asked;
+        pauses += pause;
+        if (pause > longest) longest = pause;
+    }
+    gc__put_format(
+        output,
+        "<p>%s bytes allocated in %.3f s; %zu collections paused for %.1f ms in all, and %.2f ms at most.</p>\n",
+        gc__grouped(bytes, (double)profile->allocated_bytes), (double)(profile->end_ns - profile->start_ns) / 1e9,
+        profile->collections_count, (double)pauses / 1e6, (double)longest / 1e6);
+    gc__put_format(output,
+                   "<p class='quiet'>One byte in %s was sampled, and what is shown of objects is estimated from that.",
+                   gc__grouped(bytes, (double)profile->options.period_bytes));
+    if (profile->lost_samples || profile->lost_collections)
+        gc__put_format(output, " There was no room for %llu samples and %llu collections, which are missing.",
+                       (unsigned long long)profile->lost_samples, (unsigned long long)profile->lost_collections);
+    gc__put_text(output, "</p>\n");
+}
+
+GC__FN void gc__write_html(const gc__profile *profile, gc__output *output) {
+    gc__put_text(output, "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n<title>Profile of ");
+    gc__put_xml(output, gc__program_name(profile));
+    gc__put_text(output, "</title>\n<meta name='viewport' content='width=device-width'>\n<style>\n");
+    GC__PUT_LINES(output, gc__page_style);
+    gc__put_text(output, "</style></head><body>\n<h1>");
+    gc__put_xml(output, gc__program_name(profile));
+    gc__put_text(output, "</h1>\n");
+    gc__page_summary(profile, output);
+    GC__PUT_LINES(output, gc__page_body);
+    gc__put_text(output, "<script id='data' type='application/json'>");
+    gc__page_data(profile, output);
+    gc__put_text(output, "</script>\n<script>\n");
+    GC__PUT_LINES(output, gc__page_script);
+    gc__put_text(output, "</script>\n</body></html>\n");
+}
 /* The formats of files, by the endings of their names. Each writer is a part of its own, which this one includes. */
 
 
@@ -4717,6 +5855,9 @@ static const gc__profile_format gc__profile_formats[] = {
     {".folded", gc__write_folded, NULL, NULL, NULL},
     {".pb", gc__write_pprof, NULL, NULL, NULL},
     {".txt", gc__write_report, NULL, NULL, NULL},
+    {".svg", gc__write_svg, NULL, NULL, NULL},
+    {".html", gc__write_html, NULL, NULL, NULL},
+    {".json", gc__write_trace, gc__trace_begin, gc__trace_events, NULL},
     {".heapsnapshot", NULL, NULL, NULL, gc__write_snapshot},
 };
 

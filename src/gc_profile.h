@@ -40,6 +40,14 @@
 #include "profile/numbering.h"   /* numbers for all objects */
 #include "profile/roots.h"       /* what keeps objects alive */
 #include "profile/snapshot.h"    /* all objects, in V8's format */
+#include "profile/totals.h"      /* sums over entries */
+#include "profile/page.h"        /* what pages are put together from */
+#include "profile/trace.h"       /* pauses, for Perfetto and chrome://tracing */
+#include "profile/flame.h"       /* frames of flame graphs */
+#include "profile/svg_script.h"  /* style and script of flame graphs */
+#include "profile/svg.h"         /* flame graphs in SVG */
+#include "profile/html_script.h" /* style and script of the page */
+#include "profile/html.h"        /* the whole profile as a page */
 #include "profile/formats.h"     /* formats by the ending of a file's name */
 #include "profile/control.h"     /* starting, stopping, writing */
 #include "profile/environment.h" /* GC_PROFILE */

@@ -2,14 +2,20 @@
 #pragma once
 
 #include "folded.h"
+#include "html.h"
 #include "pprof.h"
 #include "report.h"
 #include "snapshot.h"
+#include "svg.h"
+#include "trace.h"
 
 static const gc__profile_format gc__profile_formats[] = {
     {".folded", gc__write_folded, NULL, NULL, NULL},
     {".pb", gc__write_pprof, NULL, NULL, NULL},
     {".txt", gc__write_report, NULL, NULL, NULL},
+    {".svg", gc__write_svg, NULL, NULL, NULL},
+    {".html", gc__write_html, NULL, NULL, NULL},
+    {".json", gc__write_trace, gc__trace_begin, gc__trace_events, NULL},
     {".heapsnapshot", NULL, NULL, NULL, gc__write_snapshot},
 };
 

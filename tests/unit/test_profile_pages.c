@@ -1,0 +1,112 @@
+/* The formats .json, .svg and .html, and .folded beside them: a profile that was made by hand, with hostile names, is written, read
+   by an independent program, and has the same numbers in each. */
+#define GC_IMPLEMENTATION
+#include "gc_profile.h"
+
+#include "../fixture.h"
+#include "profile_model.h"
+
+static char text[1 << 20];
+
+/* What read.pl says of the profile in a format. */
+static int read_as(const gc__profile *profile, const char *ending) {
+    char name[64], command[160];
+    snprintf(name, sizeof name, "/tmp/gc-profile-%d%s", (int)getpid(), ending);
+    ok(made_write(profile, name), "%s is written", ending);
+    snprintf(command, sizeof command, "perl tests/profile/read.pl %s 2>&1", name);
+    FILE *from = popen(command, "r");
+    text[fread(text, 1, sizeof text - 1, from)] = 0;
+    int status = pclose(from);
+    remove(name);
+    return status;
+}
+
+static void line_is(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void line_is(const char *format, ...) {
+    char line[256], within[260];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    snprintf(within, sizeof within, "\n%s\n", line);
+    has(text, within, "%s", line);
+}
+
+/* What JSON makes of the hostile name; .folded has other rules. */
+#define HOSTILE "\"</script>]]>\\\"'&<b>;"
+
+static void same_numbers(const gc__profile *profile, const char *ending, bool counts, const char *odd) {
+    int status = read_as(profile, ending);
+    is(status, 0, "%s: the reader finds no fault", ending);
+    if (status) diag("%.2000s", text);
+    line_is("type \"node\" %s 4928", counts ? "154.0" : "-");
+    line_is("type \"string\" %s 13045", counts ? "17.0" : "-");
+    line_is("type \"pair\" %s 384", counts ? "12.0" : "-");
+    line_is("type \"main\" %s 64", counts ? "2.0" : "-");
+    has(text, odd, "%s: the hostile name", ending);
+}
+
+static void formats(void) {
+    gc__profile profile;
+    made_profile(&profile);
+    same_numbers(&profile, ".folded", false, "</script>]]>");
+    same_numbers(&profile, ".svg", false, HOSTILE "\xEF\xBF\xBD\xEF\xBF\xBD\\\\\\n name\" - 5000");
+    same_numbers(&profile, ".html", true, HOSTILE "\\u0001\xEF\xBF\xBD\\\\\\n name\" 1.0 5000");
+    has(text, "data 40 collections", "all collections are on the page");
+    same_numbers(&profile, ".json", true, HOSTILE "\\u0001\xEF\xBF\xBD\\\\\\n name\" 1.0 5000");
+    line_is("thread 1001 \"main\"");
+    has(text, "thread 1002 " HOSTILE, "a thread with a hostile name");
+    ok(!strstr(text, "thread 1003 "), "a thread without one");
+    line_is("pause 2 26000 620 1002");
+    line_is("pause 20 476000 2060 1002");
+    gc__profile_free(&profile);
+}
+
+/* Nothing at all, and one heap that was never collected. */
+static void empty(void) {
+    static const char *const endings[] = {".svg", ".html", ".json", ".folded"};
+    gc__profile profile;
+    gc__profile_open(&profile);
+    for (int i = 0; i < 4; i++) {
+        is(read_as(&profile, endings[i]), 0, "%s: an empty profile", endings[i]);
+        if (strstr(text, "broken")) diag("%s", text);
+    }
+    gc__profile_free(&profile);
+}
+
+/* A streamed file is whole after each event, but for the bracket at its end. */
+static void streamed(void) {
+    gc__profile profile;
+    gc__output output;
+    char name[64], command[256];
+    made_profile(&profile);
+    gc__profile_event events[] = {
+        {.kind = GC_PROFILE_SAMPLE, .time_ns = 1500000000, .thread = 1001, .type = 1, .bytes = 32},
+        {.kind = GC_PROFILE_FINALIZER, .time_ns = 1600000000, .thread = 1003, .amount = 5000},
+        {.kind = GC_PROFILE_LOST, .time_ns = 1700000000, .thread = 1001, .amount = 7},
+        {.kind = GC_PROFILE_COLLECTION_END, .time_ns = 1800000000, .thread = 1002, .collection = 19},
+        {.kind = GC_PROFILE_TICK, .time_ns = 1, .thread = 1001, .type = 2, .bytes = 8},
+        {.kind = GC_PROFILE_HANDLE_CREATED, .time_ns = 1800000000, .thread = 1001},
+    };
+    snprintf(name, sizeof name, "/tmp/gc-profile-%d.json", (int)getpid());
+    snprintf(command, sizeof command, "echo ] >> %s; perl tests/profile/read.pl %s 2>&1", name, name);
+    for (size_t count = 0; count <= sizeof events / sizeof *events; count++) {
+        gc__output_open(&output, name, true);
+        gc__trace_begin(&profile, &output);
+        gc__trace_events(&profile, events, count, &output);
+        gc__output_close(&output);
+        FILE *from = popen(command, "r");
+        text[fread(text, 1, sizeof text - 1, from)] = 0;
+        is(pclose(from), 0, "after %zu events the file is whole", count);
+    }
+    has(text, "pause 20 476000 2060 1002", "a collection is written when it ends");
+    remove(name);
+    gc__profile_free(&profile);
+}
+
+int main(void) {
+    formats();
+    empty();
+    streamed();
+    return done();
+}
