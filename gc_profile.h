@@ -5082,7 +5082,6 @@ GC__FN void gc__flame_each(const gc__flame *flame, void (*draw)(void *context, c
 }
 /* The style and the script of flame graphs in SVG. */
 
-
 /* clang-format off */
 static const char *const gc__svg_style[] = {
     "svg { background: #fbfaf8; color: #25262b; font: 12px Verdana, 'DejaVu Sans', sans-serif; }",
@@ -5114,7 +5113,8 @@ static const char *const gc__svg_script[] = {
     "        graph.querySelectorAll('.f').forEach(function (g) {",
     "            var r = g.querySelector('rect');",
     "            var f = {g: g, r: r, t: g.querySelector('text'), name: g.getAttribute('data-name'),",
-    "                title: g.querySelector('title').textContent, x: numbers('x', r), y: numbers('y', r), w: numbers('width', r)};",
+    "                title: g.querySelector('title').textContent,",
+    "                x: numbers('x', r), y: numbers('y', r), w: numbers('width', r)};",
     "            g.addEventListener('click', function () { zoom(f); });",
     "            g.addEventListener('mouseover', function () { say('details', f.title); });",
     "            g.addEventListener('mouseout', function () { say('details', ''); });",
@@ -5191,7 +5191,9 @@ static const char *const gc__svg_script[] = {
     "/* What is matched is counted once, where matched frames lie within others, too. */",
     "function search(text) {",
     "    var expression = null;",
-    "    try { expression = text ? new RegExp(text, state.i ? 'i' : '') : null; } catch (error) { say('details', String(error)); }",
+    "    try {",
+    "        expression = text ? new RegExp(text, state.i ? 'i' : '') : null;",
+    "    } catch (error) { say('details', String(error)); }",
     "    state.s = text;",
     "    document.getElementById('case').style.opacity = state.i ? 1 : 0.4;",
     "    graphs.forEach(function (graph) {",
@@ -5323,7 +5325,6 @@ GC__FN void gc__write_svg(const gc__profile *profile, gc__output *output) {
 }
 /* The style, the body and the script of the page that shows a profile. */
 
-
 /* clang-format off */
 static const char *const gc__page_style[] = {
     ":root { --back: #fbfaf8; --text: #25262b; --quiet: #6d6f76; --line: #dedbd5; --panel: #ffffff; --accent: #3b6ea5;",
@@ -5369,7 +5370,8 @@ static const char *const gc__page_body[] = {
     "<div class='panel'><canvas id='heap'></canvas><div id='generations' class='legend quiet'></div></div>",
     "<h2>What dies young, and what gets old</h2>",
     "<div class='panel'>",
-    "<table><thead><tr><th>function</th><th>type</th><th>allocated</th><th>died in 0</th><th>in 1</th><th>in 2</th><th>in use</th>",
+    "<table><thead><tr><th>function</th><th>type</th>",
+    "<th>allocated</th><th>died in 0</th><th>in 1</th><th>in 2</th><th>in use</th>",
     "<th>0, 1, 2, in use</th></tr></thead><tbody id='rows'></tbody></table>",
     "<div id='more' class='quiet'></div>",
     "</div>",
@@ -5418,8 +5420,8 @@ static const char *const gc__page_script[] = {
     "            const key = (step.type ? 't' : 'f') + step.name;",
     "            let next = node.children.get(key);",
     "            if (!next) {",
-    "                next = {name: step.name, value: 0, children: new Map(), depth: node.depth + 1, parent: node, type: step.type,",
-    "                    path: node.path + '/' + encodeURIComponent(key)};",
+    "                next = {name: step.name, value: 0, children: new Map(), depth: node.depth + 1, parent: node,",
+    "                    type: step.type, path: node.path + '/' + encodeURIComponent(key)};",
     "                node.children.set(key, next);",
     "            }",
     "            next.value += value;",
@@ -5462,7 +5464,8 @@ static const char *const gc__page_script[] = {
     "        rects.push({n, x, w, faded: false});",
     "        deepest = Math.max(deepest, n.depth);",
     "        let at = x;",
-    "        for (const child of [...n.children.values()].sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0)) {",
+    "        const children = [...n.children.values()];",
+    "        for (const child of children.sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0)) {",
     "            const wide = w * child.value / n.value;",
     "            stack.push([child, at, wide]);",
     "            at += wide;",

@@ -5,7 +5,6 @@
 
 #include "../base/words.h"
 #include "folded.h"
-#include "totals.h"
 
 typedef struct gc__flame_path {
     const char **names;

@@ -2,8 +2,10 @@
    has the profile as JSON, and draws it itself, so a large profile is no larger as a page. */
 #pragma once
 
+#include "folded.h"
 #include "html_script.h"
 #include "page.h"
+#include "text.h"
 #include "totals.h"
 
 /* Puts "[", then what `put` puts of each of `count` items, with commas between them, then "]". */

@@ -1,8 +1,6 @@
 /* The style, the body and the script of the page that shows a profile. */
 #pragma once
 
-#include "../platform/platform.h"
-
 /* clang-format off */
 static const char *const gc__page_style[] = {
     ":root { --back: #fbfaf8; --text: #25262b; --quiet: #6d6f76; --line: #dedbd5; --panel: #ffffff; --accent: #3b6ea5;",
@@ -48,7 +46,8 @@ static const char *const gc__page_body[] = {
     "<div class='panel'><canvas id='heap'></canvas><div id='generations' class='legend quiet'></div></div>",
     "<h2>What dies young, and what gets old</h2>",
     "<div class='panel'>",
-    "<table><thead><tr><th>function</th><th>type</th><th>allocated</th><th>died in 0</th><th>in 1</th><th>in 2</th><th>in use</th>",
+    "<table><thead><tr><th>function</th><th>type</th>",
+    "<th>allocated</th><th>died in 0</th><th>in 1</th><th>in 2</th><th>in use</th>",
     "<th>0, 1, 2, in use</th></tr></thead><tbody id='rows'></tbody></table>",
     "<div id='more' class='quiet'></div>",
     "</div>",
@@ -97,8 +96,8 @@ static const char *const gc__page_script[] = {
     "            const key = (step.type ? 't' : 'f') + step.name;",
     "            let next = node.children.get(key);",
     "            if (!next) {",
-    "                next = {name: step.name, value: 0, children: new Map(), depth: node.depth + 1, parent: node, type: step.type,",
-    "                    path: node.path + '/' + encodeURIComponent(key)};",
+    "                next = {name: step.name, value: 0, children: new Map(), depth: node.depth + 1, parent: node,",
+    "                    type: step.type, path: node.path + '/' + encodeURIComponent(key)};",
     "                node.children.set(key, next);",
     "            }",
     "            next.value += value;",
@@ -141,7 +140,8 @@ static const char *const gc__page_script[] = {
     "        rects.push({n, x, w, faded: false});",
     "        deepest = Math.max(deepest, n.depth);",
     "        let at = x;",
-    "        for (const child of [...n.children.values()].sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0)) {",
+    "        const children = [...n.children.values()];",
+    "        for (const child of children.sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0)) {",
     "            const wide = w * child.value / n.value;",
     "            stack.push([child, at, wide]);",
     "            at += wide;",

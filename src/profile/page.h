@@ -1,7 +1,6 @@
 /* How the pages that writers make are put together. */
 #pragma once
 
-#include "text.h"
 #include "model.h"
 
 #define GC__PUT_LINES(output, lines) gc__put_lines(output, lines, sizeof(lines) / sizeof *(lines))

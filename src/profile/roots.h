@@ -4,6 +4,7 @@
    for each function that has frames. */
 #pragma once
 
+#include "../api/handle.h"
 #include "../collect/roots.h"
 #include "../handles/finalizers.h"
 #include "numbering.h"

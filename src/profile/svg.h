@@ -5,6 +5,7 @@
 #include "page.h"
 #include "store.h"
 #include "svg_script.h"
+#include "text.h"
 
 #define GC__SVG_WIDTH 1200.0
 #define GC__SVG_SIDE 10.0

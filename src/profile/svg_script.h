@@ -1,8 +1,6 @@
 /* The style and the script of flame graphs in SVG. */
 #pragma once
 
-#include "../platform/platform.h"
-
 /* clang-format off */
 static const char *const gc__svg_style[] = {
     "svg { background: #fbfaf8; color: #25262b; font: 12px Verdana, 'DejaVu Sans', sans-serif; }",
@@ -34,7 +32,8 @@ static const char *const gc__svg_script[] = {
     "        graph.querySelectorAll('.f').forEach(function (g) {",
     "            var r = g.querySelector('rect');",
     "            var f = {g: g, r: r, t: g.querySelector('text'), name: g.getAttribute('data-name'),",
-    "                title: g.querySelector('title').textContent, x: numbers('x', r), y: numbers('y', r), w: numbers('width', r)};",
+    "                title: g.querySelector('title').textContent,",
+    "                x: numbers('x', r), y: numbers('y', r), w: numbers('width', r)};",
     "            g.addEventListener('click', function () { zoom(f); });",
     "            g.addEventListener('mouseover', function () { say('details', f.title); });",
     "            g.addEventListener('mouseout', function () { say('details', ''); });",
@@ -111,7 +110,9 @@ static const char *const gc__svg_script[] = {
     "/* What is matched is counted once, where matched frames lie within others, too. */",
     "function search(text) {",
     "    var expression = null;",
-    "    try { expression = text ? new RegExp(text, state.i ? 'i' : '') : null; } catch (error) { say('details', String(error)); }",
+    "    try {",
+    "        expression = text ? new RegExp(text, state.i ? 'i' : '') : null;",
+    "    } catch (error) { say('details', String(error)); }",
     "    state.s = text;",
     "    document.getElementById('case').style.opacity = state.i ? 1 : 0.4;",
     "    graphs.forEach(function (graph) {",
