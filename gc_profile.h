@@ -4330,10 +4330,24 @@ GC__FN size_t gc__root_variable(gc__root_tree *tree) {
     return gc__profile_type_add(tree->names, text);
 }
 
+/* Visits the slots of a weak table, those that do not keep their objects with GC_SLOT_WEAK. The values of ephemerons are taken for
+   kept, as they are while their keys live. */
+GC__FN void gc__entries_visit_apart(gc_visitor *visitor, const gc_weak_entries *entries) {
+    unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
+    unsigned key = entries->kind == GC_WEAK_VALUES ? flags : flags | (unsigned)GC_SLOT_WEAK;
+    bool weak_values = entries->kind == GC_WEAK_VALUES || entries->kind == GC_WEAK_PAIRS;
+    for (size_t i = 0; i < entries->count; i++) {
+        gc_visit(visitor, gc__entry_key(entries, i), 1, key);
+        if (entries->kind == GC_WEAK_REFS) continue;
+        gc_visit(visitor, gc__entry_value(entries, i), 1, weak_values ? flags | (unsigned)GC_SLOT_WEAK : flags);
+    }
+}
+
 GC__FN void gc__root_note(gc__root_tree *tree, uintptr_t word, unsigned flags, bool named) {
     uintptr_t ref, object = gc__root_object(tree->heap, word, flags, &ref);
-    int kind = named ? GC__EDGE_INTERNAL : GC__EDGE_ELEMENT;
-    size_t name = named ? gc__root_variable(tree) : tree->index++;
+    bool weak = flags & GC_SLOT_WEAK;
+    int kind = weak ? GC__EDGE_WEAK : named ? GC__EDGE_INTERNAL : GC__EDGE_ELEMENT;
+    size_t name = weak ? gc__profile_type_add(tree->names, "weak") : named ? gc__root_variable(tree) : tree->index++;
     if (object && gc__is_numbered(tree->numbering, object)) gc__root_hold(tree, tree->group, kind, name, object);
 }
 
@@ -4346,8 +4360,11 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
     if (group != tree->group || site != tree->site || (site && !named)) tree->index = 0;
     tree->group = group;
     tree->site = site;
-    /* The slot that another is derived from is visited, too; weak tables of the host hold nothing. */
-    if (flags & (GC__SLOT_DERIVED | GC__SLOT_ENTRIES)) return;
+    if (flags & GC__SLOT_DERIVED) return; /* the slot that it is derived from is visited, too */
+    if (flags & GC__SLOT_ENTRIES) {
+        gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
+        return;
+    }
     for (size_t i = 0; i < count; i++) gc__root_note(tree, ((const gc_word *)slot)[i], flags, named);
 }
 
@@ -4538,7 +4555,7 @@ GC__FN size_t gc__snapshot_node_of(const gc__snapshot *snapshot, uintptr_t objec
     return gc__root_groups(&snapshot->roots) + gc__number_of(&snapshot->numbering, object);
 }
 
-GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool value) {
+GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool value, bool weak) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     if (!ref || !gc__is_numbered(&snapshot->numbering, ref)) return;
     size_t offset = (uintptr_t)slot - snapshot->holder, name = offset / 8;
@@ -4550,7 +4567,10 @@ GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool 
     bool is_element = type->element_bytes && offset >= type->bytes && offset < gc__object_bytes(snapshot->holder);
     if (is_element) name = (offset - type->bytes) / type->element_bytes;
 #endif
-    if (!is_element && offset < GC__MASKED_WORDS * 8) {
+    if (weak) {
+        kind = GC__EDGE_WEAK;
+        name = gc__profile_type_add(&snapshot->names, "weak");
+    } else if (!is_element && offset < GC__MASKED_WORDS * 8) {
         kind = GC__EDGE_PROPERTY;
         name = snapshot->writing ? gc__snapshot_word_name(snapshot, offset) : 0;
     } else if (!is_element) {
@@ -4560,8 +4580,13 @@ GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool 
 }
 
 GC__FN void gc__snapshot_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    if (flags & GC__SLOT_ENTRIES) {
+        gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
+        return;
+    }
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), weak = flags & GC_SLOT_WEAK;
     for (size_t i = 0; i < count; i++)
-        gc__snapshot_slot((gc__snapshot *)visitor, (const gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        gc__snapshot_slot((gc__snapshot *)visitor, (const gc_word *)slot + i, value, weak);
 }
 
 /* What dependent handles have the holder keep. Objects come by their addresses, as those pairs do. */
@@ -4596,7 +4621,7 @@ GC__FN size_t gc__snapshot_id(const gc__snapshot *snapshot, uintptr_t object) {
 GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
     gc__snapshot *snapshot = (gc__snapshot *)context;
     if (snapshot->out->error || !gc__snapshot_hold(snapshot, object)) return false;
-    gc__object_visit(object, &snapshot->visitor);
+    gc__object_visit_entries(object, &snapshot->visitor);
     gc__snapshot_dependents(snapshot);
     if (!snapshot->writing)
         gc__snapshot_node(snapshot->out, GC__NODE_OBJECT, snapshot->type->name, gc__snapshot_id(snapshot, object),

@@ -1,6 +1,7 @@
 /* Heaps: options, creation, statistics. */
 #pragma once
 
+#include "result.h"
 #include "types.h"
 
 #define GC_GENERATIONS 3

@@ -2,6 +2,7 @@
    which inline the function that handles a slot. */
 #pragma once
 
+#include "../api/weak.h"
 #include "object.h"
 
 /* The object's address in a slot's word, 0 if it holds none. */

@@ -131,10 +131,24 @@ GC__FN size_t gc__root_variable(gc__root_tree *tree) {
     return gc__profile_type_add(tree->names, text);
 }
 
+/* Visits the slots of a weak table, those that do not keep their objects with GC_SLOT_WEAK. The values of ephemerons are taken for
+   kept, as they are while their keys live. */
+GC__FN void gc__entries_visit_apart(gc_visitor *visitor, const gc_weak_entries *entries) {
+    unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
+    unsigned key = entries->kind == GC_WEAK_VALUES ? flags : flags | (unsigned)GC_SLOT_WEAK;
+    bool weak_values = entries->kind == GC_WEAK_VALUES || entries->kind == GC_WEAK_PAIRS;
+    for (size_t i = 0; i < entries->count; i++) {
+        gc_visit(visitor, gc__entry_key(entries, i), 1, key);
+        if (entries->kind == GC_WEAK_REFS) continue;
+        gc_visit(visitor, gc__entry_value(entries, i), 1, weak_values ? flags | (unsigned)GC_SLOT_WEAK : flags);
+    }
+}
+
 GC__FN void gc__root_note(gc__root_tree *tree, uintptr_t word, unsigned flags, bool named) {
     uintptr_t ref, object = gc__root_object(tree->heap, word, flags, &ref);
-    int kind = named ? GC__EDGE_INTERNAL : GC__EDGE_ELEMENT;
-    size_t name = named ? gc__root_variable(tree) : tree->index++;
+    bool weak = flags & GC_SLOT_WEAK;
+    int kind = weak ? GC__EDGE_WEAK : named ? GC__EDGE_INTERNAL : GC__EDGE_ELEMENT;
+    size_t name = weak ? gc__profile_type_add(tree->names, "weak") : named ? gc__root_variable(tree) : tree->index++;
     if (object && gc__is_numbered(tree->numbering, object)) gc__root_hold(tree, tree->group, kind, name, object);
 }
 
@@ -147,8 +161,11 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
     if (group != tree->group || site != tree->site || (site && !named)) tree->index = 0;
     tree->group = group;
     tree->site = site;
-    /* The slot that another is derived from is visited, too; weak tables of the host hold nothing. */
-    if (flags & (GC__SLOT_DERIVED | GC__SLOT_ENTRIES)) return;
+    if (flags & GC__SLOT_DERIVED) return; /* the slot that it is derived from is visited, too */
+    if (flags & GC__SLOT_ENTRIES) {
+        gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
+        return;
+    }
     for (size_t i = 0; i < count; i++) gc__root_note(tree, ((const gc_word *)slot)[i], flags, named);
 }
 

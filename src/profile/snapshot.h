@@ -121,7 +121,7 @@ GC__FN size_t gc__snapshot_node_of(const gc__snapshot *snapshot, uintptr_t objec
     return gc__root_groups(&snapshot->roots) + gc__number_of(&snapshot->numbering, object);
 }
 
-GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool value) {
+GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool value, bool weak) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     if (!ref || !gc__is_numbered(&snapshot->numbering, ref)) return;
     size_t offset = (uintptr_t)slot - snapshot->holder, name = offset / 8;
@@ -133,7 +133,10 @@ GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool 
     bool is_element = type->element_bytes && offset >= type->bytes && offset < gc__object_bytes(snapshot->holder);
     if (is_element) name = (offset - type->bytes) / type->element_bytes;
 #endif
-    if (!is_element && offset < GC__MASKED_WORDS * 8) {
+    if (weak) {
+        kind = GC__EDGE_WEAK;
+        name = gc__profile_type_add(&snapshot->names, "weak");
+    } else if (!is_element && offset < GC__MASKED_WORDS * 8) {
         kind = GC__EDGE_PROPERTY;
         name = snapshot->writing ? gc__snapshot_word_name(snapshot, offset) : 0;
     } else if (!is_element) {
@@ -143,8 +146,13 @@ GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool 
 }
 
 GC__FN void gc__snapshot_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    if (flags & GC__SLOT_ENTRIES) {
+        gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
+        return;
+    }
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), weak = flags & GC_SLOT_WEAK;
     for (size_t i = 0; i < count; i++)
-        gc__snapshot_slot((gc__snapshot *)visitor, (const gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        gc__snapshot_slot((gc__snapshot *)visitor, (const gc_word *)slot + i, value, weak);
 }
 
 /* What dependent handles have the holder keep. Objects come by their addresses, as those pairs do. */
@@ -179,7 +187,7 @@ GC__FN size_t gc__snapshot_id(const gc__snapshot *snapshot, uintptr_t object) {
 GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
     gc__snapshot *snapshot = (gc__snapshot *)context;
     if (snapshot->out->error || !gc__snapshot_hold(snapshot, object)) return false;
-    gc__object_visit(object, &snapshot->visitor);
+    gc__object_visit_entries(object, &snapshot->visitor);
     gc__snapshot_dependents(snapshot);
     if (!snapshot->writing)
         gc__snapshot_node(snapshot->out, GC__NODE_OBJECT, snapshot->type->name, gc__snapshot_id(snapshot, object),

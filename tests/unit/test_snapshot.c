@@ -31,6 +31,19 @@ typedef struct couples {
 } couples;
 static const gc_type couples_type = GC_TYPE_ARRAY_WITH(couples, items, element_refs(left, right));
 
+typedef struct table {
+    gc_array header;
+    void *items[];
+} table;
+
+/* A table of weak keys, with values that it keeps. */
+static void table_trace(void *object, gc_visitor *visitor) {
+    table *t = object;
+    gc_weak_entries entries = {t->items, t->items + 1, t->header.length / 2, 0, GC_WEAK_KEYS, 0, 0, 0, NULL};
+    gc_visit_weak(visitor, &entries);
+}
+static const gc_type table_type = GC_TYPE_ARRAY_TRACED(table, items, table_trace);
+
 /* Texts. */
 
 static const char *escaped(const char *text, size_t (*put)(char *, uint32_t)) {
@@ -218,8 +231,9 @@ static void kinds(void) {
     mixed *m = gc_new(gc, &mixed_type);
     couples *c = NULL;
     vector *big = NULL;
+    table *weak_keys = NULL;
     void *array[4] = {0};
-    GC_ROOTS(gc, m, c, big);
+    GC_ROOTS(gc, m, c, big, weak_keys);
     GC_ROOTS_ARRAY(gc, array, 4, 0);
     mixed *inner = gc_new(gc, &mixed_type);
     gc_store(gc, &m->plain, inner);
@@ -234,6 +248,10 @@ static void kinds(void) {
     big = new_vector(100000);
     for (size_t i = 0; i < 100000; i += 25000) gc_store(gc, &big->items[i], m);
     array[2] = new_bytes(10);
+    weak_keys = gc_new_array(gc, &table_type, 2);
+    gc_store(gc, &weak_keys->items[0], m);
+    bytes *b = new_bytes(11);
+    gc_store(gc, &weak_keys->items[1], b);
     globals[1] = new_node(5);
     gc_roots_add(heap, globals, 2, 0);
     gc_handle strong = gc_handle_create(heap, GC_HANDLE_STRONG, new_bytes(1));
@@ -258,6 +276,8 @@ static void kinds(void) {
     fact("edge couples element [] mixed 1");
     fact("edge couples element [] couples 1");
     fact("edge vector element [] mixed 4");
+    fact("edge table weak weak mixed 1");
+    fact("edge table element [] bytes 1");
     fact("edge (weak handles) weak handle mixed 1");
     fact("edge (strong handles) element [] bytes 1");
     fact("edge (pinned handles) element [] bytes 1");
@@ -269,7 +289,7 @@ static void kinds(void) {
     has(facts, "other \"\xEF\xBF\xBD</script>, ", "whose name is as far as possible what it was");
     has(facts, "(frame of deep at ", "the frames of a function");
     has(facts, "internal local node 4", "are one group, whatever the depth");
-    has(facts, "internal big vector 1", "one variable of three");
+    has(facts, "internal big vector 1", "one variable of four");
     fact("type vector 1 800016 800016");
     gc_handle_destroy(heap, strong), gc_handle_destroy(heap, pinned), gc_handle_destroy(heap, weak);
     gc_handle_destroy(heap, counted), gc_handle_destroy(heap, dropped), gc_handle_destroy(heap, dependent);
