@@ -131,8 +131,8 @@ GC__FN size_t gc__root_variable(gc__root_tree *tree) {
     return gc__profile_type_add(tree->names, text);
 }
 
-/* Visits the slots of a weak table, those that do not keep their objects with GC_SLOT_WEAK. The values of ephemerons are taken for
-   kept, as they are while their keys live. */
+/* Visits the slots of a weak table, those that do not keep their objects with GC_SLOT_WEAK. The values of ephemerons are
+   taken for kept, as they are while their keys live. */
 GC__FN void gc__entries_visit_apart(gc_visitor *visitor, const gc_weak_entries *entries) {
     unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
     unsigned key = entries->kind == GC_WEAK_VALUES ? flags : flags | (unsigned)GC_SLOT_WEAK;

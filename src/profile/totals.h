@@ -13,7 +13,7 @@ GC__FN const char *gc__phase_text(gc_phase phase) {
     return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
 }
 
-GC__FN void gc__amount_add(gc__profile_amount *sum, const gc__profile_amount *amount) {
+GC__FN void gc__amount_sum(gc__profile_amount *sum, const gc__profile_amount *amount) {
     sum->samples += amount->samples;
     sum->count += amount->count;
     sum->bytes += amount->bytes;
@@ -22,7 +22,7 @@ GC__FN void gc__amount_add(gc__profile_amount *sum, const gc__profile_amount *am
 /* What is in use of an entry, in all generations. */
 GC__FN gc__profile_amount gc__entry_live(const gc__profile_entry *entry) {
     gc__profile_amount sum = entry->live[0];
-    for (int g = 1; g < GC_GENERATIONS; g++) gc__amount_add(&sum, &entry->live[g]);
+    for (int g = 1; g < GC_GENERATIONS; g++) gc__amount_sum(&sum, &entry->live[g]);
     return sum;
 }
 
@@ -32,7 +32,7 @@ GC__FN gc__profile_amount *gc__type_totals(const gc__profile *profile, gc__outpu
     gc__profile_amount *totals = (gc__profile_amount *)gc__os_map((profile->types_count + 1) * sizeof *totals);
     if (!totals) gc__output_fail(output, ENOMEM);
     for (size_t i = 0; totals && i < profile->entries_count; i++)
-        gc__amount_add(&totals[profile->entries[i].type], &profile->entries[i].allocated);
+        gc__amount_sum(&totals[profile->entries[i].type], &profile->entries[i].allocated);
     return totals;
 }
 
