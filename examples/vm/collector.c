@@ -5,25 +5,24 @@
 
 enum { FIRST_COLLECTION = 1 << 20 };
 
-machine vm;
+/* How large objects are: the fixed part, and each of what follows it. */
+static const struct {
+    size_t bytes, element_bytes;
+} sizes[] = {
+    {offsetof(string, bytes) + 1, 1}, /* with room for the 0 */
+    {sizeof(function), 0},
+    {sizeof(native), 0},
+    {sizeof(closure), sizeof(upvalue *)},
+    {sizeof(upvalue), 0},
+    {sizeof(class), 0},
+    {sizeof(instance), 0},
+    {sizeof(bound), 0},
+    {sizeof(array), 0},
+    {sizeof(table), 0},
+    {sizeof(coroutine), 0},
+};
 
-static void *system_allocator(void *context, void *memory, size_t bytes) {
-    (void)context;
-    if (bytes) return realloc(memory, bytes);
-    free(memory);
-    return NULL;
-}
-
-/* All memory of the machine goes through here. */
-void *reallocate(void *memory, size_t bytes_before, size_t bytes) {
-    vm.bytes += bytes - bytes_before;
-    memory = vm.allocator(vm.allocator_context, memory, bytes);
-    if (!memory && bytes) quit("out of memory");
-    return memory;
-}
-
-/* Only this collects. */
-void *new_object(kind kind, size_t bytes) {
+static void *allocate(kind kind, size_t bytes) {
     if (vm.bytes > vm.bytes_next || vm.is_stressed) collect();
     object *o = reallocate(NULL, 0, bytes);
     memset(o, 0, bytes);
@@ -33,13 +32,14 @@ void *new_object(kind kind, size_t bytes) {
     return o;
 }
 
-/* What C code holds while it allocates is protected. */
-void protect(const void *object) {
-    if (vm.held_count == HELD_MAX) quit("too many objects are protected");
-    vm.held[vm.held_count++] = value_of(object);
-}
+void *new_object(kind kind) { return allocate(kind, sizes[kind].bytes); }
 
-void unprotect(int count) { vm.held_count -= count; }
+/* An object of a kind that has so many elements. */
+void *new_elements(kind kind, size_t length) {
+    closure *o = allocate(kind, sizes[kind].bytes + length * sizes[kind].element_bytes);
+    o->length = length; /* as it is in every such kind */
+    return o;
+}
 
 /* Marking. */
 
@@ -160,41 +160,38 @@ static void free_function(function *f) {
     reallocate(f->constants, (size_t)f->constant_capacity * sizeof(value), 0);
 }
 
-/* What the object owns. Returns how large it is itself. */
-static size_t free_parts(object *o) {
+/* What the object owns. */
+static void free_parts(object *o) {
     switch ((kind)o->kind) {
-    case KIND_STRING:
-        return sizeof(string) + ((string *)o)->length + 1;
     case KIND_FUNCTION:
         free_function((function *)o);
-        return sizeof(function);
-    case KIND_NATIVE:
-        return sizeof(native);
-    case KIND_CLOSURE:
-        return sizeof(closure) + ((closure *)o)->length * sizeof(upvalue *);
-    case KIND_UPVALUE:
-        return sizeof(upvalue);
+        break;
     case KIND_CLASS:
         values_free(((class *)o)->methods.pairs);
-        return sizeof(class);
+        break;
     case KIND_INSTANCE:
         values_free(((instance *)o)->fields.pairs);
-        return sizeof(instance);
-    case KIND_BOUND:
-        return sizeof(bound);
+        break;
     case KIND_ARRAY:
         values_free(((array *)o)->values);
-        return sizeof(array);
+        break;
     case KIND_TABLE:
         values_free(((table *)o)->map.pairs);
-        return sizeof(table);
-    default:
+        break;
+    case KIND_COROUTINE:
         free_coroutine((coroutine *)o);
-        return sizeof(coroutine);
+        break;
+    default:
+        break;
     }
 }
 
-static void free_object(object *o) { reallocate(o, free_parts(o), 0); }
+static void free_object(object *o) {
+    size_t bytes = sizes[o->kind].bytes;
+    if (sizes[o->kind].element_bytes) bytes += ((closure *)o)->length * sizes[o->kind].element_bytes;
+    free_parts(o);
+    reallocate(o, bytes, 0);
+}
 
 static void sweep(void) {
     object **link = &vm.objects;
@@ -230,7 +227,6 @@ void collect(void) {
 }
 
 void collector_start(void) {
-    vm.allocator = system_allocator;
     vm.bytes_next = FIRST_COLLECTION;
     vm.is_stressed = getenv("VM_STRESS") != NULL;
 }

@@ -7,7 +7,8 @@
 
 #define OPCODES(X)                                                                                                 \
     X(CONSTANT, 1)                                                                                                 \
-    X(NIL, 1) X(TRUE, 1) X(FALSE, 1) X(POP, -1) X(GET_LOCAL, 1) X(SET_LOCAL, 0) X(GET_GLOBAL, 1) X(SET_GLOBAL, 0)  \
+    X(NIL, 1)                                                                                                      \
+    X(TRUE, 1) X(FALSE, 1) X(POP, -1) X(GET_LOCAL, 1) X(SET_LOCAL, 0) X(GET_GLOBAL, 1) X(SET_GLOBAL, 0)            \
         X(DEFINE_GLOBAL, -1) X(GET_UPVALUE, 1) X(SET_UPVALUE, 0) X(GET_FIELD, 0) X(SET_FIELD, -1) X(GET_INDEX, -1) \
             X(SET_INDEX, -2) X(GET_SUPER, 0) X(EQUAL, -1) X(NOT_EQUAL, -1) X(LESS, -1) X(LESS_EQUAL, -1)           \
                 X(GREATER, -1) X(GREATER_EQUAL, -1) X(ADD, -1) X(SUBTRACT, -1) X(MULTIPLY, -1) X(DIVIDE, -1)       \

@@ -56,8 +56,7 @@ string *new_string(const char *bytes, size_t length) {
     if (!vm.strings) grow_strings();
     string *s = *find_string(bytes, length, hash);
     if (s && s != REMOVED_STRING) return s;
-    s = new_object(KIND_STRING, sizeof *s + length + 1);
-    s->length = length;
+    s = new_elements(KIND_STRING, length);
     s->hash = hash;
     memcpy(s->bytes, bytes, length);
     intern(s);
@@ -73,14 +72,14 @@ string *concatenate(const string *a, const string *b) {
 
 function *new_function(string *name) {
     if (name) protect(name);
-    function *f = new_object(KIND_FUNCTION, sizeof *f);
+    function *f = new_object(KIND_FUNCTION);
     f->name = name;
     if (name) unprotect(1);
     return f;
 }
 
 native *new_native(const char *name, int arity, native_call call) {
-    native *n = new_object(KIND_NATIVE, sizeof *n);
+    native *n = new_object(KIND_NATIVE);
     n->name = name;
     n->arity = arity;
     n->call = call;
@@ -89,36 +88,34 @@ native *new_native(const char *name, int arity, native_call call) {
 
 /* The caller fills in the upvalues. */
 closure *new_closure(function *f) {
-    size_t length = (size_t)f->upvalue_count;
-    closure *c = new_object(KIND_CLOSURE, sizeof *c + length * sizeof *c->upvalues);
-    c->length = length;
+    closure *c = new_elements(KIND_CLOSURE, (size_t)f->upvalue_count);
     c->function = f;
     return c;
 }
 
 class *new_class(string *name) {
-    class *c = new_object(KIND_CLASS, sizeof *c);
+    class *c = new_object(KIND_CLASS);
     c->name = name;
     return c;
 }
 
 instance *new_instance(class *class) {
-    instance *i = new_object(KIND_INSTANCE, sizeof *i);
+    instance *i = new_object(KIND_INSTANCE);
     i->class = class;
     return i;
 }
 
 bound *new_bound(value receiver, closure *method) {
-    bound *b = new_object(KIND_BOUND, sizeof *b);
+    bound *b = new_object(KIND_BOUND);
     b->receiver = receiver;
     b->method = method;
     return b;
 }
 
-table *new_table(void) { return new_object(KIND_TABLE, sizeof(table)); }
+table *new_table(void) { return new_object(KIND_TABLE); }
 
 array *new_array(size_t capacity) {
-    array *a = new_object(KIND_ARRAY, sizeof *a);
+    array *a = new_object(KIND_ARRAY);
     if (capacity) a->values = values_new(capacity);
     return a;
 }
@@ -137,7 +134,7 @@ value array_pop(array *a) {
 
 coroutine *new_coroutine(void) {
     enum { FIRST_STACK = 32 };
-    coroutine *co = new_object(KIND_COROUTINE, sizeof *co);
+    coroutine *co = new_object(KIND_COROUTINE);
     co->stack = co->top = reallocate(NULL, 0, FIRST_STACK * sizeof(value));
     co->limit = co->stack + FIRST_STACK;
     return co;
@@ -169,7 +166,7 @@ upvalue *capture(coroutine *co, value *location) {
     upvalue **link = &co->open;
     while (*link && (*link)->location > location) link = &(*link)->next;
     if (*link && (*link)->location == location) return *link;
-    upvalue *u = new_object(KIND_UPVALUE, sizeof *u);
+    upvalue *u = new_object(KIND_UPVALUE);
     u->location = location;
     u->closed = NIL;
     u->running = co;

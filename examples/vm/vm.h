@@ -41,12 +41,15 @@ typedef struct machine {
 
 extern machine vm;
 
-/* collector.c */
-void *reallocate(void *memory, size_t bytes_before, size_t bytes);
-void *new_object(kind kind, size_t bytes);
-void collect(void);
+/* memory.c */
+void *reallocate(void *memory, size_t bytes_before, size_t bytes); /* never collects */
 void protect(const void *object);
 void unprotect(int count);
+
+/* collector.c: zeroed objects; these collect when it is time. */
+void *new_object(kind kind);
+void *new_elements(kind kind, size_t length);
+void collect(void);
 void collector_start(void);
 void collector_end(void);
 
