@@ -167,16 +167,16 @@ static void free_parts(object *o) {
         free_function((function *)o);
         break;
     case KIND_CLASS:
-        values_free(((class *)o)->methods.pairs);
+        values_free(&((class *)o)->methods.pairs);
         break;
     case KIND_INSTANCE:
-        values_free(((instance *)o)->fields.pairs);
+        values_free(&((instance *)o)->fields.pairs);
         break;
     case KIND_ARRAY:
-        values_free(((array *)o)->values);
+        values_free(&((array *)o)->values);
         break;
     case KIND_TABLE:
-        values_free(((table *)o)->map.pairs);
+        values_free(&((table *)o)->map.pairs);
         break;
     case KIND_COROUTINE:
         free_coroutine((coroutine *)o);
@@ -218,13 +218,15 @@ static void remove_white_strings(void) {
 }
 
 void collect(void) {
-    vm.collections++;
+    vm.collections_done++;
     mark_roots();
     while (vm.gray_count) blacken(vm.gray[--vm.gray_count]);
     remove_white_strings();
     sweep();
     vm.bytes_next = vm.bytes * 2 > FIRST_COLLECTION ? vm.bytes * 2 : FIRST_COLLECTION;
 }
+
+unsigned long long collections(void) { return vm.collections_done; }
 
 void collector_start(void) {
     vm.bytes_next = FIRST_COLLECTION;

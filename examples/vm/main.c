@@ -24,7 +24,7 @@ static void print_stats(void) {
     double seconds = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
                      (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
     fprintf(stderr, "vm-stats cpu_s=%.3f peak_mib=%.1f collections=%llu\n", seconds, (double)use.ru_maxrss / 1024,
-            vm.collections);
+            collections());
 }
 
 static void define(const char *name, value v) { vm.globals[global_index(new_string(name, strlen(name)))] = v; }

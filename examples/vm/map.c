@@ -17,8 +17,9 @@ values *values_resize(values *old, size_t length) {
     return v;
 }
 
-void values_free(values *v) {
-    if (v) reallocate(v, sizeof *v + v->length * sizeof(value), 0);
+void values_free(values **v) {
+    if (*v) reallocate(*v, sizeof **v + (*v)->length * sizeof(value), 0);
+    *v = NULL;
 }
 
 static size_t hash(value key) {
@@ -61,7 +62,7 @@ static void map_grow(map *m) {
     size_t pairs = m->pairs ? m->pairs->length / 2 : 0;
     grown.pairs = values_new(2 * (m->count * 2 < pairs ? pairs : pairs ? pairs * 2 : 4));
     map_copy(&grown, m);
-    values_free(m->pairs);
+    values_free(&m->pairs);
     *m = grown;
 }
 

@@ -28,7 +28,7 @@ typedef struct machine {
     object **gray;
     size_t gray_count, gray_capacity;
     size_t bytes, bytes_next;
-    unsigned long long collections;
+    unsigned long long collections_done;
     bool is_stressed;
 
     /* Memory comes from here, in the manner of realloc; bytes 0 frees. */
@@ -50,6 +50,7 @@ void unprotect(int count);
 void *new_object(kind kind);
 void *new_elements(kind kind, size_t length);
 void collect(void);
+unsigned long long collections(void);
 void collector_start(void);
 void collector_end(void);
 
@@ -75,7 +76,7 @@ value array_pop(array *a);                             /* never collects */
 /* map.c: these never collect. */
 values *values_new(size_t length);
 values *values_resize(values *old, size_t length);
-void values_free(values *v);
+void values_free(values **v);
 bool map_get(const map *m, value key, value *found);
 bool map_set(map *m, value key, value v); /* whether the key is new */
 bool map_remove(map *m, value key);
