@@ -41,7 +41,7 @@ static value *find(const map *m, value key) {
     }
 }
 
-bool map_get(const map *m, value key, value *found) {
+bool map_get(map *m, value key, value *found) {
     if (!m->count) return false;
     const value *pair = find(m, key);
     if (pair[0] != key) return false;

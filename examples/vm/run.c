@@ -6,7 +6,7 @@
 static bool get_field(value *top, value name) {
     value o = top[-1], found;
     if (is_kind(o, KIND_INSTANCE)) {
-        const instance *i = object_of(o);
+        instance *i = object_of(o);
         if (map_get(&i->fields, name, &top[-1])) return true;
         if (!map_get(&i->class->methods, name, &found))
             return fail("there is no field %s", ((string *)object_of(name))->bytes);
@@ -85,7 +85,7 @@ static bool add(value *top) {
 static bool invoke(value name, int count) {
     value receiver = vm.current->top[-count - 1], method;
     if (is_kind(receiver, KIND_INSTANCE)) {
-        const instance *i = object_of(receiver);
+        instance *i = object_of(receiver);
         if (map_get(&i->class->methods, name, &method) && !map_get(&i->fields, name, &method))
             return push_frame(vm.current, object_of(method), count);
     }
@@ -97,7 +97,7 @@ static bool invoke(value name, int count) {
 /* The class is on top; the receiver is below it and the arguments. */
 static bool invoke_super(value name, int count) {
     value method;
-    const class *base = object_of(*--vm.current->top);
+    class *base = object_of(*--vm.current->top);
     if (!map_get(&base->methods, name, &method))
         return fail("there is no method %s", ((string *)object_of(name))->bytes);
     return push_frame(vm.current, object_of(method), count);
@@ -105,7 +105,7 @@ static bool invoke_super(value name, int count) {
 
 static bool get_super(value *top, value name) {
     value method;
-    const class *base = object_of(top[-1]);
+    class *base = object_of(top[-1]);
     if (!map_get(&base->methods, name, &method))
         return fail("there is no method %s", ((string *)object_of(name))->bytes);
     top[-2] = value_of(new_bound(top[-2], object_of(method)));

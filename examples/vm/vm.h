@@ -77,7 +77,7 @@ value array_pop(array *a);                             /* never collects */
 values *values_new(size_t length);
 values *values_resize(values *old, size_t length);
 void values_free(values **v);
-bool map_get(const map *m, value key, value *found);
+bool map_get(map *m, value key, value *found);
 bool map_set(map *m, value key, value v); /* whether the key is new */
 bool map_remove(map *m, value key);
 void map_copy(map *to, const map *from);
