@@ -963,10 +963,19 @@ static inline void gc_safepoint(gc_thread *thread) {
 
 /* Makes the named variables (1 to 16 pointers to objects, each initialized) roots of `thread` until the end of the
    enclosing scope. A collection updates them when their objects move. One frame: a few stores in, one store out.
-   A computed goto (goto *label) must not leave the scope: gcc runs no cleanup there, and clang refuses to compile it. */
+   A computed goto (goto *label) must not leave the scope: gcc runs no cleanup there, and clang refuses to compile it. In an
+   interpreter's loop all labels lie in the scope of one GC_ROOTS before the loop, whose variables the opcodes use by turns. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(__COUNTER__, thread, 0, __VA_ARGS__)
 /* The same for variables of tagged values. */
 #define GC_ROOTS_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_SLOT_VALUE, __VA_ARGS__)
+/* GC_ROOTS for pointers that may lead anywhere into objects, from their first byte to their last. Addresses outside the heap
+   are allowed, and stay as they are. The object is kept, and the pointer moves with it. */
+#define GC_ROOTS_INTERIOR(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_SLOT_INTERIOR, __VA_ARGS__)
+/* Makes `base`, a pointer to an object or null, a root, and `address` keep its distance from that object wherever it leads:
+   one past the object's end, say. An address outside the heap belongs to a null base, which leaves it as it is. */
+#define GC_ROOTS_DERIVED(thread, address, base) \
+    GC_ROOTS(thread, base);                     \
+    GC__ROOTS_OF(__COUNTER__, thread, GC_SLOT_INTERIOR | GC__SLOT_DERIVED, 1, #address, address, base)
 /* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
 #define GC_ROOTS_ARRAY(thread, first, count, flags) GC__ROOTS_ARRAY(__COUNTER__, thread, first, count, flags)
 #define GC__ROOTS_ARRAY(id, thread, first, count_, flags_)                                                \
@@ -976,12 +985,14 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread)->frames, &GC__NAME(gc__site, id), (thread), (size_t)(count_), (void **)(void *)(first)}; \
     (thread)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 
-#define GC__ROOTS(id, thread_, flags_, ...)                                                                     \
-    void *GC__NAME(gc__slots, id)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                   \
-    static const gc_frame_site GC__NAME(gc__site, id) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)}; \
-    gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                              \
-        (thread_)->frames, &GC__NAME(gc__site, id), (thread_),                                                  \
-        sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], GC__NAME(gc__slots, id)};           \
+#define GC__ROOTS(id, thread, flags, ...)                                                                             \
+    GC__ROOTS_OF(id, thread, flags, sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], #__VA_ARGS__, \
+                 __VA_ARGS__)
+#define GC__ROOTS_OF(id, thread_, flags_, count_, names_, ...)                                            \
+    void *GC__NAME(gc__slots, id)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                             \
+    static const gc_frame_site GC__NAME(gc__site, id) = {names_, __func__, __FILE__, __LINE__, (flags_)}; \
+    gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                        \
+        (thread_)->frames, &GC__NAME(gc__site, id), (thread_), (count_), GC__NAME(gc__slots, id)};        \
     (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 /* A variable that is not one word, an array for example, does not compile: GC_ROOTS_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) \
@@ -4968,6 +4979,8 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
         threads->root_site = frame->site;
         if (flags & GC__SLOT_CONTIGUOUS) {
             gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__SLOT_CONTIGUOUS);
+        } else if (flags & GC__SLOT_DERIVED) {
+            gc_visit_derived(visitor, frame->slots[0], frame->slots[1]);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }

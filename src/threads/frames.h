@@ -122,6 +122,8 @@ GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visito
         threads->root_site = frame->site;
         if (flags & GC__SLOT_CONTIGUOUS) {
             gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__SLOT_CONTIGUOUS);
+        } else if (flags & GC__SLOT_DERIVED) {
+            gc_visit_derived(visitor, frame->slots[0], frame->slots[1]);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }

@@ -78,6 +78,9 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
     GC_ROOTS(gc, a, b);
     GC_ROOTS_VALUES(gc, value);
     GC_ROOTS_ARRAY(gc, list, 2, 0);
+    char *inside = (char *)b, *past = (char *)(a + 1);
+    GC_ROOTS_INTERIOR(gc, inside);
+    GC_ROOTS_DERIVED(gc, past, a);
     GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
     GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
     {

@@ -96,7 +96,7 @@ static void computed_goto(void *unused) {
     alarm(20);
     begin(NULL);
     goto *labels[*next++];
-make: {
+make : {
     node *made = new_node(1);
     GC_ROOTS(gc, made);
     goto *labels[*next++]; /* the mistake: no cleanup runs */
@@ -147,8 +147,10 @@ static void not_objects(void) {
     gc_store(gc, &holder->left, &outside);
     gc_store(gc, &holder->right, allocated);
     for (int i = 0; i < 4; i++) {
-        if (i == 3) compact();
-        else gc_collect(heap, i, 0);
+        if (i == 3)
+            compact();
+        else
+            gc_collect(heap, i, 0);
         ok(a == &outside && !b && c == (void *)4096, "slots that refer outside the heap stay, %d", i);
         ok(holder->left == &outside && holder->right == (void *)allocated && outside.value == 42, "fields too, %d", i);
     }
@@ -206,8 +208,10 @@ static void callback(void) {
     text = NULL;
     int before = calls;
     for (int i = 0; i < 5; i++) {
-        if (i == 4) compact();
-        else gc_collect(heap, i % 3, 0);
+        if (i == 4)
+            compact();
+        else
+            gc_collect(heap, i % 3, 0);
         is(slots[0]->value, 7, "a root of the callback, %d", i);
         ok(inside == &slots[1]->value && *inside == 8, "an interior root follows its object, %d", i);
         is(*last, 99, "an interior root at an object's last byte, %d", i);
@@ -281,6 +285,62 @@ static void derived_slots(void) {
     reports = 0;
 }
 
+/* The macros for addresses within objects. */
+static void interior_macros(void) {
+    static uint64_t constant = 5;
+    char *from = (char *)new_bytes(40)->items, *end, *past_constant = (char *)(&constant + 1);
+    const uint64_t *fixed = &constant;
+    bytes *base = gc_heap_object_at(heap, from), *none = NULL;
+    from[39] = 'z';
+    end = (char *)base->items + 40;
+    GC_ROOTS_INTERIOR(gc, from, fixed);
+    {
+        char *first = from;
+        GC_ROOTS_DERIVED(gc, end, base);
+        GC_ROOTS_DERIVED(gc, past_constant, none);
+        base = NULL; /* for one collection the address is nobody's */
+        char *former = end;
+        compact();
+        ok(end == former, "an address stays as it is while its base is null");
+        ok(from != first && from[39] == 'z', "a root that leads into an object moves with it");
+        base = gc_heap_object_at(heap, from);
+        end = (char *)base->items + 40;
+        first = from;
+        new_bytes(1000);
+        compact();
+        ok(from != first && end == from + 40, "an address past its object's end keeps its distance");
+        ok(past_constant == (char *)(&constant + 1), "one that belongs to no object stays");
+    }
+    base = NULL;
+    compact();
+    ok(from[39] == 'z', "an interior root alone keeps its object");
+    ok(fixed == &constant, "an address outside the heap stays as it is");
+}
+
+/* The form for interpreters' loops: all labels lie in the scope of one frame. */
+static void loop_of_opcodes(void) {
+    static const unsigned char code[] = {0, 0, 1, 0, 1, 2};
+    const unsigned char *next = code;
+    void *const labels[] = {&&make, &&add, &&end_of_code};
+    uint64_t sum = 0;
+    node *held = NULL;
+    gc_frame *mark = gc_frames_mark(gc);
+    GC_ROOTS(gc, held);
+    goto *labels[*next++];
+make:
+    held = new_node(20);
+    compact();
+    held->value++;
+    goto *labels[*next++];
+add:
+    compact();
+    sum += held->value;
+    goto *labels[*next++];
+end_of_code:
+    is(sum, 42, "roots of a loop that dispatches by a computed goto");
+    ok(gc_frames_mark(gc)->previous == mark, "its frame is in force once");
+}
+
 int main(void) {
     reported_again(computed_goto, "(made)", "a frame left by a computed goto");
     reported_again(entered_after_longjmp, "(made)", "a frame left by longjmp");
@@ -289,6 +349,9 @@ int main(void) {
     gc_options hosted = {.scan_roots = scan_roots, .host = &calls};
     run(scopes, (gc_options){0});
     run(jumps, (gc_options){0});
+    run(interior_macros, (gc_options){0});
+    run(interior_macros, (gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true});
+    run(loop_of_opcodes, (gc_options){0});
     run(not_objects, (gc_options){0});
     run(globals, (gc_options){0});
     run(callback, hosted);
