@@ -24,6 +24,7 @@
 #include "heap.h"
 #include "roots.h"
 #include "safe_handle.h"
+#include "weak.h"
 
 /* The environment variables that name a collector: one for the name of a file, which is looked for in the folder of the
    program's file alone, and one for an absolute path. A program that has rights its user lacks (setuid) ignores them. */
