@@ -170,6 +170,7 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
     all->streaming = streamed;
     snprintf(all->file, sizeof all->file, "%s", file ? file : "");
     __atomic_store_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < GC__BUDGETS; i++) __atomic_store_n(&all->budgets[i], 0, __ATOMIC_RELAXED);
     __atomic_store_n(&all->what, options->what, __ATOMIC_RELAXED);
     __atomic_store_n(&all->number, all->number + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);

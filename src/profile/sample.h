@@ -53,6 +53,8 @@ GC__FN bool gc__thread_enter(gc__profiled_thread *self, bool attaches) {
     self->due = 0;
     self->waiting = false;
     self->name = NULL;
+    if (self->rates_count) memset(self->rates, 0, self->rates_capacity * sizeof *self->rates);
+    self->rates_count = 0;
     self->head = self->tail = self->lost = self->lost_samples = self->lost_noted = self->lost_samples_noted = 0;
     __atomic_store_n(&self->profile, all->number, __ATOMIC_RELEASE);
     gc__thread_note_name(self);

@@ -28,6 +28,10 @@ clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_PORTABL
     -pthread tests/unit/gc.c tests/unit/test_heaps.c -o "$tsan" && timeout 120 "$tsan" > "$log" 2>&1
 ok $? "heaps of several threads under ThreadSanitizer"
 grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
+clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS '-DGC_ARENA_BYTES=((size_t)1<<34)' \
+    -pthread tests/unit/gc.c tests/unit/test_profile_threads.c -o "$tsan" && timeout 120 "$tsan" > "$log" 2>&1
+ok $? "a profile of eight threads under ThreadSanitizer"
+grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
 # compiled_code TEST WHAT
 compiled_code() {
     clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -pthread '-DGC_ARENA_BYTES=((size_t)1<<34)' tests/unit/"$1".c -o "$tsan" &&

@@ -1,2 +1,2 @@
 #define GC_IMPLEMENTATION
-#include "gc.h"
+#include "gc_profile.h"

@@ -1,0 +1,417 @@
+/* Profiles: estimates, what lives and dies, rates, events, stacks of the host, files that cannot be written. */
+#define _GNU_SOURCE
+#include "profile.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static gc_type named_type(const char *name, size_t bytes) {
+    gc_type type = GC_TYPE_LEAF(small);
+    type.name = name;
+    type.bytes = (uint32_t)bytes;
+    return type;
+}
+
+/* With each byte sampled nothing is estimated. */
+static const gc_profile_options exact = {.period_bytes = 1, .seed = 1};
+
+/* Estimates. */
+
+#define TYPES 4
+
+/* A mix: in each round as many objects as `counts` says of each type, in this order, of `bytes` each. */
+typedef struct mix {
+    const char *text;
+    unsigned rounds, counts[TYPES], bytes[TYPES];
+} mix;
+
+static const mix mixes[] = {
+    {"one type of small objects", 40000, {1, 0, 0, 0}, {24, 0, 0, 0}},
+    {"small and large ones", 10000, {8, 1, 0, 0}, {16, 1000, 0, 0}},
+    {"four sizes", 10000, {1, 1, 1, 1}, {16, 48, 256, 1024}},
+    {"a rare type", 20000, {20, 1, 0, 0}, {32, 32, 0, 0}},
+    {"objects of about a period", 2000, {1, 1, 0, 0}, {4000, 4400, 0, 0}},
+    {"objects of many periods", 300, {1, 16, 0, 0}, {24000, 64, 0, 0}},
+    {"a period of one stride", 2000, {1, 64, 0, 0}, {2048, 32, 0, 0}},
+    {"a period of two strides", 2000, {1, 127, 1, 0}, {64, 64, 16, 0}},
+    {"a period of half a stride", 4000, {1, 125, 0, 0}, {48, 16, 0, 0}},
+    {"almost a period of one stride", 4000, {1, 254, 1, 0}, {16, 16, 24, 0}},
+};
+#define MIXES (sizeof mixes / sizeof *mixes)
+#define STRIDE 4096
+
+static char type_names[TYPES][8] = {"first", "second", "third", "fourth"};
+
+/* The worst relative error of a count, if the object with each STRIDE-th byte stands for STRIDE / bytes objects. */
+static double stride_error(const mix *m) {
+    double estimates[TYPES] = {0}, worst = 0;
+    uint64_t at = 0;
+    for (unsigned round = 0; round < m->rounds; round++)
+        for (int type = 0; type < TYPES; type++)
+            for (unsigned i = 0; i < m->counts[type]; i++) {
+                uint64_t next = at + gc__align(m->bytes[type]);
+                estimates[type] += (double)(next / STRIDE - at / STRIDE) * STRIDE / (double)gc__align(m->bytes[type]);
+                at = next;
+            }
+    for (int type = 0; type < TYPES; type++) {
+        double count = (double)m->rounds * m->counts[type];
+        if (count > 0 && fabs(estimates[type] / count - 1) > worst) worst = fabs(estimates[type] / count - 1);
+    }
+    return worst;
+}
+
+static void allocate_mix(const mix *m) {
+    gc_type types[TYPES];
+    for (int type = 0; type < TYPES; type++) types[type] = named_type(type_names[type], m->bytes[type]);
+    for (unsigned round = 0; round < m->rounds; round++)
+        for (int type = 0; type < TYPES; type++)
+            for (unsigned i = 0; i < m->counts[type]; i++) gc_new(gc, &types[type]);
+}
+
+static void test_estimates(void) {
+    bool fails = false;
+    for (size_t i = 0; i < MIXES; i++) {
+        const mix *m = &mixes[i];
+        begin(NULL);
+        profile_begin((gc_profile_options){.period_bytes = STRIDE, .seed = 7 + i});
+        allocate_mix(m);
+        for (int type = 0; type < TYPES; type++) {
+            double count = (double)m->rounds * m->counts[type], bytes = (double)gc__align(m->bytes[type]);
+            if (count == 0) continue;
+            double chance = 1 - pow(1 - 1.0 / STRIDE, bytes), bound = 4 * sqrt((1 - chance) / (count * chance));
+            reported all = report_now(type_names[type]);
+            ok(fabs(all.count / count - 1) <= bound + 1e-6,
+               "%s, %s: %.0f of %.0f objects estimated: %+.1f %%, within %.1f %%", m->text, type_names[type], all.count,
+               count, 100 * (all.count / count - 1), 100 * bound);
+            ok(fabs(all.bytes / (count * bytes) - 1) <= bound + 1e-6, "%s, %s: bytes", m->text, type_names[type]);
+        }
+        gc_profile_stop();
+        end();
+        diag("%s: a fixed stride errs by %.0f %%", m->text, 100 * stride_error(m));
+        fails |= stride_error(m) > 0.9;
+    }
+    ok(fails, "a fixed stride fails where allocation is periodic");
+}
+
+/* The mean of many profiles is right, though each begins with a window that is open. */
+static void test_bias(unsigned profiles) {
+    double sum = 0, objects = 200000;
+    gc_type type = named_type("bias", 40);
+    begin(NULL);
+    for (unsigned i = 0; i < profiles; i++) {
+        gc_profile_options options = {.period_bytes = 2000, .seed = 1000 + i, .depth_max = 1};
+        gc_profile_start(&options, NULL);
+        for (unsigned n = 0; n < (unsigned)objects; n++) gc_new(gc, &type);
+        gc_profile_write(profile_file("bias.txt"));
+        gc_profile_stop();
+        char *text = profile_text("bias.txt");
+        sum += report_of(text, "bias").count;
+        free(text);
+    }
+    end();
+    double count = profiles * objects, chance = 1 - pow(1 - 1 / 2000.0, 40),
+           bound = 4 * sqrt((1 - chance) / (count * chance));
+    ok(fabs(sum / count - 1) < bound, "%.0f objects: the estimate is off by %+.3f %%, within %.3f %%", count,
+       100 * (sum / count - 1), 100 * bound);
+    ok(fabs(sum / count - 1) < 0.01, "that is under 1 %%");
+}
+
+/* All kinds of allocation are counted. */
+static void test_kinds(void) {
+    enum { COUNT = 300 };
+    gc_type plain = named_type("plain", 48), raw = named_type("raw", 40), header = named_type("header", 64);
+    gc_type array = bytes_type, large = bytes_type;
+    array.name = "array", large.name = "large";
+    begin(NULL);
+    profile_begin(exact);
+    for (int i = 0; i < COUNT; i++) {
+        gc_new(gc, &plain);
+        gc_new_raw(gc, &raw);
+        gc_new_array_raw(gc, &array, 100);
+        if (i % 10 == 0) gc_new_array(gc, &large, GC_LARGE_BYTES + 1000);
+        gc_object *object = gc_allocate(gc, header.bytes);
+        object->type = &header;
+    }
+    full();
+    is(report_now("plain").count, COUNT, "all objects of gc_new");
+    is(report_now("raw").count, COUNT, "all of gc_new_raw");
+    is(report_now("array").count, COUNT, "all of gc_new_array_raw");
+    is(report_now("array").bytes, COUNT * 120, "and their bytes");
+    is(report_now("large").count, COUNT / 10, "all large objects");
+    is(report_now("header").count, COUNT, "all of gc_allocate, under the types that their headers name later");
+    is(report_now("header").live_count, 0, "no object is in use any more");
+    gc_profile_stop();
+    end();
+}
+
+/* What lives, and what dies young. */
+
+static void test_live(gc_options options) {
+    gc_type kept = vector_type, dead = named_type("dead", 32), old = named_type("old", 24);
+    kept.name = "kept";
+    begin_verified(options);
+    profile_begin(exact);
+    vector *list = gc_new_array(gc, &kept, 100);
+    {
+        GC_ROOTS(gc, list);
+        for (int i = 0; i < 100; i++) {
+            void *object = gc_new(gc, &old);
+            gc_store(gc, &list->items[i], object);
+            for (int n = 0; n < 9; n++) gc_new(gc, &dead);
+        }
+        full();
+        is(report_now("kept").live_count, 1, "the list is in use");
+        is(report_now("old").live_count, 100, "and its objects");
+        is(report_now("old").live_bytes, 2400, "with their bytes");
+        is(report_now("dead").live_count, 0, "not the others");
+        is(report_now("dead").died[0], 100, "all of which have died young");
+        age(&list, 2);
+        for (int i = 50; i < 100; i++) gc_store(gc, &list->items[i], NULL);
+        full();
+        reported all = report_now("old");
+        is(all.live_count, 50, "half of the old objects are in use");
+        is(all.died[options.non_generational ? 0 : 2], 50,
+           "the others have died in the oldest generation that there is");
+    }
+    gc_profile_stop();
+    for (int i = 0; i < 100; i++) gc_new(gc, &dead);
+    compact();
+    is(report_now("dead").count, 900, "after its end a profile stays as it is");
+    profile_begin(exact);
+    is(report_now("dead").count, 0, "the next one begins anew");
+    gc_profile_stop();
+    end();
+}
+
+/* Rates. */
+
+static uint64_t kinds_seen[GC_PROFILE_KIND_COUNT], amounts_seen[GC_PROFILE_KIND_COUNT],
+    details_seen[GC_PROFILE_KIND_COUNT];
+static gc_profile_event last_seen[GC_PROFILE_KIND_COUNT];
+
+static void note_event(void *host, const gc_profile_event *event) {
+    (void)host;
+    kinds_seen[event->kind]++;
+    amounts_seen[event->kind] += event->amount;
+    details_seen[event->kind] += event->detail;
+    last_seen[event->kind] = *event;
+}
+
+static void listen(void) {
+    gc_profile_host host = {NULL, note_event, NULL};
+    memset(kinds_seen, 0, sizeof kinds_seen);
+    memset(amounts_seen, 0, sizeof amounts_seen);
+    memset(details_seen, 0, sizeof details_seen);
+    gc_profile_set_host(&host);
+}
+
+static void test_rates(void) {
+    gc_type type = named_type("counted", 32);
+    struct timespec from, to;
+    begin(NULL);
+    listen();
+    profile_begin((gc_profile_options){.what = GC_PROFILE_BIT(TICK), .tick_bytes = 10000});
+    for (int i = 0; i < 100000; i++) gc_new(gc, &type);
+    ok(kinds_seen[GC_PROFILE_TICK] >= 100 && kinds_seen[GC_PROFILE_TICK] <= 320, "%llu ticks",
+       (unsigned long long)kinds_seen[GC_PROFILE_TICK]);
+    ok(amounts_seen[GC_PROFILE_TICK] <= 3200000 + GC_REGION_BYTES && amounts_seen[GC_PROFILE_TICK] >= 3200000 - 40000,
+       "%llu bytes of 3200000 in them", (unsigned long long)amounts_seen[GC_PROFILE_TICK]);
+    is(kinds_seen[GC_PROFILE_SAMPLE], 0, "no samples, which nobody has asked for");
+    gc_profile_stop();
+    for (unsigned most = 5; most <= 100; most += 95) {
+        listen();
+        profile_begin((gc_profile_options){.what = GC_PROFILE_BIT(OBJECT), .per_second = most});
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        for (int i = 0; i < 100000; i++) gc_new(gc, &type);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        uint64_t events = kinds_seen[GC_PROFILE_OBJECT], seconds = (uint64_t)(to.tv_sec - from.tv_sec) + 1;
+        ok(events >= 1 && events <= most * (seconds + 1),
+           "%llu events of objects in less than %llu s, at most %u a second", (unsigned long long)events,
+           (unsigned long long)seconds, most);
+        ok(amounts_seen[GC_PROFILE_OBJECT] <= 100000, "%llu objects in them",
+           (unsigned long long)amounts_seen[GC_PROFILE_OBJECT]);
+        is(details_seen[GC_PROFILE_OBJECT], 32 * amounts_seen[GC_PROFILE_OBJECT], "and their bytes");
+        is(report_now("counted").count, (double)amounts_seen[GC_PROFILE_OBJECT], "so says the report");
+        gc_profile_stop();
+    }
+    gc_profile_set_host(NULL);
+    end();
+}
+
+/* Events. */
+
+static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
+static const gc_finalizer nothing_finalizer = {.finalize = finalize};
+
+static void test_events(void) {
+    gc_type type = named_type("finalized", 32);
+    type.finalizer = &nothing_finalizer;
+    listen();
+    profile_begin((gc_profile_options){.what = (1u << GC_PROFILE_KIND_COUNT) - 1, .period_bytes = 1});
+    begin(NULL);
+    is(kinds_seen[GC_PROFILE_THREAD], 1, "the thread's attachment");
+    for (int i = 0; i < 10; i++) gc_new(gc, &type);
+    is(kinds_seen[GC_PROFILE_SAMPLE], 10, "samples at once");
+    ok(strcmp(last_seen[GC_PROFILE_SAMPLE].type, "finalized") == 0 && last_seen[GC_PROFILE_SAMPLE].bytes == 32,
+       "with type and size");
+    ok(last_seen[GC_PROFILE_SAMPLE].heap == heap && last_seen[GC_PROFILE_SAMPLE].depth > 1, "with heap and stack");
+    full();
+    is(kinds_seen[GC_PROFILE_COLLECTION_START], 1, "a collection's start");
+    is(kinds_seen[GC_PROFILE_COLLECTION_END], 1, "and end");
+    is(last_seen[GC_PROFILE_COLLECTION_END].detail, 2, "with its generation");
+    ok(kinds_seen[GC_PROFILE_PHASE] >= 9, "its phases");
+    ok(details_seen[GC_PROFILE_PHASE] ==
+           last_seen[GC_PROFILE_COLLECTION_END].time_ns - last_seen[GC_PROFILE_COLLECTION_START].time_ns,
+       "which follow one another without gaps");
+    gc_finalizers_run(gc, SIZE_MAX);
+    is(kinds_seen[GC_PROFILE_FINALIZER], 10, "finalizers that have run");
+    ok(strcmp(last_seen[GC_PROFILE_FINALIZER].type, "finalized") == 0, "with the type");
+    gc_handle handle = gc_handle_create(heap, GC_HANDLE_WEAK, NULL);
+    is(last_seen[GC_PROFILE_HANDLE_CREATED].object, (uintptr_t)handle, "a handle's creation");
+    {
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        gc_handle_destroy(heap, handle);
+    }
+    is(last_seen[GC_PROFILE_HANDLE_DESTROYED].object, (uintptr_t)handle, "and end, in preemptive mode");
+    end();
+    gc_profile_stop();
+    gc_profile_set_host(NULL);
+}
+
+/* Stacks of the host's language. */
+
+static const char *loop_names[] = {"outer", "inner"};
+static const void *loop_addresses[2];
+static int loop_depth;
+
+static size_t loop_stack(void *host, gc_thread *thread, gc_profile_frame *frames, size_t most) {
+    (void)host, (void)thread;
+    size_t count = 0;
+    for (int i = loop_depth; i-- > 0 && count + 2 <= most;) {
+        frames[count++] = (gc_profile_frame){.function = "leaf", .native = loop_addresses[i]};
+        frames[count++] = (gc_profile_frame){.function = loop_names[i], .file = "program", .line = 7};
+    }
+    return count;
+}
+
+static __attribute__((noinline)) void test_loop(int depth) {
+    volatile char here = 0;
+    loop_addresses[loop_depth++] = (const void *)&here;
+    if (depth)
+        test_loop(depth - 1);
+    else
+        new_node(1);
+    loop_depth--;
+    here = 1;
+}
+
+static __attribute__((noinline)) void test_host_stack(void) {
+    gc_profile_host host = {loop_stack, NULL, NULL};
+    gc_profile_set_host(&host);
+    begin(NULL);
+    profile_begin(exact);
+    test_loop(1);
+    ok(gc_profile_write(profile_file("host.folded")) == GC_OK, "stacks are written");
+    char *text = profile_text("host.folded");
+    has(text, ";test_host_stack;outer;leaf;inner;leaf;",
+        "the language's frames are where the interpreter's loop is, which they replace");
+    ok(!strstr(text, "test_loop"), "the loop itself is not among them");
+    has(text, ";node 32\n", "at the end is the type, with its bytes");
+    free(text);
+    ok(gc_profile_write(profile_file("host.txt")) == GC_OK, "a report is written");
+    text = profile_text("host.txt");
+    has(text, "      outer at program:7\n", "with file and line");
+    free(text);
+    gc_profile_stop();
+    end();
+    gc_profile_set_host(NULL);
+}
+
+/* Misuse. */
+
+static void test_misuse(void) {
+    gc_profile_options options = {.depth_max = 257};
+    is(gc_profile_stop(), GC_ERROR_MISUSE, "no profile is being taken");
+    is(gc_profile_start(&options, NULL), GC_ERROR_OPTION, "too many frames");
+    has(gc_last_message(), "depth_max", "the option is named");
+    options = (gc_profile_options){.what = 1u << GC_PROFILE_KIND_COUNT};
+    is(gc_profile_start(&options, NULL), GC_ERROR_OPTION, "unknown events");
+    is(gc_profile_start(NULL, "/tmp/profile.xyz"), GC_ERROR_OPTION, "an unknown format");
+    has(gc_last_message(), ".folded", "the known ones are named");
+    profile_begin(exact);
+    is(gc_profile_start(NULL, NULL), GC_ERROR_MISUSE, "one profile at a time");
+    is(gc_profile_write("/tmp/profile.xyz"), GC_ERROR_OPTION, "an unknown format");
+    is(gc_profile_write("/nowhere/at/all.txt"), GC_ERROR_FILE, "no such folder");
+    has(gc_last_message(), "/nowhere/at/all.txt", "the file is named");
+    has(gc_last_message(), "No such file", "and why");
+    is(gc_profile_stop(), GC_OK, "the profile ends");
+    is(gc_profile_stop(), GC_ERROR_MISUSE, "once");
+}
+
+/* GC_PROFILE in a program of its own. */
+
+static __attribute__((noinline)) int program(void) {
+    begin(NULL);
+    for (int i = 0; i < 100000; i++) new_node(1);
+    end();
+    puts("went on");
+    return 0;
+}
+
+static void program_with(void *setting) {
+    setenv("GC_PROFILE", setting, 1);
+    execl("/proc/self/exe", "test_profile", "--program", (char *)NULL);
+}
+
+static void runs_with(const char *setting, const char *text, int warnings) {
+    char output[4096], *copy = strdup(setting);
+    int status = tap_child(program_with, copy, output, sizeof output), count = 0;
+    for (const char *at = output; (at = strstr(at, "warning")); at++) count++;
+    is(status, 0, "%s: the program ends well", text);
+    has(output, "went on\n", "%s: it has gone on", text);
+    is(count, warnings, "%s: %d warnings", text, warnings);
+    if (count != warnings) diag("%s", output);
+    free(copy);
+}
+
+static void test_environment(void) {
+    char setting[256];
+    snprintf(setting, sizeof setting, "%s,period=1000,ticks,seed=3,depth=20", profile_file("program.txt"));
+    runs_with(setting, "GC_PROFILE", 0);
+    char *text = profile_text("program.txt");
+    reported all = report_of(text, "node");
+    ok(fabs(all.count / 100000 - 1) < 0.1, "%.0f of 100000 objects in the report", all.count);
+    has(text, "\n      program\n", "with names of functions");
+    free(text);
+    runs_with("/tmp/profile,ticks", "a file without an ending", 1);
+    runs_with("/tmp/profile.txt,period", "half an option", 1);
+    runs_with("/tmp/profile.txt,tick=5x", "an unknown option", 1);
+    runs_with("/nowhere/profile.txt", "a folder that does not exist", 1);
+    snprintf(setting, sizeof setting, "%s", profile_file("full.txt"));
+    ok(symlink("/dev/full", setting) == 0, "a link to a full disk");
+    runs_with(setting, "a full disk", 1);
+    snprintf(setting, sizeof setting, "%s", profile_file("folder.txt"));
+    ok(mkdir(setting, 0700) == 0, "a folder");
+    runs_with(setting, "a folder for a file", 1);
+    snprintf(setting, sizeof setting, "ls %s | grep -c tmp$", profile_folder);
+    ok(system(setting) != 0, "no temporary file is left");
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--program") == 0) return program();
+    test_misuse();
+    test_estimates();
+    test_bias(50);
+    test_kinds();
+    test_live((gc_options){0});
+    test_live((gc_options){.non_moving = true});
+    test_live((gc_options){.non_generational = true});
+    test_rates();
+    test_events();
+    test_host_stack();
+    test_environment();
+    profile_clean();
+    return done();
+}
