@@ -2748,6 +2748,8 @@ GC__FN bool gc__thread_enter(gc__profiled_thread *self, bool attaches) {
     self->due = 0;
     self->waiting = false;
     self->name = NULL;
+    if (self->rates_count) memset(self->rates, 0, self->rates_capacity * sizeof *self->rates);
+    self->rates_count = 0;
     self->head = self->tail = self->lost = self->lost_samples = self->lost_noted = self->lost_samples_noted = 0;
     __atomic_store_n(&self->profile, all->number, __ATOMIC_RELEASE);
     gc__thread_note_name(self);
@@ -6066,6 +6068,7 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
     all->streaming = streamed;
     snprintf(all->file, sizeof all->file, "%s", file ? file : "");
     __atomic_store_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < GC__BUDGETS; i++) __atomic_store_n(&all->budgets[i], 0, __ATOMIC_RELAXED);
     __atomic_store_n(&all->what, options->what, __ATOMIC_RELAXED);
     __atomic_store_n(&all->number, all->number + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);
