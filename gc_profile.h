@@ -1720,8 +1720,9 @@ typedef struct gc__profile_format {
        gc__output_record. NULL: the format is not streamed. */
     void (*begin)(const gc__profile *profile, gc__output *output);
     void (*events)(const gc__profile *profile, const gc__profile_event *events, size_t count, gc__output *output);
-    /* Instead of all these: writes the objects of the heaps, whose threads are stopped. */
-    void (*objects)(gc_heap *const *heaps, size_t count, gc__output *output);
+    /* Instead of all these: writes the objects of the heaps, whose threads are stopped, after a collection. `at_end`: without
+       one, since the heaps are about to be destroyed, and what held their objects has let go of them. */
+    void (*objects)(gc_heap *const *heaps, size_t count, bool at_end, gc__output *output);
 } gc__profile_format;
 
 /* An estimate as a whole number, rounded as printf's "%.0f" does, so that all formats have the same. */
@@ -4720,14 +4721,14 @@ GC__FN bool gc__snapshot_make(gc__snapshot *snapshot, gc_heap *const *heaps, siz
     return gc__root_tree_make(&snapshot->roots, heaps, count) && gc__snapshot_graph(snapshot);
 }
 
-/* The heaps are stopped. They are collected first; without memory for that the snapshot has the dead, too. */
-GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, gc__output *output) {
+/* The heaps are stopped. Without a collection, at the end or for want of memory, the snapshot has the dead, too. */
+GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, bool at_end, gc__output *output) {
     gc__snapshot snapshot;
     memset(&snapshot, 0, sizeof snapshot);
     snapshot.visitor.visit = gc__snapshot_visit;
     snapshot.out = output;
     for (size_t i = 0; i < count; i++) {
-        gc__collect_stopped(heaps[i], 2, GC_REASON_INDUCED, false);
+        if (!at_end) gc__collect_stopped(heaps[i], 2, GC_REASON_INDUCED, false);
         gc__heap_flush(heaps[i]);
     }
     if (!gc__snapshot_make(&snapshot, heaps, count)) gc__output_fail(output, output->error ? output->error : ENOMEM);
@@ -6146,7 +6147,7 @@ GC__FN gc_result gc__profile_write_heaps(const char *file, const gc__profile_for
     size_t count = 0;
     for (gc_heap *heap = gc__heaps; heap && count < GC__SNAPSHOT_HEAPS_MAX; heap = heap->threads->next_heap)
         heaps[count++] = heap;
-    if (gc__output_open(&output, file, false)) format->objects(heaps, count, &output);
+    if (gc__output_open(&output, file, false)) format->objects(heaps, count, false, &output);
     return gc__output_close(&output) ? GC_OK : gc__profile_fail_file(file, output.error);
 }
 
@@ -6319,7 +6320,7 @@ GC__FN void gc__profile_write_last_objects(gc_heap *heap) {
     gc__output output;
     if (!gc__profile_by_environment || !gc__the_profile.on || !format->objects) return;
     gc__world_stop(heap);
-    if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, &output);
+    if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, true, &output);
     gc__world_resume(heap);
     if (gc__output_close(&output)) return;
     gc__profile_fail_file(gc__the_profile.file, output.error);

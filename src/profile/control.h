@@ -248,7 +248,7 @@ GC__FN gc_result gc__profile_write_heaps(const char *file, const gc__profile_for
     size_t count = 0;
     for (gc_heap *heap = gc__heaps; heap && count < GC__SNAPSHOT_HEAPS_MAX; heap = heap->threads->next_heap)
         heaps[count++] = heap;
-    if (gc__output_open(&output, file, false)) format->objects(heaps, count, &output);
+    if (gc__output_open(&output, file, false)) format->objects(heaps, count, false, &output);
     return gc__output_close(&output) ? GC_OK : gc__profile_fail_file(file, output.error);
 }
 

@@ -98,7 +98,7 @@ GC__FN void gc__profile_write_last_objects(gc_heap *heap) {
     gc__output output;
     if (!gc__profile_by_environment || !gc__the_profile.on || !format->objects) return;
     gc__world_stop(heap);
-    if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, &output);
+    if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, true, &output);
     gc__world_resume(heap);
     if (gc__output_close(&output)) return;
     gc__profile_fail_file(gc__the_profile.file, output.error);

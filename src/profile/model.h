@@ -171,8 +171,9 @@ typedef struct gc__profile_format {
        gc__output_record. NULL: the format is not streamed. */
     void (*begin)(const gc__profile *profile, gc__output *output);
     void (*events)(const gc__profile *profile, const gc__profile_event *events, size_t count, gc__output *output);
-    /* Instead of all these: writes the objects of the heaps, whose threads are stopped. */
-    void (*objects)(gc_heap *const *heaps, size_t count, gc__output *output);
+    /* Instead of all these: writes the objects of the heaps, whose threads are stopped, after a collection. `at_end`: without
+       one, since the heaps are about to be destroyed, and what held their objects has let go of them. */
+    void (*objects)(gc_heap *const *heaps, size_t count, bool at_end, gc__output *output);
 } gc__profile_format;
 
 /* An estimate as a whole number, rounded as printf's "%.0f" does, so that all formats have the same. */

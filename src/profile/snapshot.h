@@ -284,14 +284,14 @@ GC__FN bool gc__snapshot_make(gc__snapshot *snapshot, gc_heap *const *heaps, siz
     return gc__root_tree_make(&snapshot->roots, heaps, count) && gc__snapshot_graph(snapshot);
 }
 
-/* The heaps are stopped. They are collected first; without memory for that the snapshot has the dead, too. */
-GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, gc__output *output) {
+/* The heaps are stopped. Without a collection, at the end or for want of memory, the snapshot has the dead, too. */
+GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, bool at_end, gc__output *output) {
     gc__snapshot snapshot;
     memset(&snapshot, 0, sizeof snapshot);
     snapshot.visitor.visit = gc__snapshot_visit;
     snapshot.out = output;
     for (size_t i = 0; i < count; i++) {
-        gc__collect_stopped(heaps[i], 2, GC_REASON_INDUCED, false);
+        if (!at_end) gc__collect_stopped(heaps[i], 2, GC_REASON_INDUCED, false);
         gc__heap_flush(heaps[i]);
     }
     if (!gc__snapshot_make(&snapshot, heaps, count)) gc__output_fail(output, output->error ? output->error : ENOMEM);

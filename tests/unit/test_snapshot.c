@@ -149,14 +149,7 @@ static void numbered(void) {
 
 static char path[64], facts[1 << 16];
 
-static bool write_to(const char *name) {
-    gc__output output;
-    if (!gc__output_open(&output, name, false)) return false;
-    gc__world_stop(heap);
-    gc__write_snapshot(&heap, 1, &output);
-    gc__world_resume(heap);
-    return gc__output_close(&output);
-}
+static bool write_to(const char *name) { return gc_profile_write(name) == GC_OK; }
 
 static int read_back(void) {
     char command[128];
@@ -340,6 +333,8 @@ static void file_too_large(void) {
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &limit);
     ok(!write_to(path), "a file that grows too large");
+    has(gc_last_message(), "File too large", "the message says why");
+    has(gc_last_message(), path, "and which file");
     setrlimit(RLIMIT_FSIZE, &before);
 }
 
