@@ -37,6 +37,8 @@
 #include "profile/report.h"      /* types with their stacks, as text */
 #include "profile/text.h"        /* texts of the host in JSON and XML */
 #include "profile/pprof.h"       /* pprof's format */
+#include "profile/nettrace.h"    /* the container of .NET's events */
+#include "profile/clr.h"         /* events as those of the CLR */
 #include "profile/numbering.h"   /* numbers for all objects */
 #include "profile/roots.h"       /* what keeps objects alive */
 #include "profile/snapshot.h"    /* all objects, in V8's format */

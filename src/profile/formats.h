@@ -1,6 +1,7 @@
 /* The formats of files, by the endings of their names. Each writer is a part of its own, which this one includes. */
 #pragma once
 
+#include "clr.h"
 #include "folded.h"
 #include "html.h"
 #include "pprof.h"
@@ -11,6 +12,7 @@
 
 static const gc__profile_format gc__profile_formats[] = {
     {".folded", gc__write_folded, NULL, NULL, NULL},
+    {".nettrace", gc__write_nettrace, gc__net_begin, gc__net_events, NULL},
     {".pb", gc__write_pprof, NULL, NULL, NULL},
     {".txt", gc__write_report, NULL, NULL, NULL},
     {".svg", gc__write_svg, NULL, NULL, NULL},

@@ -20,6 +20,7 @@ typedef struct gc__output {
     size_t capacity;  /* of the buffer */
     uint64_t written; /* bytes that were written before those in the buffer */
     char *buffer;
+    void *format; /* what a streamed format keeps from `begin` to `write` */
     char name[GC__NAME_BYTES_MAX], temporary[GC__NAME_BYTES_MAX];
 } gc__output;
 

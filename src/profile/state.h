@@ -11,7 +11,6 @@
 #include "model.h"
 
 #define GC__RECORD_BYTES_MAX ((size_t)16384)
-#define GC__PROFILE_DEPTH_MAX 256
 #define GC__BUDGETS 1024
 
 enum {

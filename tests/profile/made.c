@@ -1,5 +1,5 @@
 /* Writes a profile that is made up, into the files that are named: what the readers of formats must find is known, and is
-   printed: "TYPE COUNT BYTES LIVE-COUNT LIVE-BYTES FRAME;FRAME...", the innermost frame first. */
+   printed. A file that is named `streamed` gets events as they would happen. What is printed: "TYPE COUNT BYTES LIVE-COUNT LIVE-BYTES FRAME;FRAME...", the innermost frame first. */
 #define GC_IMPLEMENTATION
 #include "gc_profile.h"
 
@@ -42,6 +42,23 @@ static void add_code(const char *name) {
     }
 }
 
+#define MS ((uint64_t)1000000)
+
+/* Asked for at `ms` after the start; stopped 1 ms later; 3 ms long. */
+static void collect(unsigned ms, unsigned generation, gc_reason reason) {
+    gc__profile_collection *made = GC__PROFILE_APPEND(&profile, collections);
+    made->number = profile.collections_count;
+    made->thread = 11, made->generation = (uint8_t)generation, made->reason = reason;
+    made->asked_ns = profile.start_ns + ms * MS, made->start_ns = made->asked_ns + MS,
+    made->end_ns = made->start_ns + 3 * MS;
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+        made->after.generation_bytes[g] = 1000 * (g + 1) + ms;
+        made->promoted_bytes[g] = 100 * (g + 1) + ms;
+    }
+    made->after.handles = 5, made->after.finalizers_queued = 2;
+    made->part_count = 1, made->parts[0].phase = GC_PHASE_ROOTS, made->parts[0].ns = 2 * MS;
+}
+
 static void make(void) {
     gc__profile_open(&profile);
     profile.options.period_bytes = 102400, profile.options.depth_max = 128;
@@ -65,6 +82,47 @@ static void make(void) {
     entry("no stack", 0, 6, 96, 1, 16);
     gc__profile_entry *ticks = gc__profile_entry_add(&profile, gc__profile_type_add(&profile, "ticked"), inner);
     ticks->ticks = 1, ticks->tick_bytes = 102400;
+    collect(100, 0, GC_REASON_NURSERY);
+    collect(200, 2, GC_REASON_INDUCED);
+}
+
+static gc__profile_event *happen(gc__profile_event *events, size_t *count, unsigned ms, gc_profile_kind kind,
+                                 uint32_t thread) {
+    gc__profile_event *event = &events[(*count)++];
+    memset(event, 0, sizeof *event);
+    event->time_ns = profile.start_ns + ms * MS, event->kind = (uint32_t)kind, event->thread = thread;
+    return event;
+}
+
+static void happen_to(gc__profile_event *event, uint32_t entry, uint64_t object, uint64_t bytes, uint64_t amount,
+                      uint64_t detail) {
+    event->type = profile.entries[entry].type, event->stack = profile.entries[entry].stack;
+    event->object = object, event->bytes = bytes, event->amount = amount, event->detail = detail;
+}
+
+/* Two batches: threads 11 and 12 take turns, and thread 11 collects twice. */
+static void stream(const gc__profile_format *format, gc__output *output) {
+    gc__profile_event events[32];
+    for (unsigned ms = 100; ms <= 200; ms += 100) {
+        uint32_t number = ms / 100 - 1;
+        size_t count = 0;
+        happen_to(happen(events, &count, ms - 4, GC_PROFILE_SAMPLE, 11), 0, 0x1000, 32, 7, 0);
+        happen_to(happen(events, &count, ms - 3, GC_PROFILE_SAMPLE, 12), 1 + number, 0x2000, 48, 8, 0);
+        happen_to(happen(events, &count, ms - 3, GC_PROFILE_TICK, 12), 1 + number, 0x2000, 48, 102400 + ms, 0);
+        happen_to(happen(events, &count, ms - 2, GC_PROFILE_OBJECT, 11), 3, 0x3000, 64, 9, 900);
+        happen(events, &count, ms + 1, GC_PROFILE_STOP, 11)->amount = MS;
+        happen(events, &count, ms + 1, GC_PROFILE_COLLECTION_START, 11)->collection = number;
+        happen(events, &count, ms + 3, GC_PROFILE_PHASE, 11)->collection = number;
+        happen(events, &count, ms + 4, GC_PROFILE_COLLECTION_END, 11)->collection = number;
+        happen(events, &count, ms + 5, GC_PROFILE_RESUME, 11);
+        happen_to(happen(events, &count, ms + 6, GC_PROFILE_FINALIZER, 12), 0, 0x4000, 0, 0, 0);
+        happen_to(happen(events, &count, ms + 7, GC_PROFILE_HANDLE_CREATED, 12), 5, 0x5000, 0, 0, GC_HANDLE_DEPENDENT);
+        happen_to(happen(events, &count, ms + 8, GC_PROFILE_HANDLE_DESTROYED, 12), 5, 0x5000, 0, 0,
+                  GC_HANDLE_DEPENDENT);
+        happen(events, &count, ms + 9, GC_PROFILE_LOST, 12)->amount = 4 * number;
+        happen_to(happen(events, &count, ms + 9, GC_PROFILE_SAMPLE, 12), 3, 0x6000, 80, 0, 0);
+        format->events(&profile, events, count, output);
+    }
 }
 
 static void print(void) {
@@ -95,6 +153,7 @@ int main(int count, char **files) {
         if (!format || !gc__output_open(&output, files[i], format->begin != NULL))
             return printf("%s cannot be made\n", files[i]), 1;
         if (format->begin) format->begin(&profile, &output);
+        if (format->events && strstr(files[i], "streamed")) stream(format, &output);
         format->write(&profile, &output);
         if (!gc__output_close(&output)) return printf("%s cannot be written\n", files[i]), 1;
     }
