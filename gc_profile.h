@@ -1446,6 +1446,7 @@ typedef struct gc__output {
     size_t capacity;  /* of the buffer */
     uint64_t written; /* bytes that were written before those in the buffer */
     char *buffer;
+    void *format; /* what a streamed format keeps from `begin` to `write` */
     char name[GC__NAME_BYTES_MAX], temporary[GC__NAME_BYTES_MAX];
 } gc__output;
 
@@ -2213,7 +2214,6 @@ GC__FN double gc__chance_weight(uint64_t period, uint64_t bytes) {
 
 
 #define GC__RECORD_BYTES_MAX ((size_t)16384)
-#define GC__PROFILE_DEPTH_MAX 256
 #define GC__BUDGETS 1024
 
 enum {
@@ -4119,6 +4119,684 @@ GC__FN void gc__write_pprof(const gc__profile *profile, gc__output *output) {
     if (writer.strings) gc__os_unmap(writer.strings, string_bytes);
     if (writer.functions) gc__os_unmap(writer.functions, function_bytes);
 }
+/* The format of .NET's event pipe, "nettrace": a container of objects, each of which has the name of its type, its versions and
+   its contents. Metadata say which event a number means; stacks come before the events that have them; events come in
+   the order of time.
+
+   An event of a block is stored as its difference from the one before. Only what the block begins with is known then, so a
+   block stands for itself. */
+
+
+#define GC__NETTRACE_BLOCK_BYTES ((size_t)1 << 15) /* of a block, after which a new one begins */
+#define GC__NETTRACE_PAYLOAD_BYTES 8192            /* of an event at most; readers have 16 bits for that */
+
+typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN } gc__nettrace_provider;
+
+/* The events of the CLR that are written. X(NAME, provider, id, version, level, keywords). */
+#define GC__NETTRACE_EVENTS(X)                                          \
+    X(COLLECTION_START, GC__NETTRACE_RUNTIME, 1, 2, 4, 0x1)             \
+    X(COLLECTION_END, GC__NETTRACE_RUNTIME, 2, 1, 4, 0x1)               \
+    X(RESTART_END, GC__NETTRACE_RUNTIME, 3, 1, 4, 0x1)                  \
+    X(HEAP_STATS, GC__NETTRACE_RUNTIME, 4, 2, 4, 0x1)                   \
+    X(RESTART_BEGIN, GC__NETTRACE_RUNTIME, 7, 1, 4, 0x1)                \
+    X(SUSPEND_END, GC__NETTRACE_RUNTIME, 8, 1, 4, 0x1)                  \
+    X(SUSPEND_BEGIN, GC__NETTRACE_RUNTIME, 9, 1, 4, 0x1)                \
+    X(TICK, GC__NETTRACE_RUNTIME, 10, 4, 5, 0x1)                        \
+    X(BULK_TYPE, GC__NETTRACE_RUNTIME, 15, 0, 4, 0x80000)               \
+    X(OBJECT_HIGH, GC__NETTRACE_RUNTIME, 20, 0, 4, 0x200000)            \
+    X(FINALIZE, GC__NETTRACE_RUNTIME, 29, 0, 5, 0x1)                    \
+    X(HANDLE_CREATED, GC__NETTRACE_RUNTIME, 30, 0, 4, 0x2)              \
+    X(HANDLE_DESTROYED, GC__NETTRACE_RUNTIME, 31, 0, 4, 0x2)            \
+    X(OBJECT_LOW, GC__NETTRACE_RUNTIME, 32, 0, 4, 0x2000000)            \
+    X(METHOD_LOAD, GC__NETTRACE_RUNTIME, 143, 2, 4, 0x30)               \
+    X(SAMPLE, GC__NETTRACE_RUNTIME, 303, 0, 4, (uint64_t)0x80000000000) \
+    X(METHOD_RUNDOWN, GC__NETTRACE_RUNDOWN, 144, 2, 4, 0x10)            \
+    X(MODULE_RUNDOWN, GC__NETTRACE_RUNDOWN, 154, 2, 4, 0x8)
+
+/* Their numbers in the file. */
+typedef enum gc__nettrace_event {
+    GC__NETTRACE_NO_EVENT,
+#define GC__NETTRACE_NUMBER(name, provider, id, version, level, keywords) GC__NETTRACE_##name,
+    GC__NETTRACE_EVENTS(GC__NETTRACE_NUMBER)
+#undef GC__NETTRACE_NUMBER
+} gc__nettrace_event;
+
+/* Contents of a block or of an event while it is made. */
+typedef struct gc__nettrace_bytes {
+    uint8_t *bytes;
+    size_t used, capacity;
+} gc__nettrace_bytes;
+
+typedef struct gc__nettrace {
+    const gc__profile *profile;
+    gc__output *output;
+    gc__nettrace_bytes block, stacks_block, payload;
+    uint64_t block_first_ns, last_ns; /* of the block; of the last event in it */
+    uint64_t written_ns;              /* of the last event of all */
+    uint32_t last_sequence;           /* in the block */
+    uint32_t thread, stack;           /* of the event that is being made; no thread: of all */
+    uint32_t stack_count;             /* that have a number in the file */
+    uint32_t stacks_written;          /* of these; the rest is in stacks_block */
+    gc__map stacks;                   /* their numbers, by those of the profile */
+    gc__map sequences;                /* by thread: the number of its last event */
+    uint32_t frames_done, types_done; /* of the profile: the file has them */
+    uint32_t collections;             /* the number of the last one that started */
+    bool has_events;                  /* the file is streamed */
+} gc__nettrace;
+
+/* Making contents. */
+
+GC__FN void gc__net_put(gc__nettrace_bytes *to, const void *data, size_t bytes) {
+    if (bytes > to->capacity - to->used) return; /* the caller has left room */
+    memcpy(to->bytes + to->used, data, bytes);
+    to->used += bytes;
+}
+GC__FN void gc__net_u8(gc__nettrace_bytes *to, unsigned number) {
+    uint8_t byte = (uint8_t)number;
+    gc__net_put(to, &byte, 1);
+}
+GC__FN void gc__net_u16(gc__nettrace_bytes *to, unsigned number) {
+    uint16_t half = (uint16_t)number;
+    gc__net_put(to, &half, sizeof half);
+}
+GC__FN void gc__net_u32(gc__nettrace_bytes *to, uint64_t number) {
+    uint32_t word = (uint32_t)number;
+    gc__net_put(to, &word, sizeof word);
+}
+GC__FN void gc__net_u64(gc__nettrace_bytes *to, uint64_t number) { gc__net_put(to, &number, sizeof number); }
+
+/* A number in pieces of seven bits. */
+GC__FN void gc__net_pieces(gc__nettrace_bytes *to, uint64_t number) {
+    for (; number > 127; number >>= 7) gc__net_u8(to, (unsigned)(number & 127) | 128);
+    gc__net_u8(to, (unsigned)number);
+}
+
+/* A text in UTF-16, with a zero. */
+GC__FN void gc__net_text(gc__nettrace_bytes *to, const char *text) {
+    for (size_t left = GC__TEXT_CHARACTERS_MAX; *text && left; left--) {
+        uint32_t character = gc__utf8_next(&text);
+        if (character >= 0x10000) {
+            gc__net_u16(to, 0xD800 + ((character - 0x10000) >> 10));
+            character = 0xDC00 + ((character - 0x10000) & 0x3FF);
+        }
+        gc__net_u16(to, character);
+    }
+    gc__net_u16(to, 0);
+}
+
+/* Objects of the container. */
+
+/* Begins an object: a block is one with an alignment. */
+GC__FN void gc__net_object(gc__output *output, const char *name, uint32_t version) {
+    uint32_t words[3] = {version, version, (uint32_t)strlen(name)};
+    gc__put(output, "\5\5\1", 3);
+    gc__put(output, words, sizeof words);
+    gc__put_text(output, name);
+    gc__put_byte(output, 6);
+}
+
+GC__FN void gc__net_put_block(gc__output *output, const char *name, const gc__nettrace_bytes *contents) {
+    uint32_t size = (uint32_t)contents->used;
+    gc__net_object(output, name, 2);
+    gc__put(output, &size, sizeof size);
+    while (gc__output_position(output) % 4) gc__put_byte(output, 0);
+    gc__put(output, contents->bytes, contents->used);
+    gc__put_byte(output, 6);
+    gc__output_record(output);
+}
+
+/* Blocks of events. */
+
+GC__FN void gc__net_block_begin(gc__nettrace *self) {
+    self->block.used = 0;
+    self->last_ns = self->block_first_ns = 0;
+    self->last_sequence = 0;
+    gc__net_u16(&self->block, 20);
+    gc__net_u16(&self->block, 1);
+    gc__net_u64(&self->block, 0);
+    gc__net_u64(&self->block, 0);
+}
+
+GC__FN void gc__net_block_end(gc__nettrace *self) {
+    if (self->block.used <= 20) return;
+    memcpy(self->block.bytes + 4, &self->block_first_ns, 8);
+    memcpy(self->block.bytes + 12, &self->last_ns, 8);
+    gc__net_put_block(self->output, "EventBlock", &self->block);
+    gc__net_block_begin(self);
+}
+
+/* Numbers the thread's next events: the last one's number. Readers take numbers without an event for lost events. */
+GC__FN uint32_t gc__net_sequence(gc__nettrace *self, uint64_t count) {
+    if (!gc__map_reserve(&self->sequences, self->sequences.count + 1)) return 1;
+    uintptr_t *last = gc__map_put(&self->sequences, self->thread + (uintptr_t)1);
+    *last += (uintptr_t)count;
+    return (uint32_t)*last;
+}
+
+/* Adds the event whose contents are in `payload`. All are marked as sorted: none that follows has an earlier time. */
+GC__FN void gc__net_event(gc__nettrace *self, gc__nettrace_event event, uint64_t time_ns) {
+    gc__nettrace_bytes *to = &self->block;
+    if (to->used + self->payload.used + 64 > to->capacity) gc__net_block_end(self);
+    uint32_t sequence = gc__net_sequence(self, 1);
+    if (time_ns < self->written_ns) time_ns = self->written_ns;
+    self->written_ns = time_ns;
+    gc__net_u8(to, 1 | 2 | 4 | 8 | 64 | 128);
+    gc__net_pieces(to, (uint64_t)event);
+    gc__net_pieces(to, (uint32_t)(sequence - self->last_sequence - 1));
+    gc__net_pieces(to, self->thread);
+    gc__net_pieces(to, 0); /* processor */
+    gc__net_pieces(to, self->thread);
+    gc__net_pieces(to, self->stack);
+    gc__net_pieces(to, time_ns - self->last_ns);
+    gc__net_pieces(to, self->payload.used);
+    gc__net_put(to, self->payload.bytes, self->payload.used);
+    if (!self->block_first_ns) self->block_first_ns = time_ns;
+    self->last_ns = time_ns;
+    self->last_sequence = sequence;
+    self->payload.used = 0;
+}
+
+/* The beginning of a file. */
+
+GC__FN const char *gc__net_provider_name(gc__nettrace_provider provider) {
+    return provider == GC__NETTRACE_RUNTIME ? "Microsoft-Windows-DotNETRuntime"
+                                            : "Microsoft-Windows-DotNETRuntimeRundown";
+}
+
+/* Readers know the fields of the CLR's events by the provider's name and the event's number. */
+GC__FN void gc__net_put_metadata(gc__nettrace *self) {
+    static const struct {
+        gc__nettrace_provider provider;
+        uint32_t id, version, level;
+        uint64_t keywords;
+    } events[] = {
+#define GC__NETTRACE_METADATA(name, provider, id, version, level, keywords) {provider, id, version, level, keywords},
+        GC__NETTRACE_EVENTS(GC__NETTRACE_METADATA)
+#undef GC__NETTRACE_METADATA
+    };
+    gc__nettrace_bytes *payload = &self->payload;
+    for (uint32_t i = 0; i < sizeof events / sizeof *events; i++) {
+        gc__net_u32(payload, i + 1);
+        gc__net_text(payload, gc__net_provider_name(events[i].provider));
+        gc__net_u32(payload, events[i].id);
+        gc__net_text(payload, "");
+        gc__net_u64(payload, events[i].keywords);
+        gc__net_u32(payload, events[i].version);
+        gc__net_u32(payload, events[i].level);
+        gc__net_u32(payload, 0);
+        gc__net_u8(&self->block, 128);
+        gc__net_pieces(&self->block, 0);
+        gc__net_pieces(&self->block, payload->used);
+        gc__net_put(&self->block, payload->bytes, payload->used);
+        payload->used = 0;
+    }
+    gc__net_put_block(self->output, "MetadataBlock", &self->block);
+    gc__net_block_begin(self);
+}
+
+/* The time of day in the fields that the format has: year, month, day of the week, day, hour, minute, second, ms. */
+GC__FN void gc__net_put_date(gc__nettrace_bytes *to, uint64_t utc_ns) {
+    uint64_t ms = utc_ns / 1000000, seconds = ms / 1000, days = seconds / 86400, year = 1970, month = 0;
+    static const uint8_t month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    uint64_t weekday = (days + 4) % 7;
+    for (;; year++) {
+        uint64_t year_days = 365 + (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+        if (days < year_days) break;
+        days -= year_days;
+    }
+    bool leaps = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    for (; days >= month_days[month] + (uint64_t)(leaps && month == 1); month++)
+        days -= month_days[month] + (uint64_t)(leaps && month == 1);
+    const uint64_t fields[8] = {year,         month + 1, weekday, days + 1, seconds / 3600 % 24, seconds / 60 % 60,
+                                seconds % 60, ms % 1000};
+    for (int i = 0; i < 8; i++) gc__net_u16(to, (unsigned)fields[i]);
+}
+
+GC__FN void gc__net_put_head(gc__nettrace *self) {
+    const gc__profile *profile = self->profile;
+    uint32_t length = 20;
+    gc__put_text(self->output, "Nettrace");
+    gc__put(self->output, &length, sizeof length);
+    gc__put_text(self->output, "!FastSerialization.1");
+    gc__net_object(self->output, "Trace", 4);
+    gc__net_put_date(&self->payload, profile->start_utc_ns);
+    gc__net_u64(&self->payload, profile->start_ns);
+    gc__net_u64(&self->payload, 1000000000);
+    gc__net_u32(&self->payload, sizeof(uintptr_t));
+    gc__net_u32(&self->payload, profile->process);
+    gc__net_u32(&self->payload, gc__os_processors());
+    gc__net_u32(&self->payload, 0);
+    gc__put(self->output, self->payload.bytes, self->payload.used);
+    gc__put_byte(self->output, 6);
+    self->payload.used = 0;
+}
+/* The events of a profile as those of the CLR, in nettrace files. A stack's addresses are those of native code; a frame of the
+   host's language, or of code that it has named, has an address that is made up, so that each has a name of its own even if
+   its memory was used again. Names of native code come at the end of the file. */
+
+
+#define GC__NET_FRAMES \
+    ((uint64_t)1 << 44) /* made-up addresses begin here, where systems map nothing of their own accord */
+
+GC__FN uint64_t gc__net_frame_address(const gc__profile *profile, uint32_t frame) {
+    const gc__profile_frame *it = &profile->frames[frame];
+    return it->pc && !it->code ? it->pc : GC__NET_FRAMES + 16 * (uint64_t)frame;
+}
+
+/* A method, as the event that tells of it has it. */
+GC__FN void gc__net_method(gc__nettrace *self, gc__nettrace_event event, uint64_t start, uint64_t bytes,
+                           uint32_t module, const char *name, uint64_t time_ns) {
+    gc__nettrace_bytes *to = &self->payload;
+    gc__net_u64(to, start);
+    gc__net_u64(to, module);
+    gc__net_u64(to, start);
+    gc__net_u32(to, bytes);
+    gc__net_u32(to, 0);
+    gc__net_u32(to, 1 | 8); /* dynamic, jitted: readers ignore what is neither */
+    gc__net_text(to, "");
+    gc__net_text(to, name);
+    gc__net_text(to, "");
+    gc__net_u16(to, 0);
+    gc__net_u64(to, 0);
+    gc__net_event(self, event, time_ns);
+}
+
+/* Names the frames that are new in the profile and have made-up addresses. */
+GC__FN void gc__net_name_frames(gc__nettrace *self, uint64_t time_ns) {
+    const gc__profile *profile = self->profile;
+    if (!self->frames_done) self->frames_done = 1;
+    self->thread = self->stack = 0;
+    for (; self->frames_done < profile->frames_count; self->frames_done++) {
+        const gc__profile_frame *frame = &profile->frames[self->frames_done];
+        if (frame->pc && !frame->code) continue;
+        uint32_t name = frame->code ? profile->codes[frame->code].name : frame->name;
+        gc__net_method(self, GC__NETTRACE_METHOD_LOAD, gc__net_frame_address(profile, self->frames_done), 16, 0,
+                       gc__profile_text(profile, name), time_ns);
+    }
+}
+
+/* Describes the types that are new in the profile to the events that have only their numbers. */
+GC__FN void gc__net_name_types(gc__nettrace *self, uint64_t time_ns) {
+    gc__nettrace_bytes *to = &self->payload;
+    if (!self->types_done) self->types_done = 1;
+    self->thread = self->stack = 0;
+    for (; self->types_done < self->profile->types_count; self->types_done++) {
+        gc__net_u32(to, 1);
+        gc__net_u16(to, 0);
+        gc__net_u64(to, self->types_done);
+        gc__net_u64(to, 0);
+        gc__net_u32(to, 0);
+        gc__net_u32(to, 0);
+        gc__net_u8(to, 0);
+        gc__net_text(to, gc__profile_type_name(self->profile, self->types_done));
+        gc__net_u32(to, 0);
+        gc__net_event(self, GC__NETTRACE_BULK_TYPE, time_ns);
+    }
+}
+
+/* Stacks. */
+
+/* Writes the stacks that were added. */
+GC__FN void gc__net_stacks_end(gc__nettrace *self) {
+    uint32_t head[2] = {self->stacks_written + 1, self->stack_count - self->stacks_written};
+    if (head[1]) {
+        memcpy(self->stacks_block.bytes, head, sizeof head);
+        gc__net_put_block(self->output, "StackBlock", &self->stacks_block);
+    }
+    self->stacks_block.used = sizeof head;
+    self->stacks_written = self->stack_count;
+}
+
+/* Gives the stack a number in the file, if it has none. */
+GC__FN void gc__net_add_stack(gc__nettrace *self, uint32_t stack) {
+    const gc__profile_stack *stacks = self->profile->stacks;
+    gc__nettrace_bytes *to = &self->stacks_block;
+    size_t depth = gc__min(stacks[stack].depth, GC__PROFILE_DEPTH_MAX);
+    if (!stack || gc__map_find(&self->stacks, stack)) return;
+    if (!gc__map_reserve(&self->stacks, self->stacks.count + 1)) return;
+    if (to->capacity - to->used < 4 + depth * sizeof(uint64_t)) gc__net_stacks_end(self);
+    *gc__map_put(&self->stacks, stack) = ++self->stack_count;
+    gc__net_u32(to, depth * sizeof(uint64_t));
+    for (; depth; depth--, stack = stacks[stack].caller)
+        gc__net_u64(to, gc__net_frame_address(self->profile, stacks[stack].frame));
+}
+
+GC__FN uint32_t gc__net_stack_number(const gc__nettrace *self, uint32_t stack) {
+    const uintptr_t *number = stack ? gc__map_find(&self->stacks, stack) : NULL;
+    return number ? (uint32_t)*number : 0;
+}
+
+/* Collections. */
+
+GC__FN uint32_t gc__net_reason(gc_reason reason) {
+    switch (reason) {
+    case GC_REASON_INDUCED:
+        return 1;
+    case GC_REASON_LIMIT:
+        return 5;
+    case GC_REASON_STRESS:
+        return 7;
+    default:
+        return 0;
+    }
+}
+
+/* An event without contents of its own. */
+GC__FN void gc__net_plain(gc__nettrace *self, gc__nettrace_event event, uint64_t time_ns) {
+    gc__net_u16(&self->payload, 0);
+    gc__net_event(self, event, time_ns);
+}
+
+GC__FN void gc__net_suspend(gc__nettrace *self, uint64_t time_ns) {
+    gc__net_u32(&self->payload, 1); /* for a collection */
+    gc__net_u32(&self->payload, self->collections + 1);
+    gc__net_plain(self, GC__NETTRACE_SUSPEND_BEGIN, time_ns);
+}
+
+/* The first collection of all heaps has number 1. */
+GC__FN void gc__net_collection_start(gc__nettrace *self, uint32_t number, uint32_t generation, gc_reason reason,
+                                     uint64_t time_ns) {
+    gc__nettrace_bytes *to = &self->payload;
+    self->collections = number;
+    gc__net_u32(to, number);
+    gc__net_u32(to, generation);
+    gc__net_u32(to, gc__net_reason(reason));
+    gc__net_u32(to, 0);
+    gc__net_u16(to, 0);
+    gc__net_u64(to, 0);
+    gc__net_event(self, GC__NETTRACE_COLLECTION_START, time_ns);
+}
+
+/* Objects of any size count for their generation, so the CLR's heap of large objects is empty. */
+GC__FN void gc__net_heap_stats(gc__nettrace *self, const gc__profile_collection *collection, uint64_t time_ns) {
+    gc__nettrace_bytes *to = &self->payload;
+    for (int g = 0; g < 3; g++) {
+        gc__net_u64(to, collection->after.generation_bytes[g]);
+        gc__net_u64(to, collection->promoted_bytes[g]);
+    }
+    gc__net_u64(to, 0);
+    gc__net_u64(to, 0);
+    gc__net_u64(to, 0);
+    gc__net_u64(to, collection->after.finalizers_queued);
+    gc__net_u32(to, 0);
+    gc__net_u32(to, 0);
+    gc__net_u32(to, collection->after.handles);
+    gc__net_u16(to, 0);
+    gc__net_u64(to, 0);
+    gc__net_u64(to, 0);
+    gc__net_event(self, GC__NETTRACE_HEAP_STATS, time_ns);
+}
+
+GC__FN void gc__net_collection_end(gc__nettrace *self, uint32_t number, const gc__profile_collection *collection,
+                                   uint64_t time_ns) {
+    gc__net_u32(&self->payload, number);
+    gc__net_u32(&self->payload, collection->generation);
+    gc__net_plain(self, GC__NETTRACE_COLLECTION_END, time_ns);
+    gc__net_heap_stats(self, collection, time_ns);
+}
+
+GC__FN void gc__net_resume(gc__nettrace *self, uint64_t time_ns) {
+    gc__net_plain(self, GC__NETTRACE_RESTART_BEGIN, time_ns);
+    gc__net_plain(self, GC__NETTRACE_RESTART_END, time_ns);
+}
+
+GC__STATIC_ASSERT(GC_GENERATIONS == 3, "as many as the CLR has");
+
+/* Objects. */
+
+GC__FN void gc__net_tick(gc__nettrace *self, uint64_t amount, uint32_t type, uint64_t object, uint64_t bytes,
+                         uint64_t time_ns) {
+    gc__nettrace_bytes *to = &self->payload;
+    gc__net_u32(to, amount > UINT32_MAX ? UINT32_MAX : amount);
+    gc__net_u32(to, 0);
+    gc__net_u16(to, 0);
+    gc__net_u64(to, amount);
+    gc__net_u64(to, type);
+    gc__net_text(to, gc__profile_type_name(self->profile, type));
+    gc__net_u32(to, 0);
+    gc__net_u64(to, object);
+    gc__net_u64(to, bytes);
+    gc__net_event(self, GC__NETTRACE_TICK, time_ns);
+}
+
+GC__FN void gc__net_sample(gc__nettrace *self, const gc__profile_event *event) {
+    gc__nettrace_bytes *to = &self->payload;
+    gc__net_u32(to, 0);
+    gc__net_u16(to, 0);
+    gc__net_u64(to, event->type);
+    gc__net_text(to, gc__profile_type_name(self->profile, event->type));
+    gc__net_u64(to, event->object);
+    gc__net_u64(to, event->bytes);
+    gc__net_u64(to, event->amount);
+    gc__net_event(self, GC__NETTRACE_SAMPLE, event->time_ns);
+}
+
+GC__FN void gc__net_object_event(gc__nettrace *self, const gc__profile_event *event) {
+    gc__nettrace_bytes *to = &self->payload;
+    gc__net_u64(to, event->object);
+    gc__net_u64(to, event->type);
+    gc__net_u32(to, event->amount);
+    gc__net_u64(to, event->detail);
+    gc__net_u16(to, 0);
+    gc__net_event(self, self->profile->options.per_second >= 100 ? GC__NETTRACE_OBJECT_HIGH : GC__NETTRACE_OBJECT_LOW,
+                  event->time_ns);
+}
+
+GC__FN void gc__net_finalizer(gc__nettrace *self, const gc__profile_event *event) {
+    gc__net_u64(&self->payload, event->type);
+    gc__net_u64(&self->payload, event->object);
+    gc__net_plain(self, GC__NETTRACE_FINALIZE, event->time_ns);
+}
+
+GC__FN void gc__net_handle(gc__nettrace *self, const gc__profile_event *event) {
+    static const uint8_t kinds[GC_HANDLE_KINDS] = {0, 1, 2, 3, 6, 5}; /* the CLR's */
+    gc__nettrace_bytes *to = &self->payload;
+    gc__net_u64(to, event->object);
+    if (event->kind == GC_PROFILE_HANDLE_DESTROYED) {
+        gc__net_plain(self, GC__NETTRACE_HANDLE_DESTROYED, event->time_ns);
+        return;
+    }
+    gc__net_u64(to, 0);
+    gc__net_u32(to, event->detail < GC_HANDLE_KINDS ? kinds[event->detail] : event->detail);
+    gc__net_u32(to, 0);
+    gc__net_u64(to, 0);
+    gc__net_plain(self, GC__NETTRACE_HANDLE_CREATED, event->time_ns);
+}
+
+/* The file. */
+
+GC__FN void gc__net_collection_event(gc__nettrace *self, const gc__profile_event *event) {
+    const gc__profile *profile = self->profile;
+    if (event->collection >= profile->collections_count) return; /* there was no memory to record it */
+    const gc__profile_collection *collection = &profile->collections[event->collection];
+    if (event->kind == GC_PROFILE_COLLECTION_START)
+        gc__net_collection_start(self, event->collection + 1, collection->generation, collection->reason,
+                                 event->time_ns);
+    else
+        gc__net_collection_end(self, event->collection + 1, collection, event->time_ns);
+}
+
+GC__FN void gc__net_one(gc__nettrace *self, const gc__profile_event *event) {
+    self->thread = event->thread;
+    self->stack = gc__net_stack_number(self, event->stack);
+    switch (event->kind) {
+    case GC_PROFILE_SAMPLE:
+        gc__net_sample(self, event);
+        break;
+    case GC_PROFILE_TICK:
+        gc__net_tick(self, event->amount, event->type, event->object, event->bytes, event->time_ns);
+        break;
+    case GC_PROFILE_OBJECT:
+        gc__net_object_event(self, event);
+        break;
+    case GC_PROFILE_COLLECTION_START:
+    case GC_PROFILE_COLLECTION_END:
+        gc__net_collection_event(self, event);
+        break;
+    case GC_PROFILE_STOP:
+        gc__net_plain(self, GC__NETTRACE_SUSPEND_END, event->time_ns);
+        break;
+    case GC_PROFILE_RESUME:
+        gc__net_resume(self, event->time_ns);
+        break;
+    case GC_PROFILE_FINALIZER:
+        gc__net_finalizer(self, event);
+        break;
+    case GC_PROFILE_HANDLE_CREATED:
+    case GC_PROFILE_HANDLE_DESTROYED:
+        gc__net_handle(self, event);
+        break;
+    case GC_PROFILE_LOST:
+        gc__net_sequence(self, event->amount);
+        break;
+    default:
+        break;
+    }
+}
+
+/* When the threads were asked to stop, ahead of the event which says that they have. */
+GC__FN uint64_t gc__net_asked(const gc__profile_event *event) { return event->time_ns - event->amount; }
+
+GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *events, size_t count,
+                           gc__output *output) {
+    gc__nettrace *self = (gc__nettrace *)output->format;
+    if (!self || !count) return;
+    self->profile = profile;
+    self->has_events = true;
+    for (size_t i = 0; i < count; i++) gc__net_add_stack(self, events[i].stack);
+    gc__net_stacks_end(self);
+    gc__net_name_frames(self, events[0].time_ns);
+    gc__net_name_types(self, events[0].time_ns);
+    size_t stop = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (; stop < count &&
+               (events[stop].kind != GC_PROFILE_STOP || gc__net_asked(&events[stop]) <= events[i].time_ns);
+             stop++) {
+            if (events[stop].kind != GC_PROFILE_STOP) continue;
+            self->thread = events[stop].thread;
+            self->stack = 0;
+            gc__net_suspend(self, gc__net_asked(&events[stop]));
+        }
+        gc__net_one(self, &events[i]);
+    }
+    gc__net_block_end(self);
+}
+
+/* Instead of events: collections as they were, and for each type and stack one tick with all bytes, which are estimated. */
+GC__FN void gc__net_put_summary(gc__nettrace *self) {
+    const gc__profile *profile = self->profile;
+    self->stack = 0;
+    for (uint32_t i = 0; i < profile->collections_count; i++) {
+        const gc__profile_collection *collection = &profile->collections[i];
+        self->thread = collection->thread;
+        gc__net_suspend(self, collection->asked_ns);
+        gc__net_plain(self, GC__NETTRACE_SUSPEND_END, collection->start_ns);
+        gc__net_collection_start(self, i + 1, collection->generation, collection->reason, collection->start_ns);
+        gc__net_collection_end(self, i + 1, collection, collection->end_ns);
+        gc__net_resume(self, collection->end_ns);
+    }
+    gc__net_block_end(self);
+    for (size_t i = 0; i < profile->entries_count; i++)
+        if (profile->entries[i].allocated.samples) gc__net_add_stack(self, profile->entries[i].stack);
+    gc__net_stacks_end(self);
+    self->thread = profile->process;
+    for (size_t i = 0; i < profile->entries_count; i++) {
+        const gc__profile_entry *entry = &profile->entries[i];
+        if (!entry->allocated.samples) continue;
+        self->stack = gc__net_stack_number(self, entry->stack);
+        gc__net_tick(self, gc__profile_whole(entry->allocated.bytes), entry->type, 0,
+                     gc__profile_whole(entry->allocated.bytes / entry->allocated.count), profile->end_ns);
+    }
+}
+
+GC__FN void gc__net_put_modules(gc__nettrace *self) {
+    const gc__profile *profile = self->profile;
+    gc__nettrace_bytes *to = &self->payload;
+    static const uint8_t none[16] = {0};
+    for (uint32_t i = 1; i < profile->modules_count; i++) {
+        gc__net_u64(to, i);
+        gc__net_u64(to, i);
+        gc__net_u32(to, 0);
+        gc__net_u32(to, 0);
+        gc__net_text(to, gc__profile_text(profile, profile->modules[i].file));
+        gc__net_text(to, "");
+        gc__net_u16(to, 0);
+        gc__net_put(to, none, sizeof none);
+        gc__net_u32(to, 0);
+        gc__net_text(to, "");
+        gc__net_put(to, none, sizeof none);
+        gc__net_u32(to, 0);
+        gc__net_text(to, "");
+        gc__net_event(self, GC__NETTRACE_MODULE_RUNDOWN, profile->end_ns);
+    }
+}
+
+GC__FN bool gc__net_is_named(const gc__profile_frame *frame) {
+    return frame->pc && !frame->code && frame->name && frame->name_start;
+}
+
+/* Names functions of native code, from their start to the last address that is on a stack. */
+GC__FN void gc__net_put_methods(gc__nettrace *self) {
+    const gc__profile *profile = self->profile;
+    gc__map last;
+    memset(&last, 0, sizeof last);
+    for (uint32_t i = 1; i < profile->frames_count; i++) {
+        const gc__profile_frame *frame = &profile->frames[i];
+        if (!gc__net_is_named(frame) || !gc__map_reserve(&last, last.count + 1)) continue;
+        uintptr_t *end = gc__map_put(&last, frame->name_start);
+        if (*end < frame->pc) *end = frame->pc;
+    }
+    for (uint32_t i = 1; i < profile->frames_count; i++) {
+        const gc__profile_frame *frame = &profile->frames[i];
+        uintptr_t *end = gc__net_is_named(frame) ? gc__map_find(&last, frame->name_start) : NULL;
+        if (!end || !*end) continue;
+        gc__net_method(self, GC__NETTRACE_METHOD_RUNDOWN, frame->name_start, *end - frame->name_start + 1,
+                       frame->module, gc__profile_text(profile, frame->name), profile->end_ns);
+        *end = 0;
+    }
+    gc__map_free(&last);
+}
+
+#define GC__NET_BUFFER_BYTES (GC__NETTRACE_BLOCK_BYTES * 2 + GC__NETTRACE_PAYLOAD_BYTES)
+
+GC__FN void gc__net_begin(const gc__profile *profile, gc__output *output) {
+    size_t head = (sizeof(gc__nettrace) + 63) & ~(size_t)63;
+    uint8_t *memory = (uint8_t *)gc__os_map(head + GC__NET_BUFFER_BYTES);
+    gc__nettrace *self = (gc__nettrace *)(void *)memory;
+    output->format = self;
+    if (!self) {
+        gc__output_fail(output, ENOMEM);
+        return;
+    }
+    self->profile = profile;
+    self->output = output;
+    self->block.bytes = memory + head;
+    self->stacks_block.bytes = self->block.bytes + GC__NETTRACE_BLOCK_BYTES;
+    self->payload.bytes = self->stacks_block.bytes + GC__NETTRACE_BLOCK_BYTES;
+    self->block.capacity = self->stacks_block.capacity = GC__NETTRACE_BLOCK_BYTES;
+    self->payload.capacity = GC__NETTRACE_PAYLOAD_BYTES;
+    self->stacks_block.used = 8;
+    gc__net_put_head(self);
+    gc__net_block_begin(self);
+    gc__net_put_metadata(self);
+    gc__output_record(output);
+}
+
+GC__FN void gc__write_nettrace(const gc__profile *profile, gc__output *output) {
+    gc__nettrace *self = (gc__nettrace *)output->format;
+    if (!self) return;
+    self->profile = profile;
+    if (!self->has_events) gc__net_put_summary(self);
+    gc__net_name_frames(self, profile->end_ns);
+    gc__net_put_modules(self);
+    gc__net_put_methods(self);
+    gc__net_block_end(self);
+    gc__put_byte(output, 1);
+    gc__map_free(&self->stacks);
+    gc__map_free(&self->sequences);
+    output->format = NULL;
+    gc__os_unmap(self, ((sizeof(gc__nettrace) + 63) & ~(size_t)63) + GC__NET_BUFFER_BYTES);
+}
 /* Numbers for all objects of some heaps, in the order of their addresses, while the heaps are stopped.
 
    For each 64 mark bits there is the number of objects before them, so that an object's number is found by one count of
@@ -5884,6 +6562,7 @@ GC__FN void gc__write_html(const gc__profile *profile, gc__output *output) {
 
 static const gc__profile_format gc__profile_formats[] = {
     {".folded", gc__write_folded, NULL, NULL, NULL},
+    {".nettrace", gc__write_nettrace, gc__net_begin, gc__net_events, NULL},
     {".pb", gc__write_pprof, NULL, NULL, NULL},
     {".txt", gc__write_report, NULL, NULL, NULL},
     {".svg", gc__write_svg, NULL, NULL, NULL},

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
 gcc -std=c11 -O1 -Wall -Wextra -Werror -Isrc -pthread tests/profile/made.c -o "$dir/made" &&
-    (cd "$dir" && ./made made.pb made.folded > expected)
+    (cd "$dir" && ./made made.pb made.nettrace streamed.nettrace > expected)
 ok $? "a profile is made up, and written"
 
 tests/profile/pprof.pl "$dir/made.pb" > "$dir/pprof"
@@ -31,4 +31,84 @@ if command -v go > /dev/null; then
 else
     for what in counts "in use" focus names comments locations; do skip "go tool pprof: $what" "go is not installed (tools/setup profile)"; done
 fi
+
+# What both readers of .nettrace must say of the profile as a whole, and of its events.
+cat > "$dir/made.facts" << 'END'
+session 2023-11-14T22:13:20.123 lost 0 processors N
+heap 1100 2100 3100 promoted 200 300 400 finalizers 2 handles 5
+heap 1200 2200 3200 promoted 300 400 500 finalizers 2 handles 5
+tick pair 32012 32 3 grow_leaf;grow_tree;(main);
+tick pair 640 32 3 compiled<map>;grow_tree;(main);
+tick vector é 3000000000 1000000000 3 grow_leaf;grow_tree;(main);
+tick string 7700 100 256 loop; �~<&"'>;loop; �~<&"'>;loop; �~<&"'>;
+tick box 80 16 1 ?;
+tick no stack 96 16 0 
+collection 1 generation 0 reason 0 type 0 pause 4 suspended 1 complete True
+collection 2 generation 2 reason 1 type 0 pause 4 suspended 1 complete True
+END
+cat > "$dir/streamed.facts" << 'END'
+session 2023-11-14T22:13:20.123 lost 4 processors N
+type 1 pair
+type 2 vector é
+type 3 string
+type 4 box
+type 5 no stack
+type 6 ticked
+sample pair 32 7 thread 11 3 grow_leaf;grow_tree;(main);
+sample pair 48 8 thread 12 3 compiled<map>;grow_tree;(main);
+tick pair 102500 48 3 compiled<map>;grow_tree;(main);
+object 3 9 900 256 loop; �~<&"'>;loop; �~<&"'>;loop; �~<&"'>;
+heap 1100 2100 3100 promoted 200 300 400 finalizers 2 handles 5
+finalized 1 4000
+handle 5000 Dependent
+handle 5000 destroyed
+sample string 80 0 thread 12 256 loop; �~<&"'>;loop; �~<&"'>;loop; �~<&"'>;
+sample pair 32 7 thread 11 3 grow_leaf;grow_tree;(main);
+sample vector é 48 8 thread 12 3 grow_leaf;grow_tree;(main);
+tick vector é 102600 48 3 grow_leaf;grow_tree;(main);
+object 3 9 900 256 loop; �~<&"'>;loop; �~<&"'>;loop; �~<&"'>;
+heap 1200 2200 3200 promoted 300 400 500 finalizers 2 handles 5
+finalized 1 4000
+handle 5000 Dependent
+handle 5000 destroyed
+sample string 80 0 thread 12 256 loop; �~<&"'>;loop; �~<&"'>;loop; �~<&"'>;
+collection 1 generation 0 reason 0 type 0 pause 5 suspended 1 complete True
+collection 2 generation 2 reason 1 type 0 pause 5 suspended 1 complete True
+END
+
+# reads NAME FILE COMMAND...: the command prints the facts of FILE
+reads() {
+    local name=$1 file=$2
+    shift 2
+    "$@" "$dir/$file.nettrace" > "$dir/facts" 2> "$dir/log"
+    ok $? "$name: $file.nettrace can be read"
+    cat "$dir/log" >&2
+    is "$(sed 's/processors [0-9]*$/processors N/' "$dir/facts")" "$(cat "$dir/$file.facts")" "$name: $file.nettrace"
+}
+for file in made streamed; do reads 'our own reader' $file tests/profile/nettrace.pl; done
+
+# A program that is killed leaves whole blocks.
+perl -0777 -ne 'while (/\x05\x05\x01/g) { print pos() - 3, "\n" if pos > 100 }' "$dir/streamed.nettrace" > "$dir/ends"
+wrong=0
+while read -r end; do
+    head -c "$end" "$dir/streamed.nettrace" > "$dir/part.nettrace"
+    tests/profile/nettrace.pl --cut "$dir/part.nettrace" > "$dir/log" || { wrong=1 && grep broken "$dir/log" >&2; }
+done < "$dir/ends"
+test $wrong -eq 0 && test "$(wc -l < "$dir/ends")" -ge 5
+ok $? "the beginning of a .nettrace file can be read, up to the end of any block"
+
+# By the library of .NET's tools. The SDK fetches it once.
+reader=build/nettrace/nettrace.dll
+why='no .NET SDK is installed'
+if command -v dotnet > /dev/null && test -n "$(dotnet --list-sdks 2> /dev/null)"; then
+    why=
+    if [ $reader -ot tests/profile/nettrace/Program.cs ]; then
+        mkdir -p build && rm -rf build/nettrace-source && cp -r tests/profile/nettrace build/nettrace-source
+        timeout 300 dotnet build -v q -nologo build/nettrace-source -o build/nettrace > "$dir/log" 2>&1 ||
+            why="the SDK cannot build the reader: $(grep -m1 error "$dir/log")"
+    fi
+fi
+for file in made streamed; do
+    if [ -z "$why" ]; then reads 'TraceEvent' $file dotnet $reader; else skip "TraceEvent: $file.nettrace" "$why"; fi
+done
 finish
