@@ -4342,6 +4342,7 @@ GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool ze
 GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc_heap *heap = window->region->heap;
     size_t rest = gc__window_room(window);
+    if (!rest) return; /* as in most holes */
     gc__allocation_note_unused(heap, window, zeroed);
     window->limit = window->next;
     gc__count(&heap->generation_bytes[0], 0 - rest);
@@ -6582,10 +6583,17 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
+/* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
+   one costs little more, and frees more, so the next one comes when the limit is met. */
+GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
+    return heap->options.heap_bytes_max && heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
+}
+
 /* The nursery until the next collection: within the goal, if that leaves enough of it. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
+    if (gc__pace_is_all_young(heap)) return heap->limit_bytes;
     return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
 }
 

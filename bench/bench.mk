@@ -51,11 +51,15 @@ build/bench/growth: bench/growth.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
+build/bench/space: bench/space.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -D_GNU_SOURCE -I. $< -o $@
+
 build/bench/sizes: bench/sizes.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
-.PHONY: bench bench-sizes bench-growth bench-build bench-barriers bench-threads bench-handles bench-stackmap
+.PHONY: bench bench-sizes bench-space bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-stackmap
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -82,3 +86,10 @@ bench-growth: build/bench/growth ## measure how the cost of collections grows fr
 
 bench-sizes: build/bench/sizes ## measure time and memory of objects of each size from 16 bytes to 64 MB
 	build/bench/sizes
+
+bench-space: build/bench/space build/bench/workloads ## measure the least memory that each workload can do with, and what that costs
+	bench/space.pl
+
+bench-curve: $(bench_programs) ## measure CPU time over memory; a chart in build/bench/curve.svg
+	bench/space.pl --curve | tee build/bench/curve.tsv
+	bench/curve.pl build/bench/curve.tsv > build/bench/curve.svg

@@ -43,6 +43,7 @@ GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool ze
 GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc_heap *heap = window->region->heap;
     size_t rest = gc__window_room(window);
+    if (!rest) return; /* as in most holes */
     gc__allocation_note_unused(heap, window, zeroed);
     window->limit = window->next;
     gc__count(&heap->generation_bytes[0], 0 - rest);
