@@ -40,7 +40,7 @@ GC__FN gc__profile_code *gc__code_copy(gc__profile *to, const void *start, size_
 }
 
 /* Enters the last code of the profile in the order of addresses. */
-GC__FN bool gc__code_enter(gc__profiling *all) {
+GC__FN bool gc__codes_enter(gc__profiling *all) {
     size_t number = all->profile.codes_count - 1;
     const gc__profile_code *code = &all->profile.codes[number];
     if (!gc__profile_reserve(&all->code_order, all->code_order_count, &all->code_order_capacity,
@@ -112,7 +112,7 @@ GC__FN void gc__known_remove(const void *start) {
 GC__FN void gc__codes_begin(gc__profiling *all) {
     for (const gc__known_code *code = gc__the_known_codes.first; code; code = code->next)
         if (gc__code_copy(&all->profile, code->start, code->bytes, code->name, code->lines, code->line_count))
-            gc__code_enter(all);
+            gc__codes_enter(all);
 }
 
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
@@ -136,7 +136,7 @@ GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char
     if (ok && all->on) {
         gc__profile_code *noted = gc__code_copy(&all->profile, start, bytes, name, lines, line_count);
         if (noted) noted->added_ns = gc__os_now_ns();
-        ok = noted && gc__code_enter(all);
+        ok = noted && gc__codes_enter(all);
     }
     gc__lock_release(&gc__profile_lock);
     return ok ? GC_OK : gc__fail(GC_ERROR_MEMORY, "gc_profile_code_add: the system gives no memory for the name");
