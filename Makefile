@@ -36,30 +36,42 @@ test_sources := $(wildcard tests/unit/test_*.c)
 own_gc := $(if $(test_sources),$(shell grep -l 'define GC_IMPLEMENTATION' $(test_sources)))
 test_programs :=
 
-# $(1): name, $(2): compiler, $(3): flags
+# Tests whose subject knows nothing of regions and cards: they have no variant with small ones.
+without_geometry := test_inspect_graph test_jit_assembler test_llvm test_load test_stackmap test_stackmap_dump
+
+# A test with its own configuration compiles all of gc.h for itself, so it is compiled by the level that takes least time.
+# $(1): name, $(2): compiler, $(3): flags, $(4): the level of optimization, $(5): that for tests with their own configuration,
+# $(6): test sources
 define variant
+own_of_$(1) := $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter $(own_gc),$(6)))
+sharing_of_$(1) := $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter-out $(own_gc),$(6)))
 build/tests/$(1)/%.o: tests/unit/%.c
 	@mkdir -p $$(@D)
-	$(2) $(C11) -g $(3) -c $$< -o $$@
-$(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter-out $(own_gc),$(test_sources))): build/tests/$(1)/%: build/tests/$(1)/%.o build/tests/$(1)/gc.o
+	$(2) $(C11) -g1 $(3) $(4) -c $$< -o $$@
+$$(own_of_$(1):%=%.o): build/tests/$(1)/%.o: tests/unit/%.c
+	@mkdir -p $$(@D)
+	$(2) $(C11) -g1 $(3) $(5) -c $$< -o $$@
+$$(own_of_$(1)): %: %.o
 	$(2) -pthread $(3) $$^ -lm -o $$@
-$(patsubst tests/unit/%.c,build/tests/$(1)/%,$(own_gc)): build/tests/$(1)/%: build/tests/$(1)/%.o
+$$(sharing_of_$(1)): %: %.o build/tests/$(1)/gc.o
 	$(2) -pthread $(3) $$^ -lm -o $$@
-test_programs += $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(test_sources))
+test_programs += $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(6))
 endef
 
-# headers.t shows that the shipped headers are the same tokens as src/, so no variant repeats that.
+# headers.t shows that the shipped headers are the same tokens as src/, so no variant repeats that. gcc takes twice as long
+# where it tracks variables in sanitized code.
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
-$(eval $(call variant,plain,$(CC),-Isrc -O2))
-$(eval $(call variant,debug,$(CC),-Isrc -O1 -DGC_DEBUG=3))
-$(eval $(call variant,small,$(CC),-Isrc -O2 -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0))
-$(eval $(call variant,gcc-sanitize,gcc,-Isrc -O1 -DGC_DEBUG=2 $(sanitize)))
-$(eval $(call variant,clang-sanitize,clang,-Isrc -O1 -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize)))
+with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_sources))
+$(eval $(call variant,plain,$(CC),-Isrc,-O2,-O1,$(test_sources)))
+$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,-O1,$(test_sources)))
+$(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O2,-O1,$(with_geometry)))
+$(eval $(call variant,gcc-sanitize,gcc,-Isrc -fno-var-tracking -DGC_DEBUG=2 $(sanitize),-O1,-O0,$(test_sources)))
+$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize),-O1,-O0,$(test_sources)))
 
 # The quick variant: with checks, and with small regions, since most tests take less time then. Tests with a configuration of their
 # own take longest to compile, so only that of handles is among them, which no other test covers.
 plain_programs := $(test_programs)
-$(eval $(call variant,quick,$(CC),-Isrc -O1 -g0 -DGC_DEBUG=2 -DGC_REGION_SHIFT=18))
+$(eval $(call variant,quick,$(CC),-Isrc -DGC_DEBUG=2 -DGC_REGION_SHIFT=18,-O1,-O1,$(test_sources)))
 left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc))) %/test_barrier_forms
 quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
 test_programs := $(plain_programs)
