@@ -21,9 +21,9 @@
        list = c;
 
    Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
-   with their options and statistics, roots, weak tables, threads with their modes and GC_ROOTS, stores, allocation,
-   collecting and walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends
-   in [thread and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+   with their options and statistics, roots, weak tables, threads with their modes and GC_ROOTS, stores, stacks of values,
+   allocation, collecting and walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each
+   function ends in [thread and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
    Names: a function on a thing begins with that noun, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter
    gc_NOUN_set_PROPERTY. The mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs,
@@ -692,8 +692,10 @@ enum {
     GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
     GC_SLOT_WEAK = 128,       /* of a weak table (gc_visit_weak): only visitors of gc_object_visit see this one */
     GC_SLOT_WEAK_LONG = 256,  /* of weak entries: not cleared before the object is gone for good */
+    GC_SLOT_ACTIVE = 1024,    /* of roots: each collection looks at all that the object owns (GC_SLOT_OWNED) */
     GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived */
-    GC__SLOT_ENTRIES = 512    /* `slot` is the address of a gc_weak_entries */
+    GC__SLOT_ENTRIES = 512,   /* of a gc_weak_entries */
+    GC__SLOT_STACK = 2048     /* of a gc__stack_part */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
@@ -706,6 +708,11 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 typedef struct gc__derived {
     void *slot, *base;
 } gc__derived;
+
+typedef struct gc__stack_part {
+    struct gc_value_stack *stack;
+    void *frame;
+} gc__stack_part;
 
 /* Reports a slot that holds an address computed from the object to which the slot `base` refers, even one outside of it: it
    keeps its distance from the object. `base` must be reported as well, by gc_visit, in any order. While `base` holds null the
@@ -1126,8 +1133,8 @@ static inline void gc_store_value_in(gc_thread *thread, const void *owner, void 
         GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
 }
 
-/* Has the next collection look at all slots of the object, in it and in its buffers. So raw stores may follow, as many as
-   there are before the next call that may collect. Two loads if it was remembered before. A buffer that only moves (realloc),
+/* Has the next collection look at all slots that the object owns (GC_SLOT_OWNED). So raw stores to these may follow, as many
+   as there are before the next call that may collect. Two loads if it was remembered before. A buffer that only moves (realloc),
    shrinks or loses references needs no call. [cooperative; never collects; cannot fail] */
 static inline void gc_remember(gc_thread *thread, const void *object) {
     (void)thread;
@@ -1177,6 +1184,60 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier);
    moves; a page whose objects have moved away is forgotten. So take pages before each collection, or use non_moving.
    Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
 GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most);
+/* Stacks of values, or of records that begin with one, as interpreters have them: one for each coroutine, in memory outside
+   the heap, which belongs to the coroutine's object. While the coroutine runs, its stack is stored to without a barrier.
+
+       typedef struct coroutine { gc_object header; gc_value_stack values; frame *frame; ... } coroutine;
+
+       static void coroutine_trace(void *object, gc_visitor *visitor) {
+           coroutine *co = (coroutine *)object;
+           gc_visit_stack(visitor, &co->values, co->frame ? co->frame->slots : NULL);
+       }
+
+       gc_visit(visitor, &vm.current, 1, GC_SLOT_ACTIVE);         // scan_roots; or gc_roots_add with this flag
+
+       gc_remember(gc, vm.current);                               // a switch: the one that is left, then the other
+       vm.current = other;
+
+       co->frame = caller;                                        // a return
+       gc_value_stack_touch(&co->values, caller->slots);
+
+   A young collection looks at the slots from the frame at that time up to the top, and further down as far as the stack was
+   touched, or still refers to young objects; so calls that are deep in the stack cost it nothing. */
+
+
+/* The host writes base, top, limit and the two below before the first visit; all zero is an empty stack of plain references.
+   The record lies in the object that the stack belongs to, or outside the heap. */
+typedef struct gc_value_stack {
+    void *base;           /* the first entry; NULL: there is no memory yet */
+    void *top;            /* behind the last entry that is in use; beyond it nothing is read */
+    void *limit;          /* the end of the memory; only gc_value_stack_reserve and gc_value_stack_free use it */
+    uint32_t entry_bytes; /* the size of an entry, a multiple of 8, whose first word is its slot; 0: 8 */
+    uint32_t flags;       /* 0 or GC_SLOT_VALUE */
+    void *untouched;      /* entries below were not stored to since the last collection */
+    void *settled[2];     /* by collections: entries below the n-th refer to no object of generations 0 to n */
+} gc_value_stack;
+
+/* Reports a stack. Entries from `frame` on may be stored to at any time; those below it after gc_value_stack_touch. NULL, or
+   the base: every entry is looked at by every collection. [trace functions, scan_roots; never collects; cannot fail] */
+static inline void gc_visit_stack(gc_visitor *visitor, gc_value_stack *stack, void *frame) {
+    gc__stack_part part = {stack, frame};
+    visitor->visit(visitor, &part, 1, GC__SLOT_STACK);
+}
+
+/* From now on entries from `entry` on may be stored to: after a return to the frame that begins there, or before a store
+   through an open upvalue. If another coroutine's stack is stored to, call gc_remember for its owner as well. [cooperative;
+   never collects; cannot fail] */
+static inline void gc_value_stack_touch(gc_value_stack *stack, const void *entry) {
+    if ((uintptr_t)entry < (uintptr_t)stack->untouched) stack->untouched = (void *)(uintptr_t)entry;
+}
+
+/* Makes room for `bytes` above the top, by realloc. *moved: the distance in bytes by which the entries have moved, which the
+   host adds to its own pointers into the stack. The memory counts as gc_heap_external_add's. [cooperative; never collects;
+   GC_ERROR_MEMORY: nothing has changed] */
+GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved);
+/* Frees the memory; the stack is empty then. [any thread; never collects; cannot fail] */
+GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack);
 /* Allocation. All of these functions may collect, so every live reference must be in a root. When memory is exhausted they
    call the out_of_memory hook, and then return NULL (gc_last_message says which limit was met); nothing is lost.
    The owning thread calls them, in cooperative mode. */
@@ -2906,6 +2967,9 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         gc__bounds_widen(region->base, end);
 }
 
+/* 2 - the generation of an object; 0 for an address on no heap. */
+GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
+
 /* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
@@ -3166,6 +3230,28 @@ GC__FN void gc__entries_visit(gc_visitor *visitor, const gc_weak_entries *entrie
     }
 }
 
+/* Stacks of values as walks see them. */
+
+GC__FN size_t gc__stack_entry_bytes(const gc_value_stack *stack) { return stack->entry_bytes ? stack->entry_bytes : 8; }
+
+/* Calls the visitor for each slot of the stack. */
+GC__FN void gc__stack_visit_slots(gc_visitor *visitor, const gc_value_stack *stack) {
+    unsigned flags = (stack->flags & (unsigned)GC_SLOT_VALUE) | (unsigned)GC_SLOT_OWNED;
+    for (char *at = (char *)stack->base; at < (char *)stack->top; at += gc__stack_entry_bytes(stack))
+        gc_visit(visitor, at, 1, flags);
+}
+
+/* Calls the visitor for each slot of what a visitor is handed by an address that is no slot's. False: it is a slot's. */
+GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) {
+    if (flags & GC__SLOT_ENTRIES)
+        gc__entries_visit(visitor, (const gc_weak_entries *)slot);
+    else if (flags & GC__SLOT_STACK)
+        gc__stack_visit_slots(visitor, ((const gc__stack_part *)slot)->stack);
+    else
+        return false;
+    return true;
+}
+
 /* Handles a slot. Callers pass a constant, so that it is inlined. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
@@ -3215,7 +3301,7 @@ GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
     gc_visit((gc_visitor *)visitor, slot, 1, value && GC__VALUES_IN_USE ? GC_SLOT_VALUE : 0);
 }
 
-/* Calls visitor->visit for every slot of the object, or for the entries that slots belong to. */
+/* Calls visitor->visit for every slot of the object, or for the entries and stacks that slots belong to. */
 GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
 #if !GC_HAS_MODEL
     gc__slots_in(object, object, object + gc__object_bytes(object), gc__slot_visit, gc__slot_visit, visitor);
@@ -3224,17 +3310,14 @@ GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
     gc__object_trace(object, visitor);
 }
 
-/* Hands slots on to a visitor that does not know entries. */
+/* Hands slots on to a visitor that does not know entries and stacks. */
 typedef struct gc__slot_visitor {
     gc_visitor visitor, *inner;
 } gc__slot_visitor;
 
 GC__FN void gc__slot_visitor_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc_visitor *inner = ((gc__slot_visitor *)visitor)->inner;
-    if (flags & GC__SLOT_ENTRIES)
-        gc__entries_visit(inner, (const gc_weak_entries *)slot);
-    else
-        gc_visit(inner, slot, count, flags);
+    if (!gc__visit_slots_of(inner, slot, flags)) gc_visit(inner, slot, count, flags);
 }
 
 /* Calls visitor->visit for every slot of the object. */
@@ -5114,6 +5197,7 @@ typedef struct gc__cycle {
     gc__map suspects;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
     gc__notes entries;                  /* of weak tables */
+    gc__words stacks;                   /* of values, that scan_roots has reported: triples of stack, begin, frame */
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
@@ -5137,6 +5221,59 @@ typedef struct gc__collector {
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;
+/* Stacks of values: which part of a stack a collection has to look at.
+
+   untouched: entries below it were not stored to since the last collection. settled[n]: entries below it referred, after the
+   last collection that looked at them, to no object of generations 0 to n. So a collection of generation n begins at the
+   lower of untouched and settled[n]; a full one at the base. */
+
+
+GC__FN uintptr_t gc__stack_ref(const gc_value_stack *stack, uintptr_t at) {
+    return gc__slot_decode(*(gc_word *)at, GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE));
+}
+
+/* A mark in the stack, whose memory may have changed since it was made. */
+GC__FN uintptr_t gc__stack_bound(const gc_value_stack *stack, const void *mark) {
+    uintptr_t base = (uintptr_t)stack->base, top = (uintptr_t)stack->top, at = (uintptr_t)mark;
+    return at < base ? base : at > top ? top : at;
+}
+
+/* The first entry that a collection of that generation looks at. */
+GC__FN uintptr_t gc__stack_begin(const gc_value_stack *stack, int generation) {
+    if (generation >= 2) return (uintptr_t)stack->base;
+    return gc__min(gc__stack_bound(stack, stack->untouched), gc__stack_bound(stack, stack->settled[generation]));
+}
+
+/* In or after the collection that looks at the entries from `from` on: ranks are those of the time after it. */
+GC__FN void gc__stack_settle(gc_value_stack *stack, uintptr_t from, const void *frame) {
+    uintptr_t lowest[3]; /* the first entry of at least that youth */
+    lowest[0] = lowest[1] = lowest[2] = (uintptr_t)stack->top;
+    for (uintptr_t at = (uintptr_t)stack->top; at > from;) {
+        at -= gc__stack_entry_bytes(stack);
+        for (int youth = gc__youth(gc__stack_ref(stack, at)); youth > 0; youth--) lowest[youth] = at;
+    }
+    for (int g = 0; g < 2; g++) {
+        uintptr_t mark = gc__stack_bound(stack, stack->settled[g]);
+        stack->settled[g] = (void *)(mark < from ? mark : lowest[2 - g]);
+    }
+    stack->untouched = (void *)gc__stack_bound(stack, frame);
+}
+
+/* The youth of the youngest object to which an entry refers, or a higher one. */
+GC__FN unsigned gc__stack_youth(const gc_value_stack *stack) {
+    uintptr_t top = (uintptr_t)stack->top;
+    return gc__stack_bound(stack, stack->settled[0]) < top ? 2 : gc__stack_bound(stack, stack->settled[1]) < top;
+}
+
+/* For verify: the first entry that refers to a younger object than is noted; 0: none does. */
+GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
+    for (int g = 0; g < 2; g++) {
+        uintptr_t end = gc__stack_begin(stack, g);
+        for (uintptr_t at = (uintptr_t)stack->base; at < end; at += gc__stack_entry_bytes(stack))
+            if (gc__youth(gc__stack_ref(stack, at)) >= 2 - g) return at;
+    }
+    return 0;
+}
 /* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
 
@@ -5207,16 +5344,50 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
     return ok;
 }
 
+/* A stack of the host's. Which ages its entries refer to then is known after the trace. */
+GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
+    gc__cycle *cycle = heap->cycle;
+    bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
+    uintptr_t from = gc__stack_begin(part->stack, heap->collection.generation);
+    for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
+        ok &= gc__root_gather_plain(cycle, (gc_word *)at, 1, value);
+    return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
+           gc__words_push(&cycle->stacks, (uintptr_t)part->frame);
+}
+
+GC__FN void gc__root_stacks_settle(gc__cycle *cycle) {
+    const uintptr_t *words = cycle->stacks.words;
+    for (size_t i = 0; i < cycle->stacks.count; i += 3)
+        gc__stack_settle((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
+}
+
+/* Remembers the objects that are active: what they own is stored to without a barrier. */
+GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t object = gc__slot_decode(slots[i], value);
+        if (gc__in_arena(object)) gc_remember(NULL, (void *)object);
+    }
+}
+
+/* What is not just some slots. False: it was just that. */
+GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot, size_t count, unsigned flags) {
+    gc__cycle *cycle = roots->heap->cycle;
+    bool ok = true;
+    if (flags & GC__SLOT_ENTRIES)
+        ok = gc__root_gather_entries(cycle, (const gc_weak_entries *)slot);
+    else if (flags & GC__SLOT_STACK)
+        ok = gc__root_gather_stack(roots->heap, (const gc__stack_part *)slot);
+    else if (flags & GC__SLOT_DERIVED)
+        ok = gc__root_gather_derived(cycle, (const gc__derived *)slot);
+    else if (flags & GC_SLOT_ACTIVE)
+        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    if (!ok) roots->failed = true;
+    return flags & (GC__SLOT_ENTRIES | GC__SLOT_STACK | GC__SLOT_DERIVED);
+}
+
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
-    if (flags & GC__SLOT_ENTRIES) {
-        if (!gc__root_gather_entries(roots->heap->cycle, (const gc_weak_entries *)slot)) roots->failed = true;
-        return;
-    }
-    if (flags & GC__SLOT_DERIVED) {
-        if (!gc__root_gather_derived(roots->heap->cycle, (const gc__derived *)slot)) roots->failed = true;
-        return;
-    }
+    if (GC__UNLIKELY(flags >= 2 * GC_SLOT_VALUE) && gc__root_gather_special(roots, slot, count, flags)) return;
     bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
     bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
                                             GC_HAS_VALUES && (flags & GC_SLOT_VALUE))
@@ -5704,6 +5875,17 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     }
 }
 
+/* Enqueues the slots of a stack that this collection has to look at. */
+GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+    gc_value_stack *stack = part->stack;
+    bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
+    uintptr_t from = gc__stack_begin(stack, worker->heap->collection.generation), top = (uintptr_t)stack->top;
+    gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
+    gc__stack_settle(stack, from, part->frame);
+    if (gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack) > 2) gc__slot_dirty((void *)gc__traced);
+    for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack)) gc__enqueue(worker, (gc_word *)at, value);
+}
+
 /* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
@@ -5711,6 +5893,10 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
+            return;
+        }
+        if (flags & GC__SLOT_STACK) {
+            gc__trace_stack(worker, (const gc__stack_part *)slot);
             return;
         }
         gc__traced_check(worker->heap, slot, count, flags);
@@ -5749,6 +5935,8 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
         entries.keys = gc__entry_key(&entries, first);
         if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
         gc__trace_visit(&part->worker->visitor, &entries, 1, flags);
+    } else if (flags & GC__SLOT_STACK) {
+        if (gc__traced >= part->from) gc__trace_visit(&part->worker->visitor, slot, count, flags);
     } else {
         count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
         gc__trace_visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
@@ -7030,13 +7218,23 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     gc__verify_fault(verifier, slot, ref, text);
 }
 
+GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack *stack) {
+    uintptr_t fault = gc__stack_fault(stack), ref = fault ? gc__stack_ref(stack, fault) : 0;
+    char text[256];
+    if (!fault) return;
+    snprintf(text, sizeof text,
+             "a `%s` of generation %d, in entry %zu of a stack, below what the host says was stored to. Call "
+             "gc_value_stack_touch at each return, and before stores through open upvalues",
+             gc__object_name(ref), gc__region_of(ref)->generation,
+             (fault - (uintptr_t)stack->base) / gc__stack_entry_bytes(stack));
+    gc__verify_fault(verifier, (void *)fault, ref, text);
+}
+
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR | GC__SLOT_DERIVED)) return;
-    if (flags & GC__SLOT_ENTRIES) {
-        gc__entries_visit(visitor, (const gc_weak_entries *)slot);
-        return;
-    }
+    if (flags & GC__SLOT_STACK) gc__verify_stack(verifier, ((const gc__stack_part *)slot)->stack);
+    if (gc__visit_slots_of(visitor, slot, flags)) return;
     if (gc__traced) gc__traced_check(verifier->heap, slot, count, flags);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -7066,7 +7264,7 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
     verifier->objects++;
     verifier->holder = object;
-    gc__object_visit(object, &verifier->visitor);
+    gc__object_visit_entries(object, &verifier->visitor);
     return true;
 }
 
@@ -7084,6 +7282,13 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     gc__region_walk(region, gc__verify_header, verifier);
 }
 
+/* What active objects own is stored to without a barrier, so they count as remembered. */
+GC__FN void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    (void)visitor;
+    if (flags & GC_SLOT_ACTIVE)
+        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+}
+
 /* Windows must be closed or flushed. */
 GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
@@ -7092,6 +7297,8 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     verifier.heap = heap;
     verifier.by = "verify";
     verifier.when = when;
+    gc_visitor active = {gc__verify_visit_active};
+    gc__roots_visit(heap, &active);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -7140,6 +7347,7 @@ GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, u
         gc__checkmark_entries(visitor, (const gc_weak_entries *)slot);
         return;
     }
+    if (gc__visit_slots_of(visitor, slot, flags)) return;
     for (size_t i = 0; i < count; i++)
         gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE)),
                             (gc_word *)slot + i);
@@ -7940,6 +8148,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
 GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
+    heap->cycle->stacks.count = 0;
     gc__notes_begin(&heap->cycle->entries);
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, generation);
@@ -7989,6 +8198,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(&worker);
     gc__roots_update_interior(worker.cycle);
+    gc__root_stacks_settle(worker.cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
@@ -8354,7 +8564,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, bool zeroed) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
                  heap->limit_bytes,
-                 heap->limit_is_share             ? "three quarters of the container's memory, since heap_bytes_max is 0"
+                 heap->limit_is_share           ? "three quarters of the container's memory, since heap_bytes_max is 0"
                  : heap->options.heap_bytes_max ? "heap_bytes_max"
                                                 : "GC_ARENA_BYTES");
         return NULL;
@@ -8497,6 +8707,34 @@ GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
                         (size_t)0 - (size_t)bytes);
     if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
     return GC_OK;
+}
+
+GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved) {
+    uintptr_t before = (uintptr_t)stack->base;
+    size_t used = (uintptr_t)stack->top - before, old = (uintptr_t)stack->limit - before, size = gc__max(old, 1024);
+    *moved = 0;
+    if (bytes <= old - used) return GC_OK;
+    while (size - used < bytes && size < SIZE_MAX / 4) size *= 2;
+    char *base = size - used < bytes ? NULL : (char *)realloc(stack->base, size);
+    if (!base)
+        return gc__fail(GC_ERROR_MEMORY,
+                        "gc_value_stack_reserve: the system gives no memory for %zu bytes more than the %zu in use",
+                        bytes, used);
+    *moved = (ptrdiff_t)((uintptr_t)base - before);
+    stack->base = base;
+    stack->top = base + used;
+    stack->limit = base + size;
+    void **marks[] = {&stack->untouched, &stack->settled[0], &stack->settled[1]};
+    for (int i = 0; i < 3; i++)
+        if (*marks[i]) *marks[i] = (void *)((uintptr_t)*marks[i] + (uintptr_t)*moved);
+    gc_heap_external_add(heap, (ptrdiff_t)(size - old));
+    return GC_OK;
+}
+
+GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
+    gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
+    free(stack->base);
+    stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
 }
 /* Limits that are changed while the heap runs. */
 
@@ -9425,7 +9663,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__map_free(&heap->cycle->suspects);
     gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
                           &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->stress->stacks_seen, &heap->cycle->entries.words,   &heap->cycle->entries.ended};
+                          &heap->stress->stacks_seen, &heap->cycle->entries.words,   &heap->cycle->entries.ended,
+                          &heap->cycle->stacks};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
     free(heap);

@@ -5046,6 +5046,7 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
         gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
         return;
     }
+    if (gc__visit_slots_of(visitor, slot, flags)) return;
     for (size_t i = 0; i < count; i++) gc__root_note(tree, ((const gc_word *)slot)[i], flags, named);
 }
 
@@ -5265,6 +5266,7 @@ GC__FN void gc__snapshot_visit(gc_visitor *visitor, void *slot, size_t count, un
         gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
         return;
     }
+    if (gc__visit_slots_of(visitor, slot, flags)) return;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), weak = flags & GC_SLOT_WEAK;
     for (size_t i = 0; i < count; i++)
         gc__snapshot_slot((gc__snapshot *)visitor, (const gc_word *)slot + i, value, weak);

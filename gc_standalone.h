@@ -153,7 +153,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(TYPED, gc_trace_weak) \
     X(TYPED, gc_trace_ephemerons) \
     X(INLINE, gc_load_weak) \
-    X(INLINE, gc_load_weak_value)
+    X(INLINE, gc_load_weak_value) \
+    X(CALL, gc_value_stack_reserve) \
+    X(CALL, gc_value_stack_free)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

@@ -20,9 +20,9 @@
        list = c;
 
    Contents: the write barriers (gc_barrier_x86_64.h), linkage, macros, version, results, objects and their types, heaps
-   with their options and statistics, roots, weak tables, threads with their modes and GC_ROOTS, stores, allocation,
-   collecting and walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each function ends
-   in [thread and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
+   with their options and statistics, roots, weak tables, threads with their modes and GC_ROOTS, stores, stacks of values,
+   allocation, collecting and walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each
+   function ends in [thread and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
    Names: a function on a thing begins with that noun, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter
    gc_NOUN_set_PROPERTY. The mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs,
@@ -49,6 +49,7 @@
 #include "api/weak.h"
 #include "api/thread.h"
 #include "api/barrier.h"
+#include "api/value_stack.h"
 #include "api/allocate.h"
 #include "api/collect.h"
 
@@ -79,6 +80,7 @@
 #include "threads/frames.h"     /* frames of GC_ROOTS */
 #include "threads/stack.h"      /* stacks, fibers */
 #include "collect/collector.h"  /* what a collection knows */
+#include "collect/values.h"     /* stacks of values */
 #include "collect/roots.h"      /* gathering roots */
 #include "collect/suspects.h"   /* what conservative words found */
 #include "collect/worker.h"     /* mark stack, FIFO */

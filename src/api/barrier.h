@@ -95,8 +95,8 @@ static inline void gc_store_value_in(gc_thread *thread, const void *owner, void 
         GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
 }
 
-/* Has the next collection look at all slots of the object, in it and in its buffers. So raw stores may follow, as many as
-   there are before the next call that may collect. Two loads if it was remembered before. A buffer that only moves (realloc),
+/* Has the next collection look at all slots that the object owns (GC_SLOT_OWNED). So raw stores to these may follow, as many
+   as there are before the next call that may collect. Two loads if it was remembered before. A buffer that only moves (realloc),
    shrinks or loses references needs no call. [cooperative; never collects; cannot fail] */
 static inline void gc_remember(gc_thread *thread, const void *object) {
     (void)thread;

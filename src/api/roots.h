@@ -14,8 +14,10 @@ enum {
     GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
     GC_SLOT_WEAK = 128,       /* of a weak table (gc_visit_weak): only visitors of gc_object_visit see this one */
     GC_SLOT_WEAK_LONG = 256,  /* of weak entries: not cleared before the object is gone for good */
+    GC_SLOT_ACTIVE = 1024,    /* of roots: each collection looks at all that the object owns (GC_SLOT_OWNED) */
     GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived */
-    GC__SLOT_ENTRIES = 512    /* `slot` is the address of a gc_weak_entries */
+    GC__SLOT_ENTRIES = 512,   /* of a gc_weak_entries */
+    GC__SLOT_STACK = 2048     /* of a gc__stack_part */
 };
 
 /* Reports `count` contiguous slots starting at `slot`, 8-byte aligned. Called by scan_roots and by trace functions; a
@@ -28,6 +30,11 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 typedef struct gc__derived {
     void *slot, *base;
 } gc__derived;
+
+typedef struct gc__stack_part {
+    struct gc_value_stack *stack;
+    void *frame;
+} gc__stack_part;
 
 /* Reports a slot that holds an address computed from the object to which the slot `base` refers, even one outside of it: it
    keeps its distance from the object. `base` must be reported as well, by gc_visit, in any order. While `base` holds null the

@@ -50,6 +50,7 @@ typedef struct gc__cycle {
     gc__map suspects;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
     gc__notes entries;                  /* of weak tables */
+    gc__words stacks;                   /* of values, that scan_roots has reported: triples of stack, begin, frame */
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */

@@ -9,6 +9,7 @@
 #include "../heap/index.h"
 #include "../threads/frames.h"
 #include "collector.h"
+#include "values.h"
 
 #define GC__PIN_CONSERVATIVE 1
 
@@ -73,16 +74,50 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
     return ok;
 }
 
+/* A stack of the host's. Which ages its entries refer to then is known after the trace. */
+GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
+    gc__cycle *cycle = heap->cycle;
+    bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
+    uintptr_t from = gc__stack_begin(part->stack, heap->collection.generation);
+    for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
+        ok &= gc__root_gather_plain(cycle, (gc_word *)at, 1, value);
+    return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
+           gc__words_push(&cycle->stacks, (uintptr_t)part->frame);
+}
+
+GC__FN void gc__root_stacks_settle(gc__cycle *cycle) {
+    const uintptr_t *words = cycle->stacks.words;
+    for (size_t i = 0; i < cycle->stacks.count; i += 3)
+        gc__stack_settle((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
+}
+
+/* Remembers the objects that are active: what they own is stored to without a barrier. */
+GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t object = gc__slot_decode(slots[i], value);
+        if (gc__in_arena(object)) gc_remember(NULL, (void *)object);
+    }
+}
+
+/* What is not just some slots. False: it was just that. */
+GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot, size_t count, unsigned flags) {
+    gc__cycle *cycle = roots->heap->cycle;
+    bool ok = true;
+    if (flags & GC__SLOT_ENTRIES)
+        ok = gc__root_gather_entries(cycle, (const gc_weak_entries *)slot);
+    else if (flags & GC__SLOT_STACK)
+        ok = gc__root_gather_stack(roots->heap, (const gc__stack_part *)slot);
+    else if (flags & GC__SLOT_DERIVED)
+        ok = gc__root_gather_derived(cycle, (const gc__derived *)slot);
+    else if (flags & GC_SLOT_ACTIVE)
+        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    if (!ok) roots->failed = true;
+    return flags & (GC__SLOT_ENTRIES | GC__SLOT_STACK | GC__SLOT_DERIVED);
+}
+
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
-    if (flags & GC__SLOT_ENTRIES) {
-        if (!gc__root_gather_entries(roots->heap->cycle, (const gc_weak_entries *)slot)) roots->failed = true;
-        return;
-    }
-    if (flags & GC__SLOT_DERIVED) {
-        if (!gc__root_gather_derived(roots->heap->cycle, (const gc__derived *)slot)) roots->failed = true;
-        return;
-    }
+    if (GC__UNLIKELY(flags >= 2 * GC_SLOT_VALUE) && gc__root_gather_special(roots, slot, count, flags)) return;
     bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
     bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
                                             GC_HAS_VALUES && (flags & GC_SLOT_VALUE))

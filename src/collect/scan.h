@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../heap/slots.h"
+#include "values.h"
 #include "copy.h"
 
 /* Handles one slot whose referent was prefetched. */
@@ -99,6 +100,17 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     }
 }
 
+/* Enqueues the slots of a stack that this collection has to look at. */
+GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+    gc_value_stack *stack = part->stack;
+    bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
+    uintptr_t from = gc__stack_begin(stack, worker->heap->collection.generation), top = (uintptr_t)stack->top;
+    gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
+    gc__stack_settle(stack, from, part->frame);
+    if (gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack) > 2) gc__slot_dirty((void *)gc__traced);
+    for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack)) gc__enqueue(worker, (gc_word *)at, value);
+}
+
 /* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
@@ -106,6 +118,10 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
+            return;
+        }
+        if (flags & GC__SLOT_STACK) {
+            gc__trace_stack(worker, (const gc__stack_part *)slot);
             return;
         }
         gc__traced_check(worker->heap, slot, count, flags);
@@ -144,6 +160,8 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
         entries.keys = gc__entry_key(&entries, first);
         if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
         gc__trace_visit(&part->worker->visitor, &entries, 1, flags);
+    } else if (flags & GC__SLOT_STACK) {
+        if (gc__traced >= part->from) gc__trace_visit(&part->worker->visitor, slot, count, flags);
     } else {
         count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
         gc__trace_visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);

@@ -36,6 +36,7 @@ GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, u
         gc__checkmark_entries(visitor, (const gc_weak_entries *)slot);
         return;
     }
+    if (gc__visit_slots_of(visitor, slot, flags)) return;
     for (size_t i = 0; i < count; i++)
         gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE)),
                             (gc_word *)slot + i);

@@ -124,13 +124,23 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     gc__verify_fault(verifier, slot, ref, text);
 }
 
+GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack *stack) {
+    uintptr_t fault = gc__stack_fault(stack), ref = fault ? gc__stack_ref(stack, fault) : 0;
+    char text[256];
+    if (!fault) return;
+    snprintf(text, sizeof text,
+             "a `%s` of generation %d, in entry %zu of a stack, below what the host says was stored to. Call "
+             "gc_value_stack_touch at each return, and before stores through open upvalues",
+             gc__object_name(ref), gc__region_of(ref)->generation,
+             (fault - (uintptr_t)stack->base) / gc__stack_entry_bytes(stack));
+    gc__verify_fault(verifier, (void *)fault, ref, text);
+}
+
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR | GC__SLOT_DERIVED)) return;
-    if (flags & GC__SLOT_ENTRIES) {
-        gc__entries_visit(visitor, (const gc_weak_entries *)slot);
-        return;
-    }
+    if (flags & GC__SLOT_STACK) gc__verify_stack(verifier, ((const gc__stack_part *)slot)->stack);
+    if (gc__visit_slots_of(visitor, slot, flags)) return;
     if (gc__traced) gc__traced_check(verifier->heap, slot, count, flags);
     for (size_t i = 0; i < count; i++)
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -160,7 +170,7 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
     verifier->objects++;
     verifier->holder = object;
-    gc__object_visit(object, &verifier->visitor);
+    gc__object_visit_entries(object, &verifier->visitor);
     return true;
 }
 
@@ -178,6 +188,13 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     gc__region_walk(region, gc__verify_header, verifier);
 }
 
+/* What active objects own is stored to without a barrier, so they count as remembered. */
+GC__FN void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    (void)visitor;
+    if (flags & GC_SLOT_ACTIVE)
+        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+}
+
 /* Windows must be closed or flushed. */
 GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
@@ -186,6 +203,8 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     verifier.heap = heap;
     verifier.by = "verify";
     verifier.when = when;
+    gc_visitor active = {gc__verify_visit_active};
+    gc__roots_visit(heap, &active);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);
     for (int g = 0; g < GC_GENERATIONS; g++)

@@ -86,9 +86,6 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
 }
 
-/* 2 - the generation of an object; 0 for an address on no heap. */
-GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
-
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
     uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
     if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) __atomic_store_n(youth, 2, __ATOMIC_RELAXED);

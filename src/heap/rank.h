@@ -16,6 +16,9 @@ GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool r
         gc__bounds_widen(region->base, end);
 }
 
+/* 2 - the generation of an object; 0 for an address on no heap. */
+GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
+
 /* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;

@@ -77,6 +77,28 @@ GC__FN void gc__entries_visit(gc_visitor *visitor, const gc_weak_entries *entrie
     }
 }
 
+/* Stacks of values as walks see them. */
+
+GC__FN size_t gc__stack_entry_bytes(const gc_value_stack *stack) { return stack->entry_bytes ? stack->entry_bytes : 8; }
+
+/* Calls the visitor for each slot of the stack. */
+GC__FN void gc__stack_visit_slots(gc_visitor *visitor, const gc_value_stack *stack) {
+    unsigned flags = (stack->flags & (unsigned)GC_SLOT_VALUE) | (unsigned)GC_SLOT_OWNED;
+    for (char *at = (char *)stack->base; at < (char *)stack->top; at += gc__stack_entry_bytes(stack))
+        gc_visit(visitor, at, 1, flags);
+}
+
+/* Calls the visitor for each slot of what a visitor is handed by an address that is no slot's. False: it is a slot's. */
+GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) {
+    if (flags & GC__SLOT_ENTRIES)
+        gc__entries_visit(visitor, (const gc_weak_entries *)slot);
+    else if (flags & GC__SLOT_STACK)
+        gc__stack_visit_slots(visitor, ((const gc__stack_part *)slot)->stack);
+    else
+        return false;
+    return true;
+}
+
 /* Handles a slot. Callers pass a constant, so that it is inlined. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
@@ -126,7 +148,7 @@ GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
     gc_visit((gc_visitor *)visitor, slot, 1, value && GC__VALUES_IN_USE ? GC_SLOT_VALUE : 0);
 }
 
-/* Calls visitor->visit for every slot of the object, or for the entries that slots belong to. */
+/* Calls visitor->visit for every slot of the object, or for the entries and stacks that slots belong to. */
 GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
 #if !GC_HAS_MODEL
     gc__slots_in(object, object, object + gc__object_bytes(object), gc__slot_visit, gc__slot_visit, visitor);
@@ -135,17 +157,14 @@ GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
     gc__object_trace(object, visitor);
 }
 
-/* Hands slots on to a visitor that does not know entries. */
+/* Hands slots on to a visitor that does not know entries and stacks. */
 typedef struct gc__slot_visitor {
     gc_visitor visitor, *inner;
 } gc__slot_visitor;
 
 GC__FN void gc__slot_visitor_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc_visitor *inner = ((gc__slot_visitor *)visitor)->inner;
-    if (flags & GC__SLOT_ENTRIES)
-        gc__entries_visit(inner, (const gc_weak_entries *)slot);
-    else
-        gc_visit(inner, slot, count, flags);
+    if (!gc__visit_slots_of(inner, slot, flags)) gc_visit(inner, slot, count, flags);
 }
 
 /* Calls visitor->visit for every slot of the object. */

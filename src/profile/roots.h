@@ -166,6 +166,7 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
         gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
         return;
     }
+    if (gc__visit_slots_of(visitor, slot, flags)) return;
     for (size_t i = 0; i < count; i++) gc__root_note(tree, ((const gc_word *)slot)[i], flags, named);
 }
 

@@ -197,7 +197,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, bool zeroed) {
         gc__fail(GC_ERROR_TOO_LARGE,
                  "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
                  heap->limit_bytes,
-                 heap->limit_is_share             ? "three quarters of the container's memory, since heap_bytes_max is 0"
+                 heap->limit_is_share           ? "three quarters of the container's memory, since heap_bytes_max is 0"
                  : heap->options.heap_bytes_max ? "heap_bytes_max"
                                                 : "GC_ARENA_BYTES");
         return NULL;
@@ -340,4 +340,32 @@ GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
                         (size_t)0 - (size_t)bytes);
     if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
     return GC_OK;
+}
+
+GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved) {
+    uintptr_t before = (uintptr_t)stack->base;
+    size_t used = (uintptr_t)stack->top - before, old = (uintptr_t)stack->limit - before, size = gc__max(old, 1024);
+    *moved = 0;
+    if (bytes <= old - used) return GC_OK;
+    while (size - used < bytes && size < SIZE_MAX / 4) size *= 2;
+    char *base = size - used < bytes ? NULL : (char *)realloc(stack->base, size);
+    if (!base)
+        return gc__fail(GC_ERROR_MEMORY,
+                        "gc_value_stack_reserve: the system gives no memory for %zu bytes more than the %zu in use",
+                        bytes, used);
+    *moved = (ptrdiff_t)((uintptr_t)base - before);
+    stack->base = base;
+    stack->top = base + used;
+    stack->limit = base + size;
+    void **marks[] = {&stack->untouched, &stack->settled[0], &stack->settled[1]};
+    for (int i = 0; i < 3; i++)
+        if (*marks[i]) *marks[i] = (void *)((uintptr_t)*marks[i] + (uintptr_t)*moved);
+    gc_heap_external_add(heap, (ptrdiff_t)(size - old));
+    return GC_OK;
+}
+
+GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
+    gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
+    free(stack->base);
+    stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
 }

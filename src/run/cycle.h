@@ -63,6 +63,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
 GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
+    heap->cycle->stacks.count = 0;
     gc__notes_begin(&heap->cycle->entries);
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, generation);
@@ -112,6 +113,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(&worker);
     gc__roots_update_interior(worker.cycle);
+    gc__root_stacks_settle(worker.cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
