@@ -5,7 +5,8 @@ vm := build/examples/vm
 vm_rungs := 0 $(sort $(patsubst examples/vm/rungs/%.patch,%,$(wildcard examples/vm/rungs/*.patch)))
 vm_sources := $(wildcard examples/vm/*.[ch])
 vm_units := $(filter-out gc,$(patsubst examples/vm/%.c,%,$(wildcard examples/vm/*.c)))
-vm_programs := $(foreach rung,$(vm_rungs),$(vm)/vm$(rung)) $(vm)/vm0-VM_SWITCH
+vm_top := $(lastword $(vm_rungs))
+vm_programs := $(foreach rung,$(vm_rungs),$(vm)/vm$(rung)) $(vm)/vm0-VM_SWITCH $(vm)/vm$(vm_top)-VM_SWITCH
 
 $(vm)/rung0/sources: $(vm_sources)
 	rm -rf $(@D)
@@ -34,6 +35,8 @@ $(vm)/vm$(1)$(2): $(vm_units:%=$(vm)/objects/$(1)$(2)/%.o) $(if $(filter-out 0,$
 endef
 $(foreach rung,$(vm_rungs),$(eval $(call vm_program,$(rung))))
 $(eval $(call vm_program,0,-VM_SWITCH))
+$(if $(filter-out 0,$(vm_top)),$(eval $(call vm_program,$(vm_top),-VM_SWITCH)))
+$(vm)/objects/1/gc.o: $(parts)
 
 .PHONY: vm-build vm-ladder vm-patches
 vm-build: $(vm_programs) ## build the bytecode VM at every rung of its ladder
