@@ -120,6 +120,7 @@ GC__FN void gc__net_plain(gc__nettrace *self, gc__nettrace_event event, uint64_t
 GC__FN void gc__net_suspend(gc__nettrace *self, uint64_t time_ns) {
     gc__net_u32(&self->payload, 1); /* for a collection */
     gc__net_u32(&self->payload, self->collections + 1);
+    self->suspender = self->thread;
     gc__net_plain(self, GC__NETTRACE_SUSPEND_BEGIN, time_ns);
 }
 
@@ -168,6 +169,7 @@ GC__FN void gc__net_collection_end(gc__nettrace *self, uint32_t number, const gc
 GC__FN void gc__net_resume(gc__nettrace *self, uint64_t time_ns) {
     gc__net_plain(self, GC__NETTRACE_RESTART_BEGIN, time_ns);
     gc__net_plain(self, GC__NETTRACE_RESTART_END, time_ns);
+    self->suspender = 0;
 }
 
 GC__STATIC_ASSERT(GC_GENERATIONS == 3, "as many as the CLR has");
@@ -235,15 +237,22 @@ GC__FN void gc__net_handle(gc__nettrace *self, const gc__profile_event *event) {
 
 /* The file. */
 
+/* Readers expect of each collection that threads were stopped for it: if there was no other thread, no event says so. */
 GC__FN void gc__net_collection_event(gc__nettrace *self, const gc__profile_event *event) {
     const gc__profile *profile = self->profile;
     if (event->collection >= profile->collections_count) return; /* there was no memory to record it */
     const gc__profile_collection *collection = &profile->collections[event->collection];
-    if (event->kind == GC_PROFILE_COLLECTION_START)
-        gc__net_collection_start(self, event->collection + 1, collection->generation, collection->reason,
-                                 event->time_ns);
-    else
-        gc__net_collection_end(self, event->collection + 1, collection, event->time_ns);
+    uint32_t number = event->collection + 1;
+    if (event->kind == GC_PROFILE_COLLECTION_START) {
+        self->is_alone = self->suspender != self->thread;
+        if (self->is_alone) gc__net_suspend(self, event->time_ns);
+        if (self->is_alone) gc__net_plain(self, GC__NETTRACE_SUSPEND_END, event->time_ns);
+        gc__net_collection_start(self, number, collection->generation, collection->reason, event->time_ns);
+    } else {
+        gc__net_collection_end(self, number, collection, event->time_ns);
+        if (self->is_alone) gc__net_resume(self, event->time_ns);
+        self->is_alone = false;
+    }
 }
 
 GC__FN void gc__net_one(gc__nettrace *self, const gc__profile_event *event) {

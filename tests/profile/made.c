@@ -84,6 +84,7 @@ static void make(void) {
     ticks->ticks = 1, ticks->tick_bytes = 102400;
     collect(100, 0, GC_REASON_NURSERY);
     collect(200, 2, GC_REASON_INDUCED);
+    collect(300, 1, GC_REASON_STRESS);
 }
 
 static gc__profile_event *happen(gc__profile_event *events, size_t *count, unsigned ms, gc_profile_kind kind,
@@ -100,7 +101,7 @@ static void happen_to(gc__profile_event *event, uint32_t entry, uint64_t object,
     event->object = object, event->bytes = bytes, event->amount = amount, event->detail = detail;
 }
 
-/* Two batches: threads 11 and 12 take turns, and thread 11 collects twice. */
+/* Two batches: threads 11 and 12 take turns, and thread 11 collects twice; then once more, when no other thread is there. */
 static void stream(const gc__profile_format *format, gc__output *output) {
     gc__profile_event events[32];
     for (unsigned ms = 100; ms <= 200; ms += 100) {
@@ -123,6 +124,10 @@ static void stream(const gc__profile_format *format, gc__output *output) {
         happen_to(happen(events, &count, ms + 9, GC_PROFILE_SAMPLE, 12), 3, 0x6000, 80, 0, 0);
         format->events(&profile, events, count, output);
     }
+    size_t count = 0;
+    happen(events, &count, 301, GC_PROFILE_COLLECTION_START, 11)->collection = 2;
+    happen(events, &count, 304, GC_PROFILE_COLLECTION_END, 11)->collection = 2;
+    format->events(&profile, events, count, output);
 }
 
 static void print(void) {
