@@ -80,6 +80,7 @@ void machine_init(machine *m, const gc_options *options) {
     o.host = m;
     o.scan_roots = scan_roots;
     o.collection_end = collection_end;
+    profile_init(m);
     m->heap = gc_heap_create(&o);
     if (!m->heap || !(m->gc = gc_thread_attach(m->heap))) fail(gc_last_message());
     file_id(m, "prelude");

@@ -251,6 +251,7 @@ struct machine {
     uint64_t collections; /* so far; a table hashed by address is stale when this has changed */
     jmp_buf recover;
     uint32_t call_count; /* with CALL_AGAIN: how many arguments the call to be made has */
+    void *loop;          /* the frame of the C function that runs instructions */
     bool running;        /* errors go to Scheme handlers, not straight to the user */
     bool interactive;
     char **files; /* names of source files by id; 0 is the prelude */
@@ -315,6 +316,7 @@ bool is_eqv(value a, value b);
 bool is_equal(value a, value b);
 
 /* machine.c */
+void profile_init(machine *m); /* before the heap is made: profile.c */
 void machine_init(machine *m, const gc_options *options);
 void machine_destroy(machine *m);
 void machine_push(machine *m, value v);

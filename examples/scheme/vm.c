@@ -497,6 +497,7 @@ INLINE void op_REMAINDER(machine *m, state *s, int32_t n) {
 
 static value run(machine *m, state start) {
     state s = start;
+    m->loop = __builtin_frame_address(0);
     for (;;) {
         uint32_t word = *s.pc++;
         switch (word & 0xff) {
@@ -519,7 +520,9 @@ value vm_resume(machine *m, uint32_t count) {
     state s;
     load(m, &s);
     op_CALL(m, &s, (int32_t)count);
+    void *outer = m->loop;
     value result = run(m, s);
+    m->loop = outer;
     m->running = false;
     return result;
 }
