@@ -39,7 +39,7 @@ async function svg(file) {
     const before = await look();
     ok(before.texts > 2 && before.faded === 0 && !before.reset, `${file}: frames with their names`);
     const some = await page.evaluate(() => {
-        const f = graphs[0].frames.filter(f => f.w < 1179 && f.w > 50).sort((a, b) => b.y - a.y)[0];
+        const f = graphs[0].frames.filter(f => f.w < 1179 && f.w > 50 && f.y < 800).sort((a, b) => b.y - a.y)[0];
         const box = f.r.getBoundingClientRect();
         return {x: box.x + box.width / 2, y: box.y + box.height / 2, name: f.name, w: f.w};
     });
@@ -80,7 +80,8 @@ async function html(file) {
     ok(before.canvas.every(drawn => drawn > 200), `${file}: all pictures are drawn`);
     ok(before.rows > 0 && before.zoomed === 'all', `${file}: the table has rows`);
     const some = await page.evaluate(() => {
-        const r = rects.filter(r => r.n !== root && r.w > 40 && r.w < 1100).sort((a, b) => b.y - a.y)[0], box = $('flames').getBoundingClientRect();
+        const box = $('flames').getBoundingClientRect();
+        const r = rects.filter(r => r.n !== root && r.w > 40 && r.w < 1100 && box.y + r.y < 800).sort((a, b) => b.y - a.y)[0];
         return {x: box.x + r.x + r.w / 2, y: box.y + r.y + 8, name: r.n.name};
     });
     await page.mouse.move(some.x, some.y);
