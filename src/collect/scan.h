@@ -92,10 +92,15 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     bool noted = gc__notes_push(&worker->cycle->entries, entries);
     bool strong_keys = !noted || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!noted || entries->kind == GC_WEAK_KEYS);
+    const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
     for (size_t i = 0; i < entries->count; i++) {
-        gc__slot_remember_early(gc__entry_key(entries, i), value);
+        gc_word *key = (gc_word *)(keys + i * bytes);
+        if (gc__in_arena(gc__slot_decode(*key, value)))
+            gc__slot_remember_early(key, value);
+        else if (!pairs)
+            continue; /* as most places of a hash table that is not full */
         if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
-        if (strong_keys) gc__enqueue(worker, gc__entry_key(entries, i), value);
+        if (strong_keys) gc__enqueue(worker, key, value);
         if (strong_values) gc__enqueue(worker, gc__entry_value(entries, i), value);
     }
 }

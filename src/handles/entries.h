@@ -136,8 +136,11 @@ GC__FN void gc__entry_ended(gc__notes *notes, const gc_weak_entries *entries, si
 GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     size_t cleared = 0;
+    const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
     for (size_t i = 0; i < entries->count; i++) {
-        gc_word *key = gc__entry_key(entries, i), *partner = pairs ? gc__entry_value(entries, i) : NULL;
+        gc_word *key = (gc_word *)(keys + i * bytes);
+        if (!pairs && !gc__in_arena(gc__slot_decode(*key, value))) continue;
+        gc_word *partner = pairs ? gc__entry_value(entries, i) : NULL;
         bool lives = entries->kind == GC_WEAK_VALUES || gc__weak_follow(key, value);
         if (entries->kind == GC_WEAK_VALUES || entries->kind == GC_WEAK_PAIRS) lives &= gc__weak_follow(partner, value);
         if (lives) continue;
