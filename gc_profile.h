@@ -100,9 +100,10 @@ typedef struct gc_profile_options {
     unsigned per_second;   /* OBJECT: how many events a type has in a second at most; 0: 5 (the CLR's High is 100) */
     unsigned what;         /* GC_PROFILE_BIT(...) of the events that are recorded; 0: GC_PROFILE_DEFAULT */
     unsigned depth_max;    /* frames of a call stack that are kept, the innermost ones, at most 256; 0: 128 */
-    unsigned interval_s;   /* a file that is written as a whole is also written at this interval; 0: at the end only */
-    uint64_t seed;         /* of the generators that choose bytes; 0: another one each time */
-    size_t buffer_bytes;   /* of each thread's buffer; 0: 65,536 */
+    unsigned interval_s; /* a file that is written as a whole is also written at this interval, by a thread of its own;
+                              0: at the end only */
+    uint64_t seed;       /* of the generators that choose bytes; 0: another one each time */
+    size_t buffer_bytes; /* of each thread's buffer; 0: 65,536 */
 } gc_profile_options;
 
 /* Sets what the host adds, for the profile that is taken and later ones; NULL: nothing. Call it before the first heap is
@@ -2338,6 +2339,8 @@ typedef struct gc__profiling {
     uintptr_t *code_order; /* numbers of profile.codes, by address */
     size_t code_order_count, code_order_capacity;
     uint64_t code_changes;
+    gc__os_thread writer; /* writes the file at intervals */
+    uint32_t writing;     /* atomic; it runs, and ends when this is 0 */
 } gc__profiling;
 
 static gc__profiling gc__the_profile;
@@ -3136,24 +3139,51 @@ GC__FN void gc__space_note(const gc_heap *heap, gc__profile_space *space) {
     space->finalizers_queued = gc__due_total(heap->finalizers);
 }
 
-/* Tells the host of an event of a collection, and keeps it for a streamed format. Lock held. */
-GC__FN void gc__collection_tell(gc__profiled_heap *self, gc_profile_event *event, uint64_t time_ns) {
-    gc__profile_event kept;
+/* Makes the events of a collection, in the order of time; returns how many. */
+GC__FN size_t gc__collection_events(const gc__profile_collection *collection, gc__profile_event *events) {
+    size_t count = 0;
+    uint64_t time_ns = collection->start_ns;
+    gc__profile_event event;
+    memset(&event, 0, sizeof event);
+    event.thread = collection->thread;
+    event.heap = collection->heap;
+    event.kind = GC_PROFILE_COLLECTION_START;
+    event.time_ns = time_ns;
+    event.amount = collection->number;
+    event.detail = collection->generation;
+    events[count++] = event;
+    event.kind = GC_PROFILE_PHASE;
+    for (unsigned i = 0; i < collection->part_count; i++) {
+        event.amount = (uint64_t)collection->parts[i].phase;
+        event.detail = collection->parts[i].ns;
+        event.time_ns = time_ns += event.detail;
+        events[count++] = event;
+    }
+    event.kind = GC_PROFILE_COLLECTION_END;
+    event.time_ns = collection->end_ns;
+    event.amount = collection->number;
+    event.detail = collection->generation;
+    for (int g = 0; g < GC_GENERATIONS; g++) event.bytes += collection->promoted_bytes[g];
+    events[count++] = event;
+    return count;
+}
+
+/* Tells the host of an event of the heap, and keeps it for a streamed format. Lock held. */
+GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event *event,
+                          const gc_collection *collection) {
     const gc_profile_host *host = gc__profile_host();
-    event->heap = self->heap;
-    event->thread = self->collection.thread;
-    event->time_ns = time_ns;
-    if (host->event && gc__profile_wants(event->kind)) host->event(host->host, event);
-    memset(&kept, 0, sizeof kept);
-    kept.time_ns = time_ns;
-    kept.kind = (uint32_t)event->kind;
-    kept.thread = event->thread;
-    kept.heap = self->number;
-    kept.collection = (uint32_t)gc__the_profile.profile.collections_count;
-    kept.bytes = event->bytes;
-    kept.amount = event->amount;
-    kept.detail = event->detail;
-    gc__event_keep(&gc__the_profile, &kept);
+    gc_profile_event told;
+    memset(&told, 0, sizeof told);
+    told.kind = (gc_profile_kind)event->kind;
+    told.thread = event->thread;
+    told.time_ns = event->time_ns;
+    told.heap = self->heap;
+    told.bytes = event->bytes;
+    told.amount = event->amount;
+    told.detail = event->detail;
+    told.collection = collection;
+    if (host->event && gc__profile_wants(told.kind)) host->event(host->host, &told);
+    gc__event_keep(&gc__the_profile, event);
 }
 
 /* A collection begins: nothing has changed yet, and threads have stopped. */
@@ -3200,35 +3230,11 @@ GC__FN void gc__profile_traced(gc_heap *heap, int generation) {
     gc__lock_release(&gc__profile_lock);
 }
 
-/* Lock held. */
-GC__FN void gc__collection_tell_all(gc__profiled_heap *self) {
-    const gc__profile_collection *collection = &self->collection;
-    gc_profile_event event;
-    uint64_t time_ns = collection->start_ns;
-    memset(&event, 0, sizeof event);
-    event.kind = GC_PROFILE_COLLECTION_START;
-    event.collection = &self->heap->collection;
-    event.amount = collection->number;
-    event.detail = collection->generation;
-    gc__collection_tell(self, &event, time_ns);
-    event.kind = GC_PROFILE_PHASE;
-    for (unsigned i = 0; i < collection->part_count; i++) {
-        event.amount = (uint64_t)collection->parts[i].phase;
-        event.detail = collection->parts[i].ns;
-        time_ns += event.detail;
-        gc__collection_tell(self, &event, time_ns);
-    }
-    event.kind = GC_PROFILE_COLLECTION_END;
-    event.amount = collection->number;
-    event.detail = collection->generation;
-    event.bytes = self->heap->collection.promoted_bytes;
-    gc__collection_tell(self, &event, collection->end_ns);
-}
-
 GC__FN void gc__profile_ended(gc_heap *heap) {
     gc__profiled_heap *self = heap->profiled;
     gc__profile_collection *collection = &self->collection;
     gc__profile *profile = &gc__the_profile.profile;
+    gc__profile_event events[GC__PROFILE_PARTS + 2];
     if (!self->collecting) return;
     self->collecting = false;
     collection->end_ns = gc__os_now_ns();
@@ -3243,29 +3249,34 @@ GC__FN void gc__profile_ended(gc_heap *heap) {
         collection->promoted_bytes[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
     }
     gc__space_note(heap, &collection->after);
+    size_t count = gc__collection_events(collection, events);
     gc__lock_take(&gc__profile_lock);
-    if (self->profile == gc__the_profile.number) {
-        gc__collection_tell_all(self);
-        gc__profile_collection *kept = GC__PROFILE_APPEND(profile, collections);
-        if (kept)
-            *kept = *collection;
-        else
-            profile->lost_collections++;
+    gc__profile_collection *kept =
+        self->profile == gc__the_profile.number ? GC__PROFILE_APPEND(profile, collections) : NULL;
+    if (kept)
+        *kept = *collection;
+    else
+        profile->lost_collections += self->profile == gc__the_profile.number;
+    for (size_t i = 0; kept && i < count; i++) {
+        events[i].collection = (uint32_t)(kept - profile->collections);
+        gc__heap_tell(self, &events[i], &heap->collection);
     }
     gc__lock_release(&gc__profile_lock);
 }
 
 /* Threads that stop. */
 
-GC__FN void gc__stop_tell(gc__profiled_heap *self, gc_profile_kind kind, uint64_t amount, uint64_t detail) {
-    gc_profile_event event;
+GC__FN void gc__stop_tell(const gc__profiled_heap *self, gc_profile_kind kind, uint64_t amount, uint64_t detail) {
+    gc__profile_event event;
     memset(&event, 0, sizeof event);
-    event.kind = kind;
+    event.kind = (uint32_t)kind;
+    event.time_ns = gc__os_now_ns();
+    event.thread = gc__os_thread_number();
+    event.heap = self->number;
     event.amount = amount;
     event.detail = detail;
-    self->collection.thread = gc__os_thread_number();
     gc__lock_take(&gc__profile_lock);
-    if (self->profile == gc__the_profile.number) gc__collection_tell(self, &event, gc__os_now_ns());
+    if (self->profile == gc__the_profile.number) gc__heap_tell(self, &event, NULL);
     gc__lock_release(&gc__profile_lock);
 }
 
@@ -6738,6 +6749,86 @@ GC__FN void gc__profile_forget(gc__profiling *all) {
     all->written_ns = all->ended_bytes = 0;
 }
 
+/* What can be known only now. Lock held. */
+GC__FN void gc__profile_refresh(gc__profiling *all) {
+    gc__drain();
+    if (all->on) all->profile.end_ns = gc__os_now_ns();
+    for (gc__profiled_thread *thread = all->threads; thread; thread = thread->next) gc__thread_note_name(thread);
+    if (!all->on) return;
+    all->profile.allocated_bytes = all->ended_bytes;
+    for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
+        if (heap->profile == all->number)
+            all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
+    all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
+}
+
+/* A format that lists events gets those of collections, if nothing else was kept. */
+GC__FN void gc__profile_write_collections(const gc__profile *profile, const gc__profile_format *format,
+                                          gc__output *output) {
+    gc__profile_event events[GC__PROFILE_PARTS + 2];
+    for (size_t i = 0; i < profile->collections_count; i++) {
+        size_t count = gc__collection_events(&profile->collections[i], events);
+        for (size_t at = 0; at < count; at++) events[at].collection = (uint32_t)i;
+        format->events(profile, events, count, output);
+    }
+}
+
+/* Writes a copy of the profile, which may go on. */
+GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_format *format) {
+    gc__profile copy;
+    gc__lock_take(&gc__profile_lock);
+    bool any = gc__the_profile.number != 0, copied = false;
+    if (any) {
+        gc__profile_refresh(&gc__the_profile);
+        copied = gc__profile_copy(&copy, &gc__the_profile.profile);
+    }
+    gc__lock_release(&gc__profile_lock);
+    if (!any) return gc__fail(GC_ERROR_MISUSE, "gc_profile_write: there is no profile: start one by gc_profile_start");
+    if (!copied)
+        return gc__fail(GC_ERROR_MEMORY, "gc_profile_write: the system gives no memory for a copy of the profile");
+    gc__output output;
+    gc__names_find(&copy);
+    if (gc__output_open(&output, file, false)) {
+        if (format->begin) format->begin(&copy, &output);
+        if (format->events) gc__profile_write_collections(&copy, format, &output);
+        format->write(&copy, &output);
+    }
+    bool written = gc__output_close(&output);
+    gc__profile_free(&copy);
+    return written ? GC_OK : gc__profile_fail_file(file, output.error);
+}
+
+/* The thread that writes the file at intervals, for programs that are killed. */
+
+GC__FN void gc__profile_writer(void *context) {
+    gc__profiling *all = (gc__profiling *)context;
+    uint64_t interval = all->profile.options.interval_s * 1000 * GC__NS_PER_MS, due = gc__os_now_ns() + interval;
+    while (__atomic_load_n(&all->writing, __ATOMIC_SEQ_CST)) {
+        uint64_t now = gc__os_now_ns();
+        if (now < due) {
+            gc__os_wait_for(&all->writing, 1, due - now);
+        } else {
+            gc__profile_write_copy(all->file, all->format);
+            due = gc__os_now_ns() + interval;
+        }
+    }
+}
+
+/* Lock held. */
+GC__FN void gc__profile_writer_start(gc__profiling *all) {
+    const gc__profile_format *format = all->format;
+    if (!all->profile.options.interval_s || !format || format->events || format->objects) return;
+    __atomic_store_n(&all->writing, 1u, __ATOMIC_SEQ_CST);
+    if (!gc__os_thread_start(&all->writer, gc__profile_writer, all))
+        __atomic_store_n(&all->writing, 0u, __ATOMIC_SEQ_CST);
+}
+
+GC__FN void gc__profile_writer_end(gc__profiling *all) {
+    if (!__atomic_exchange_n(&all->writing, 0u, __ATOMIC_SEQ_CST)) return;
+    gc__os_wake(&all->writing);
+    gc__os_thread_join(&all->writer);
+}
+
 /* Lock held. */
 GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char *file,
                                    const gc__profile_format *format) {
@@ -6767,6 +6858,7 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
     __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);
     gc__codes_begin(all);
     if (streamed) format->begin(&all->profile, &all->output);
+    gc__profile_writer_start(all);
     return GC_OK;
 }
 
@@ -6791,43 +6883,6 @@ GC_API gc_result gc_profile_start(const gc_profile_options *options, const char 
     gc__lock_release(&gc__profile_lock);
     gc__heaps_lock_release();
     return result;
-}
-
-/* What can be known only now. Lock held. */
-GC__FN void gc__profile_refresh(gc__profiling *all) {
-    gc__drain();
-    if (all->on) all->profile.end_ns = gc__os_now_ns();
-    for (gc__profiled_thread *thread = all->threads; thread; thread = thread->next) gc__thread_note_name(thread);
-    if (!all->on) return;
-    all->profile.allocated_bytes = all->ended_bytes;
-    for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
-        if (heap->profile == all->number)
-            all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
-    all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
-}
-
-/* Writes a copy of the profile, which may go on. */
-GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_format *format) {
-    gc__profile copy;
-    gc__lock_take(&gc__profile_lock);
-    bool any = gc__the_profile.number != 0, copied = false;
-    if (any) {
-        gc__profile_refresh(&gc__the_profile);
-        copied = gc__profile_copy(&copy, &gc__the_profile.profile);
-    }
-    gc__lock_release(&gc__profile_lock);
-    if (!any) return gc__fail(GC_ERROR_MISUSE, "gc_profile_write: there is no profile: start one by gc_profile_start");
-    if (!copied)
-        return gc__fail(GC_ERROR_MEMORY, "gc_profile_write: the system gives no memory for a copy of the profile");
-    gc__output output;
-    gc__names_find(&copy);
-    if (gc__output_open(&output, file, false)) {
-        if (format->begin) format->begin(&copy, &output);
-        format->write(&copy, &output);
-    }
-    bool written = gc__output_close(&output);
-    gc__profile_free(&copy);
-    return written ? GC_OK : gc__profile_fail_file(file, output.error);
 }
 
 #define GC__SNAPSHOT_HEAPS_MAX 64
@@ -6879,6 +6934,7 @@ GC__FN gc_result gc__profile_end(char *file) {
     gc__profiling *all = &gc__the_profile;
     gc_result result = GC_OK;
     *file = 0;
+    gc__profile_writer_end(all);
     gc__lock_take(&gc__profile_lock);
     if (!all->on) {
         result = gc__fail(GC_ERROR_MISUSE, "gc_profile_stop: no profile is being taken");
@@ -6960,6 +7016,8 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
         options->depth_max = (unsigned)number;
     else if (name == 6 && strncmp(option, "buffer", name) == 0)
         options->buffer_bytes = (size_t)number;
+    else if (name == 8 && strncmp(option, "interval", name) == 0)
+        options->interval_s = (unsigned)number;
     else if (name == 4 && strncmp(option, "seed", name) == 0)
         options->seed = number;
     else
@@ -6978,7 +7036,7 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         if (gc__profile_option_read(options, at, length)) continue;
         gc__fail(GC_ERROR_OPTION,
                  "environment GC_PROFILE: `%.*s` is none of its options: period=N, ticks, ticks=N, objects, objects=N, "
-                 "handles, depth=N, buffer=N, seed=N",
+                 "handles, depth=N, interval=SECONDS, buffer=N, seed=N",
                  (int)length, at);
         return false;
     }
@@ -7036,6 +7094,7 @@ GC__FN void gc__profile_forked(void) {
         gc__output_close(&all->output);
     }
     all->file[0] = 0;
+    all->writing = 0;
     all->profile.process = gc__os_process_number();
 }
 

@@ -93,9 +93,10 @@ typedef struct gc_profile_options {
     unsigned per_second;   /* OBJECT: how many events a type has in a second at most; 0: 5 (the CLR's High is 100) */
     unsigned what;         /* GC_PROFILE_BIT(...) of the events that are recorded; 0: GC_PROFILE_DEFAULT */
     unsigned depth_max;    /* frames of a call stack that are kept, the innermost ones, at most 256; 0: 128 */
-    unsigned interval_s;   /* a file that is written as a whole is also written at this interval; 0: at the end only */
-    uint64_t seed;         /* of the generators that choose bytes; 0: another one each time */
-    size_t buffer_bytes;   /* of each thread's buffer; 0: 65,536 */
+    unsigned interval_s; /* a file that is written as a whole is also written at this interval, by a thread of its own;
+                              0: at the end only */
+    uint64_t seed;       /* of the generators that choose bytes; 0: another one each time */
+    size_t buffer_bytes; /* of each thread's buffer; 0: 65,536 */
 } gc_profile_options;
 
 /* Sets what the host adds, for the profile that is taken and later ones; NULL: nothing. Call it before the first heap is

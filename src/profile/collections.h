@@ -16,24 +16,51 @@ GC__FN void gc__space_note(const gc_heap *heap, gc__profile_space *space) {
     space->finalizers_queued = gc__due_total(heap->finalizers);
 }
 
-/* Tells the host of an event of a collection, and keeps it for a streamed format. Lock held. */
-GC__FN void gc__collection_tell(gc__profiled_heap *self, gc_profile_event *event, uint64_t time_ns) {
-    gc__profile_event kept;
+/* Makes the events of a collection, in the order of time; returns how many. */
+GC__FN size_t gc__collection_events(const gc__profile_collection *collection, gc__profile_event *events) {
+    size_t count = 0;
+    uint64_t time_ns = collection->start_ns;
+    gc__profile_event event;
+    memset(&event, 0, sizeof event);
+    event.thread = collection->thread;
+    event.heap = collection->heap;
+    event.kind = GC_PROFILE_COLLECTION_START;
+    event.time_ns = time_ns;
+    event.amount = collection->number;
+    event.detail = collection->generation;
+    events[count++] = event;
+    event.kind = GC_PROFILE_PHASE;
+    for (unsigned i = 0; i < collection->part_count; i++) {
+        event.amount = (uint64_t)collection->parts[i].phase;
+        event.detail = collection->parts[i].ns;
+        event.time_ns = time_ns += event.detail;
+        events[count++] = event;
+    }
+    event.kind = GC_PROFILE_COLLECTION_END;
+    event.time_ns = collection->end_ns;
+    event.amount = collection->number;
+    event.detail = collection->generation;
+    for (int g = 0; g < GC_GENERATIONS; g++) event.bytes += collection->promoted_bytes[g];
+    events[count++] = event;
+    return count;
+}
+
+/* Tells the host of an event of the heap, and keeps it for a streamed format. Lock held. */
+GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event *event,
+                          const gc_collection *collection) {
     const gc_profile_host *host = gc__profile_host();
-    event->heap = self->heap;
-    event->thread = self->collection.thread;
-    event->time_ns = time_ns;
-    if (host->event && gc__profile_wants(event->kind)) host->event(host->host, event);
-    memset(&kept, 0, sizeof kept);
-    kept.time_ns = time_ns;
-    kept.kind = (uint32_t)event->kind;
-    kept.thread = event->thread;
-    kept.heap = self->number;
-    kept.collection = (uint32_t)gc__the_profile.profile.collections_count;
-    kept.bytes = event->bytes;
-    kept.amount = event->amount;
-    kept.detail = event->detail;
-    gc__event_keep(&gc__the_profile, &kept);
+    gc_profile_event told;
+    memset(&told, 0, sizeof told);
+    told.kind = (gc_profile_kind)event->kind;
+    told.thread = event->thread;
+    told.time_ns = event->time_ns;
+    told.heap = self->heap;
+    told.bytes = event->bytes;
+    told.amount = event->amount;
+    told.detail = event->detail;
+    told.collection = collection;
+    if (host->event && gc__profile_wants(told.kind)) host->event(host->host, &told);
+    gc__event_keep(&gc__the_profile, event);
 }
 
 /* A collection begins: nothing has changed yet, and threads have stopped. */
@@ -80,35 +107,11 @@ GC__FN void gc__profile_traced(gc_heap *heap, int generation) {
     gc__lock_release(&gc__profile_lock);
 }
 
-/* Lock held. */
-GC__FN void gc__collection_tell_all(gc__profiled_heap *self) {
-    const gc__profile_collection *collection = &self->collection;
-    gc_profile_event event;
-    uint64_t time_ns = collection->start_ns;
-    memset(&event, 0, sizeof event);
-    event.kind = GC_PROFILE_COLLECTION_START;
-    event.collection = &self->heap->collection;
-    event.amount = collection->number;
-    event.detail = collection->generation;
-    gc__collection_tell(self, &event, time_ns);
-    event.kind = GC_PROFILE_PHASE;
-    for (unsigned i = 0; i < collection->part_count; i++) {
-        event.amount = (uint64_t)collection->parts[i].phase;
-        event.detail = collection->parts[i].ns;
-        time_ns += event.detail;
-        gc__collection_tell(self, &event, time_ns);
-    }
-    event.kind = GC_PROFILE_COLLECTION_END;
-    event.amount = collection->number;
-    event.detail = collection->generation;
-    event.bytes = self->heap->collection.promoted_bytes;
-    gc__collection_tell(self, &event, collection->end_ns);
-}
-
 GC__FN void gc__profile_ended(gc_heap *heap) {
     gc__profiled_heap *self = heap->profiled;
     gc__profile_collection *collection = &self->collection;
     gc__profile *profile = &gc__the_profile.profile;
+    gc__profile_event events[GC__PROFILE_PARTS + 2];
     if (!self->collecting) return;
     self->collecting = false;
     collection->end_ns = gc__os_now_ns();
@@ -123,29 +126,34 @@ GC__FN void gc__profile_ended(gc_heap *heap) {
         collection->promoted_bytes[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
     }
     gc__space_note(heap, &collection->after);
+    size_t count = gc__collection_events(collection, events);
     gc__lock_take(&gc__profile_lock);
-    if (self->profile == gc__the_profile.number) {
-        gc__collection_tell_all(self);
-        gc__profile_collection *kept = GC__PROFILE_APPEND(profile, collections);
-        if (kept)
-            *kept = *collection;
-        else
-            profile->lost_collections++;
+    gc__profile_collection *kept =
+        self->profile == gc__the_profile.number ? GC__PROFILE_APPEND(profile, collections) : NULL;
+    if (kept)
+        *kept = *collection;
+    else
+        profile->lost_collections += self->profile == gc__the_profile.number;
+    for (size_t i = 0; kept && i < count; i++) {
+        events[i].collection = (uint32_t)(kept - profile->collections);
+        gc__heap_tell(self, &events[i], &heap->collection);
     }
     gc__lock_release(&gc__profile_lock);
 }
 
 /* Threads that stop. */
 
-GC__FN void gc__stop_tell(gc__profiled_heap *self, gc_profile_kind kind, uint64_t amount, uint64_t detail) {
-    gc_profile_event event;
+GC__FN void gc__stop_tell(const gc__profiled_heap *self, gc_profile_kind kind, uint64_t amount, uint64_t detail) {
+    gc__profile_event event;
     memset(&event, 0, sizeof event);
-    event.kind = kind;
+    event.kind = (uint32_t)kind;
+    event.time_ns = gc__os_now_ns();
+    event.thread = gc__os_thread_number();
+    event.heap = self->number;
     event.amount = amount;
     event.detail = detail;
-    self->collection.thread = gc__os_thread_number();
     gc__lock_take(&gc__profile_lock);
-    if (self->profile == gc__the_profile.number) gc__collection_tell(self, &event, gc__os_now_ns());
+    if (self->profile == gc__the_profile.number) gc__heap_tell(self, &event, NULL);
     gc__lock_release(&gc__profile_lock);
 }
 

@@ -147,6 +147,86 @@ GC__FN void gc__profile_forget(gc__profiling *all) {
     all->written_ns = all->ended_bytes = 0;
 }
 
+/* What can be known only now. Lock held. */
+GC__FN void gc__profile_refresh(gc__profiling *all) {
+    gc__drain();
+    if (all->on) all->profile.end_ns = gc__os_now_ns();
+    for (gc__profiled_thread *thread = all->threads; thread; thread = thread->next) gc__thread_note_name(thread);
+    if (!all->on) return;
+    all->profile.allocated_bytes = all->ended_bytes;
+    for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
+        if (heap->profile == all->number)
+            all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
+    all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
+}
+
+/* A format that lists events gets those of collections, if nothing else was kept. */
+GC__FN void gc__profile_write_collections(const gc__profile *profile, const gc__profile_format *format,
+                                          gc__output *output) {
+    gc__profile_event events[GC__PROFILE_PARTS + 2];
+    for (size_t i = 0; i < profile->collections_count; i++) {
+        size_t count = gc__collection_events(&profile->collections[i], events);
+        for (size_t at = 0; at < count; at++) events[at].collection = (uint32_t)i;
+        format->events(profile, events, count, output);
+    }
+}
+
+/* Writes a copy of the profile, which may go on. */
+GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_format *format) {
+    gc__profile copy;
+    gc__lock_take(&gc__profile_lock);
+    bool any = gc__the_profile.number != 0, copied = false;
+    if (any) {
+        gc__profile_refresh(&gc__the_profile);
+        copied = gc__profile_copy(&copy, &gc__the_profile.profile);
+    }
+    gc__lock_release(&gc__profile_lock);
+    if (!any) return gc__fail(GC_ERROR_MISUSE, "gc_profile_write: there is no profile: start one by gc_profile_start");
+    if (!copied)
+        return gc__fail(GC_ERROR_MEMORY, "gc_profile_write: the system gives no memory for a copy of the profile");
+    gc__output output;
+    gc__names_find(&copy);
+    if (gc__output_open(&output, file, false)) {
+        if (format->begin) format->begin(&copy, &output);
+        if (format->events) gc__profile_write_collections(&copy, format, &output);
+        format->write(&copy, &output);
+    }
+    bool written = gc__output_close(&output);
+    gc__profile_free(&copy);
+    return written ? GC_OK : gc__profile_fail_file(file, output.error);
+}
+
+/* The thread that writes the file at intervals, for programs that are killed. */
+
+GC__FN void gc__profile_writer(void *context) {
+    gc__profiling *all = (gc__profiling *)context;
+    uint64_t interval = all->profile.options.interval_s * 1000 * GC__NS_PER_MS, due = gc__os_now_ns() + interval;
+    while (__atomic_load_n(&all->writing, __ATOMIC_SEQ_CST)) {
+        uint64_t now = gc__os_now_ns();
+        if (now < due) {
+            gc__os_wait_for(&all->writing, 1, due - now);
+        } else {
+            gc__profile_write_copy(all->file, all->format);
+            due = gc__os_now_ns() + interval;
+        }
+    }
+}
+
+/* Lock held. */
+GC__FN void gc__profile_writer_start(gc__profiling *all) {
+    const gc__profile_format *format = all->format;
+    if (!all->profile.options.interval_s || !format || format->events || format->objects) return;
+    __atomic_store_n(&all->writing, 1u, __ATOMIC_SEQ_CST);
+    if (!gc__os_thread_start(&all->writer, gc__profile_writer, all))
+        __atomic_store_n(&all->writing, 0u, __ATOMIC_SEQ_CST);
+}
+
+GC__FN void gc__profile_writer_end(gc__profiling *all) {
+    if (!__atomic_exchange_n(&all->writing, 0u, __ATOMIC_SEQ_CST)) return;
+    gc__os_wake(&all->writing);
+    gc__os_thread_join(&all->writer);
+}
+
 /* Lock held. */
 GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char *file,
                                    const gc__profile_format *format) {
@@ -176,6 +256,7 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
     __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);
     gc__codes_begin(all);
     if (streamed) format->begin(&all->profile, &all->output);
+    gc__profile_writer_start(all);
     return GC_OK;
 }
 
@@ -200,43 +281,6 @@ GC_API gc_result gc_profile_start(const gc_profile_options *options, const char 
     gc__lock_release(&gc__profile_lock);
     gc__heaps_lock_release();
     return result;
-}
-
-/* What can be known only now. Lock held. */
-GC__FN void gc__profile_refresh(gc__profiling *all) {
-    gc__drain();
-    if (all->on) all->profile.end_ns = gc__os_now_ns();
-    for (gc__profiled_thread *thread = all->threads; thread; thread = thread->next) gc__thread_note_name(thread);
-    if (!all->on) return;
-    all->profile.allocated_bytes = all->ended_bytes;
-    for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
-        if (heap->profile == all->number)
-            all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
-    all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
-}
-
-/* Writes a copy of the profile, which may go on. */
-GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_format *format) {
-    gc__profile copy;
-    gc__lock_take(&gc__profile_lock);
-    bool any = gc__the_profile.number != 0, copied = false;
-    if (any) {
-        gc__profile_refresh(&gc__the_profile);
-        copied = gc__profile_copy(&copy, &gc__the_profile.profile);
-    }
-    gc__lock_release(&gc__profile_lock);
-    if (!any) return gc__fail(GC_ERROR_MISUSE, "gc_profile_write: there is no profile: start one by gc_profile_start");
-    if (!copied)
-        return gc__fail(GC_ERROR_MEMORY, "gc_profile_write: the system gives no memory for a copy of the profile");
-    gc__output output;
-    gc__names_find(&copy);
-    if (gc__output_open(&output, file, false)) {
-        if (format->begin) format->begin(&copy, &output);
-        format->write(&copy, &output);
-    }
-    bool written = gc__output_close(&output);
-    gc__profile_free(&copy);
-    return written ? GC_OK : gc__profile_fail_file(file, output.error);
 }
 
 #define GC__SNAPSHOT_HEAPS_MAX 64
@@ -288,6 +332,7 @@ GC__FN gc_result gc__profile_end(char *file) {
     gc__profiling *all = &gc__the_profile;
     gc_result result = GC_OK;
     *file = 0;
+    gc__profile_writer_end(all);
     gc__lock_take(&gc__profile_lock);
     if (!all->on) {
         result = gc__fail(GC_ERROR_MISUSE, "gc_profile_stop: no profile is being taken");

@@ -46,6 +46,8 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
         options->depth_max = (unsigned)number;
     else if (name == 6 && strncmp(option, "buffer", name) == 0)
         options->buffer_bytes = (size_t)number;
+    else if (name == 8 && strncmp(option, "interval", name) == 0)
+        options->interval_s = (unsigned)number;
     else if (name == 4 && strncmp(option, "seed", name) == 0)
         options->seed = number;
     else
@@ -64,7 +66,7 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         if (gc__profile_option_read(options, at, length)) continue;
         gc__fail(GC_ERROR_OPTION,
                  "environment GC_PROFILE: `%.*s` is none of its options: period=N, ticks, ticks=N, objects, objects=N, "
-                 "handles, depth=N, buffer=N, seed=N",
+                 "handles, depth=N, interval=SECONDS, buffer=N, seed=N",
                  (int)length, at);
         return false;
     }
@@ -122,6 +124,7 @@ GC__FN void gc__profile_forked(void) {
         gc__output_close(&all->output);
     }
     all->file[0] = 0;
+    all->writing = 0;
     all->profile.process = gc__os_process_number();
 }
 

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -399,8 +400,83 @@ static void test_environment(void) {
     ok(system(setting) != 0, "no temporary file is left");
 }
 
+/* Programs that are killed. */
+
+static __attribute__((noinline, noreturn)) void endless_program(void) {
+    begin(NULL);
+    for (;;) new_node(1);
+}
+
+/* Runs a program until its file has some bytes, and kills it. */
+static void kill_with(const char *file, const char *options) {
+    char setting[256], path[128];
+    struct stat status;
+    snprintf(path, sizeof path, "%s", profile_file(file));
+    snprintf(setting, sizeof setting, "%s%s", path, options);
+    pid_t child = fork();
+    if (child < 0) abort();
+    if (child == 0) {
+        setenv("GC_PROFILE", setting, 1);
+        execl("/proc/self/exe", "test_profile", "--endless", (char *)NULL);
+        _exit(1);
+    }
+    bool written = false;
+    for (int i = 0; i < 30000 && !written; i++) {
+        usleep(1000);
+        written = stat(path, &status) == 0 && status.st_size > 200;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    ok(written, "%s: there is something when the program is killed", file);
+}
+
+static void test_killed(void) {
+    kill_with("killed.txt", ",period=1000,interval=1");
+    char *text = profile_text("killed.txt");
+    ok(report_of(text, "node").count > 0, "a report that was written at an interval is whole");
+    has(text, "      endless_program\n", "with its stacks");
+    free(text);
+    kill_with("killed.json", ",period=1000");
+    text = profile_text("killed.json");
+    ok(text[0] == '[' && strlen(text) > 2 && text[strlen(text) - 1] == '}',
+       "what was streamed ends with a whole record");
+    has(text, "\"name\":\"node\"", "and has events");
+    free(text);
+}
+
+/* A child of fork goes on without its parent's file. */
+static void test_fork(void) {
+    char before[128];
+    snprintf(before, sizeof before, "%s", profile_file("forked.json"));
+    ok(gc_profile_start(&exact, before) == GC_OK, "a profile is streamed");
+    begin(NULL);
+    new_node(1);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 1000; i++) new_node(1);
+        full();
+        int result = gc_profile_stop();
+        _exit(result != GC_OK || gc_profile_write(profile_file("child.txt")) != GC_OK);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    is(status, 0, "the child ends its copy of the profile");
+    new_node(1);
+    is(gc_profile_stop(), GC_OK, "and the parent its own");
+    char *text = profile_text("child.txt");
+    is(report_of(text, "node").count, 1001, "the child's has the child's objects");
+    free(text);
+    text = profile_text("forked.json");
+    int nodes = 0;
+    for (const char *at = text; (at = strstr(at, "\"ph\":\"i\",\"name\":\"node\"")); at++) nodes++;
+    is(nodes, 2, "the parent's file its own only");
+    free(text);
+    end();
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--program") == 0) return program();
+    if (argc > 1 && strcmp(argv[1], "--endless") == 0) endless_program();
     test_misuse();
     test_estimates();
     test_bias(50);
@@ -412,6 +488,8 @@ int main(int argc, char **argv) {
     test_events();
     test_host_stack();
     test_environment();
+    test_killed();
+    test_fork();
     profile_clean();
     return done();
 }
