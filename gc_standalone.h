@@ -322,6 +322,7 @@ typedef struct gc_library {
     gc_host host;                    /* what the library was given */
     const gc_barrier_tables *tables; /* what barriers read; NULL before the first heap */
     gc_barrier barrier;              /* the one in force */
+    struct GcDacVars *vars;          /* how the collector describes itself to readers: gc_dac.h. magic 0: it does not */
     struct gc_library *next;         /* in the list of those loaded */
 } gc_library;
 
@@ -354,8 +355,8 @@ GC_API gc_library *gc_library_embedded(void);
 #if GC__API_IS_STATIC
 #error "GC_STANDALONE makes symbols of the functions of gc.h: GC_API must not be static"
 #endif
-/* At first each slot leads to a piece of code that calls gc__stub_first(void **slot), and goes on at the address which that
-   returns. The part that chooses the collector defines it. */
+/* GC__DEFINE_STUBS(first) makes the symbols. At first each slot leads to a piece of code that calls first(void **slot), and
+   goes on at the address which that returns. */
 GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 
 #define GC__STUB_DATA(...) ".pushsection .data\n\t" __VA_ARGS__ ".popsection\n\t"
@@ -370,8 +371,6 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 #endif
 #define GC__STUB(kind, name) GC__STUB_##kind(name)
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Woverlength-strings" /* all functions in one string, which the C standard need not allow */
 /* clang-format off */
 #if defined(__x86_64__)
 /* r10 and r11 go through, for gc_code_call_native: no compiled code calls it before there is a thread. */
@@ -391,29 +390,31 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
     each("0", "0") each("16", "1") each("32", "2") each("48", "3") \
     each("64", "4") each("80", "5") each("96", "6") each("112", "7")
 
-/* One function for all, so that the assembly may be in both dialects. It is not called by its own name. */
-__attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) static void gc__stubs(void) {
-    __asm__(
-        GC__STUB_SLOTS
-        GC__INTERFACE(GC__STUB)
-        ".Lgc__stub_first:\n\t"
-        GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16")
-        GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6")
-        GC__CODE_PUSH("rdi") GC__CODE_PUSH("rsi") GC__CODE_PUSH("rdx") GC__CODE_PUSH("rcx")
-        GC__CODE_PUSH("r8") GC__CODE_PUSH("r9") GC__CODE_PUSH("rax") GC__CODE_PUSH("r10")
-        GC__CODE_ADDRESS("rsp", -128, "rsp")
-        GC__STUB_VECTORS(GC__STUB_SAVE_VECTOR)
-        GC__CODE_MOVE("r11", "rdi")
-        "call gc__stub_first\n\t"
-        GC__CODE_MOVE("rax", "r11")
-        GC__STUB_VECTORS(GC__STUB_VECTOR)
-        GC__CODE_ADDRESS("rsp", 128, "rsp")
-        GC__CODE_POP("r10") GC__CODE_POP("rax") GC__CODE_POP("r9") GC__CODE_POP("r8")
-        GC__CODE_POP("rcx") GC__CODE_POP("rdx") GC__CODE_POP("rsi") GC__CODE_POP("rdi")
-        GC__CODE_POP("rbp") GC__CFI("def_cfa 7, 8")
-        "{jmp *%%r11|jmp r11}"
-        :: : "memory");
-}
+/* One function for all, so that the assembly may be in both dialects. It is not called by its own name. The
+   operand keeps link-time optimization from making `first` a symbol of another unit's own. */
+#define GC__DEFINE_STUBS(first) \
+    __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) static void gc__stubs(void) { \
+        __asm__( \
+            GC__STUB_SLOTS \
+            GC__INTERFACE(GC__STUB) \
+            ".Lgc__stub_first:\n\t" \
+            GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16") \
+            GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6") \
+            GC__CODE_PUSH("rdi") GC__CODE_PUSH("rsi") GC__CODE_PUSH("rdx") GC__CODE_PUSH("rcx") \
+            GC__CODE_PUSH("r8") GC__CODE_PUSH("r9") GC__CODE_PUSH("rax") GC__CODE_PUSH("r10") \
+            GC__CODE_ADDRESS("rsp", -128, "rsp") \
+            GC__STUB_VECTORS(GC__STUB_SAVE_VECTOR) \
+            GC__CODE_MOVE("r11", "rdi") \
+            "call " GC__ASM_ADDRESS(first) "\n\t" \
+            GC__CODE_MOVE("rax", "r11") \
+            GC__STUB_VECTORS(GC__STUB_VECTOR) \
+            GC__CODE_ADDRESS("rsp", 128, "rsp") \
+            GC__CODE_POP("r10") GC__CODE_POP("rax") GC__CODE_POP("r9") GC__CODE_POP("r8") \
+            GC__CODE_POP("rcx") GC__CODE_POP("rdx") GC__CODE_POP("rsi") GC__CODE_POP("rdi") \
+            GC__CODE_POP("rbp") GC__CFI("def_cfa 7, 8") \
+            "{jmp *%%r11|jmp r11}" \
+            :: GC__ASM_OPERAND(first) : "memory"); \
+    }
 #else
 #define GC__STUB_CALL(name) \
     GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
@@ -422,22 +423,24 @@ __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) s
     ".Lgc__first_" #name ":\t" \
     "adrp x17, .Lgc__slot_" #name "\n\tadd x17, x17, #:lo12:.Lgc__slot_" #name "\n\tb .Lgc__stub_first\n\t" \
     ".size " #name ", .-" #name "\n\t"
-__asm__(
-    ".pushsection .text\n\t"
-    GC__STUB_SLOTS
-    GC__INTERFACE(GC__STUB)
-    ".Lgc__stub_first:\n\t"
-    "stp x29, x30, [sp, #-224]!\n\tmov x29, sp\n\t"
-    "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\tstr x8, [sp, #80]\n\t"
-    "stp q0, q1, [sp, #96]\n\tstp q2, q3, [sp, #128]\n\tstp q4, q5, [sp, #160]\n\tstp q6, q7, [sp, #192]\n\t"
-    "mov x0, x17\n\tbl gc__stub_first\n\tmov x16, x0\n\t"
-    "ldp q6, q7, [sp, #192]\n\tldp q4, q5, [sp, #160]\n\tldp q2, q3, [sp, #128]\n\tldp q0, q1, [sp, #96]\n\t"
-    "ldr x8, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n\tldp x2, x3, [sp, #32]\n\tldp x0, x1, [sp, #16]\n\t"
-    "ldp x29, x30, [sp], #224\n\tbr x16\n\t"
-    ".popsection");
+#define GC__DEFINE_STUBS(first) \
+    __asm__( \
+        ".pushsection .text\n\t" \
+        GC__STUB_SLOTS \
+        GC__INTERFACE(GC__STUB) \
+        ".Lgc__stub_first:\n\t" \
+        "stp x29, x30, [sp, #-224]!\n\tmov x29, sp\n\t" \
+        "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\t" \
+        "str x8, [sp, #80]\n\t" \
+        "stp q0, q1, [sp, #96]\n\tstp q2, q3, [sp, #128]\n\tstp q4, q5, [sp, #160]\n\tstp q6, q7, [sp, #192]\n\t" \
+        "mov x0, x17\n\tbl " #first "\n\tmov x16, x0\n\t" \
+        "ldp q6, q7, [sp, #192]\n\tldp q4, q5, [sp, #160]\n\tldp q2, q3, [sp, #128]\n\tldp q0, q1, [sp, #96]\n\t" \
+        "ldr x8, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n\tldp x2, x3, [sp, #32]\n\t" \
+        "ldp x0, x1, [sp, #16]\n\t" \
+        "ldp x29, x30, [sp], #224\n\tbr x16\n\t" \
+        ".popsection");
 #endif
 /* clang-format on */
-#pragma GCC diagnostic pop
 #endif
 /* Whether a program and a library were compiled with the same geometry, which inline code depends on. */
 
@@ -549,7 +552,6 @@ GC__FN bool gc__library_accepts(const gc_host *host, char *why, size_t bytes) {
 GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_functions **functions, struct GcDacVars *vars) {
     gc_host host; /* fields that an older program does not know of are 0 */
     char why[768];
-    (void)vars;
     memset(&host, 0, sizeof host);
     memcpy(&host, given, given->bytes < sizeof host ? given->bytes : sizeof host);
     if (!gc__library_accepts(&host, why, sizeof why)) {
@@ -565,6 +567,7 @@ GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_function
     gc__the_outside.stores_no_shadow = !host.shadow_heap;
     gc__the_outside.settings = GC_LIBRARY_SETTINGS;
     *functions = &gc__functions_here;
+    if (vars) gc__dac_describe(vars);
     return 0;
 }
 #endif
@@ -634,6 +637,7 @@ GC__FN gc_library *gc__library_embed(void) {
     gc__library_host(library);
     gc__the_outside.context = library;
     gc__the_outside.stomp = library->host.stomp;
+    library->vars = &gc__dac_vars;
     library->version.major = GC_INTERFACE_MAJOR;
     library->version.minor = GC_INTERFACE_MINOR;
     library->version.name = "gc.h " GC_VERSION_TEXT ", embedded";
@@ -1213,6 +1217,17 @@ GC__FN bool gc__load_check_functions(gc__load *load, const gc_functions *functio
                           differences);
 }
 
+/* What the program knows of descriptions, which the library then fills in. */
+GC__FN void gc__load_ask_description(GcDacVars *vars) {
+    vars->major = GC_DAC_MAJOR;
+    vars->minor = GC_DAC_MINOR;
+    vars->bytes = sizeof *vars;
+    vars->variable_count = GC__DAC_VARIABLE_COUNT;
+    vars->fact_count = GC__DAC_FACT_COUNT;
+    vars->member_count = GC__DAC_AT_COUNT;
+    vars->statistic_count = GC__DAC_STATISTIC_COUNT;
+}
+
 /* Starts the library's collector. */
 GC__FN bool gc__load_initialize(gc__load *load, gc_library *library) {
     gc_initialize_function *initialize;
@@ -1220,9 +1235,10 @@ GC__FN bool gc__load_initialize(gc__load *load, gc_library *library) {
     memcpy(&initialize, &load->initialize, sizeof initialize);
     load->step = "Calling GC_Initialize";
     gc__library_host(library);
+    gc__load_ask_description(library->vars);
     library->host.refused = gc__load_refused;
     gc__load_now = load;
-    int32_t result = initialize(&library->host, &functions, NULL);
+    int32_t result = initialize(&library->host, &functions, library->vars);
     gc__load_now = NULL;
     if (result)
         return gc__os_trouble(&load->file,
@@ -1253,8 +1269,10 @@ GC__FN void gc__load_fail(gc__load *load) {
 /* Loads what `load` names. Lock of libraries held. NULL with gc__fail. */
 GC__FN gc_library *gc__load_run(gc__load *load) {
     char beside[PATH_MAX];
-    gc_library *library = (gc_library *)calloc(1, sizeof *library);
+    /* Together, since both live as long as the library. */
+    gc_library *library = (gc_library *)calloc(1, sizeof *library + sizeof(GcDacVars));
     char *path = NULL;
+    if (library) library->vars = (GcDacVars *)(library + 1);
     gc__os_program_folder(beside, sizeof beside);
     bool ok = gc__load_open(load, beside) && gc__load_symbols(load) && gc__load_ask_version(load);
     if (ok) path = strdup(load->file.path);
@@ -1375,6 +1393,11 @@ GC__EXTERN void *gc__stub_first(void **slot) {
             (unsigned)library->version.major, (unsigned)library->version.minor, GC_INTERFACE_MAJOR, GC_INTERFACE_MINOR);
     return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverlength-strings" /* all functions in one string, which the C standard need not allow */
+GC__DEFINE_STUBS(gc__stub_first)
+#pragma GCC diagnostic pop
 #endif
 #endif
 /* The names of gc.h in the rest of the unit that contains the embedded collector: they would mean that one, whichever is in

@@ -154,6 +154,7 @@ typedef struct gc_library {
     gc_host host;                    /* what the library was given */
     const gc_barrier_tables *tables; /* what barriers read; NULL before the first heap */
     gc_barrier barrier;              /* the one in force */
+    struct GcDacVars *vars;          /* how the collector describes itself to readers: gc_dac.h. magic 0: it does not */
     struct gc_library *next;         /* in the list of those loaded */
 } gc_library;
 

@@ -43,6 +43,31 @@ static GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
 GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) < 65536, "offsets have 16 bits");
 
+/* Appends the first entries of a list, as many as the reader has room for, and counts them in *room. */
+GC__FN char *gc__dac_append(char *to, uint16_t *room, const void *list, unsigned count, size_t entry_bytes) {
+    if (*room > count) *room = (uint16_t)count;
+    memcpy(to, list, *room * entry_bytes);
+    return to + *room * entry_bytes;
+}
+
+/* Describes this collector in a record of a reader in this process, whose numbers say what it knows and has room for. */
+GC__FN void gc__dac_describe(GcDacVars *to) {
+    size_t room = offsetof(GcDacVars, variables) + to->variable_count * sizeof *to->variables +
+                  to->fact_count * sizeof *to->facts + to->member_count * sizeof *to->members +
+                  to->statistic_count * sizeof *to->statistics;
+    bool known = to->major == GC_DAC_MAJOR && to->bytes >= room;
+    to->major = GC_DAC_MAJOR;
+    to->minor = GC_DAC_MINOR;
+    if (!known) return;
+    char *at = (char *)to + offsetof(GcDacVars, variables);
+    at = gc__dac_append(at, &to->variable_count, gc__dac_vars.variables, GC__DAC_VARIABLE_COUNT, sizeof *to->variables);
+    at = gc__dac_append(at, &to->fact_count, gc__dac_vars.facts, GC__DAC_FACT_COUNT, sizeof *to->facts);
+    at = gc__dac_append(at, &to->member_count, gc__dac_vars.members, GC__DAC_AT_COUNT, sizeof *to->members);
+    gc__dac_append(at, &to->statistic_count, gc__dac_vars.statistics, GC__DAC_STATISTIC_COUNT, sizeof *to->statistics);
+    memcpy(to->version, gc__dac_vars.version, sizeof to->version);
+    to->magic = GC__DAC_MAGIC; /* last: now it is a description */
+}
+
 /* Never called. It is there for the note, which a function can make whatever the compiler calls the record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
     __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"

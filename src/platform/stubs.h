@@ -9,8 +9,8 @@
 #if GC__API_IS_STATIC
 #error "GC_STANDALONE makes symbols of the functions of gc.h: GC_API must not be static"
 #endif
-/* At first each slot leads to a piece of code that calls gc__stub_first(void **slot), and goes on at the address which that
-   returns. The part that chooses the collector defines it. */
+/* GC__DEFINE_STUBS(first) makes the symbols. At first each slot leads to a piece of code that calls first(void **slot), and
+   goes on at the address which that returns. */
 GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 
 #define GC__STUB_DATA(...) ".pushsection .data\n\t" __VA_ARGS__ ".popsection\n\t"
@@ -25,8 +25,6 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 #endif
 #define GC__STUB(kind, name) GC__STUB_##kind(name)
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Woverlength-strings" /* all functions in one string, which the C standard need not allow */
 /* clang-format off */
 #if defined(__x86_64__)
 /* r10 and r11 go through, for gc_code_call_native: no compiled code calls it before there is a thread. */
@@ -46,29 +44,31 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
     each("0", "0") each("16", "1") each("32", "2") each("48", "3") \
     each("64", "4") each("80", "5") each("96", "6") each("112", "7")
 
-/* One function for all, so that the assembly may be in both dialects. It is not called by its own name. */
-__attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) static void gc__stubs(void) {
-    __asm__(
-        GC__STUB_SLOTS
-        GC__INTERFACE(GC__STUB)
-        ".Lgc__stub_first:\n\t"
-        GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16")
-        GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6")
-        GC__CODE_PUSH("rdi") GC__CODE_PUSH("rsi") GC__CODE_PUSH("rdx") GC__CODE_PUSH("rcx")
-        GC__CODE_PUSH("r8") GC__CODE_PUSH("r9") GC__CODE_PUSH("rax") GC__CODE_PUSH("r10")
-        GC__CODE_ADDRESS("rsp", -128, "rsp")
-        GC__STUB_VECTORS(GC__STUB_SAVE_VECTOR)
-        GC__CODE_MOVE("r11", "rdi")
-        "call gc__stub_first\n\t"
-        GC__CODE_MOVE("rax", "r11")
-        GC__STUB_VECTORS(GC__STUB_VECTOR)
-        GC__CODE_ADDRESS("rsp", 128, "rsp")
-        GC__CODE_POP("r10") GC__CODE_POP("rax") GC__CODE_POP("r9") GC__CODE_POP("r8")
-        GC__CODE_POP("rcx") GC__CODE_POP("rdx") GC__CODE_POP("rsi") GC__CODE_POP("rdi")
-        GC__CODE_POP("rbp") GC__CFI("def_cfa 7, 8")
-        "{jmp *%%r11|jmp r11}"
-        :: : "memory");
-}
+/* One function for all, so that the assembly may be in both dialects. It is not called by its own name. The
+   operand keeps link-time optimization from making `first` a symbol of another unit's own. */
+#define GC__DEFINE_STUBS(first) \
+    __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) static void gc__stubs(void) { \
+        __asm__( \
+            GC__STUB_SLOTS \
+            GC__INTERFACE(GC__STUB) \
+            ".Lgc__stub_first:\n\t" \
+            GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16") \
+            GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6") \
+            GC__CODE_PUSH("rdi") GC__CODE_PUSH("rsi") GC__CODE_PUSH("rdx") GC__CODE_PUSH("rcx") \
+            GC__CODE_PUSH("r8") GC__CODE_PUSH("r9") GC__CODE_PUSH("rax") GC__CODE_PUSH("r10") \
+            GC__CODE_ADDRESS("rsp", -128, "rsp") \
+            GC__STUB_VECTORS(GC__STUB_SAVE_VECTOR) \
+            GC__CODE_MOVE("r11", "rdi") \
+            "call " GC__ASM_ADDRESS(first) "\n\t" \
+            GC__CODE_MOVE("rax", "r11") \
+            GC__STUB_VECTORS(GC__STUB_VECTOR) \
+            GC__CODE_ADDRESS("rsp", 128, "rsp") \
+            GC__CODE_POP("r10") GC__CODE_POP("rax") GC__CODE_POP("r9") GC__CODE_POP("r8") \
+            GC__CODE_POP("rcx") GC__CODE_POP("rdx") GC__CODE_POP("rsi") GC__CODE_POP("rdi") \
+            GC__CODE_POP("rbp") GC__CFI("def_cfa 7, 8") \
+            "{jmp *%%r11|jmp r11}" \
+            :: GC__ASM_OPERAND(first) : "memory"); \
+    }
 #else
 #define GC__STUB_CALL(name) \
     GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
@@ -77,20 +77,22 @@ __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) s
     ".Lgc__first_" #name ":\t" \
     "adrp x17, .Lgc__slot_" #name "\n\tadd x17, x17, #:lo12:.Lgc__slot_" #name "\n\tb .Lgc__stub_first\n\t" \
     ".size " #name ", .-" #name "\n\t"
-__asm__(
-    ".pushsection .text\n\t"
-    GC__STUB_SLOTS
-    GC__INTERFACE(GC__STUB)
-    ".Lgc__stub_first:\n\t"
-    "stp x29, x30, [sp, #-224]!\n\tmov x29, sp\n\t"
-    "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\tstr x8, [sp, #80]\n\t"
-    "stp q0, q1, [sp, #96]\n\tstp q2, q3, [sp, #128]\n\tstp q4, q5, [sp, #160]\n\tstp q6, q7, [sp, #192]\n\t"
-    "mov x0, x17\n\tbl gc__stub_first\n\tmov x16, x0\n\t"
-    "ldp q6, q7, [sp, #192]\n\tldp q4, q5, [sp, #160]\n\tldp q2, q3, [sp, #128]\n\tldp q0, q1, [sp, #96]\n\t"
-    "ldr x8, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n\tldp x2, x3, [sp, #32]\n\tldp x0, x1, [sp, #16]\n\t"
-    "ldp x29, x30, [sp], #224\n\tbr x16\n\t"
-    ".popsection");
+#define GC__DEFINE_STUBS(first) \
+    __asm__( \
+        ".pushsection .text\n\t" \
+        GC__STUB_SLOTS \
+        GC__INTERFACE(GC__STUB) \
+        ".Lgc__stub_first:\n\t" \
+        "stp x29, x30, [sp, #-224]!\n\tmov x29, sp\n\t" \
+        "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\t" \
+        "str x8, [sp, #80]\n\t" \
+        "stp q0, q1, [sp, #96]\n\tstp q2, q3, [sp, #128]\n\tstp q4, q5, [sp, #160]\n\tstp q6, q7, [sp, #192]\n\t" \
+        "mov x0, x17\n\tbl " #first "\n\tmov x16, x0\n\t" \
+        "ldp q6, q7, [sp, #192]\n\tldp q4, q5, [sp, #160]\n\tldp q2, q3, [sp, #128]\n\tldp q0, q1, [sp, #96]\n\t" \
+        "ldr x8, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n\tldp x2, x3, [sp, #32]\n\t" \
+        "ldp x0, x1, [sp, #16]\n\t" \
+        "ldp x29, x30, [sp], #224\n\tbr x16\n\t" \
+        ".popsection");
 #endif
 /* clang-format on */
-#pragma GCC diagnostic pop
 #endif

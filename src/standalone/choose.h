@@ -66,5 +66,10 @@ GC__EXTERN void *gc__stub_first(void **slot) {
             (unsigned)library->version.major, (unsigned)library->version.minor, GC_INTERFACE_MAJOR, GC_INTERFACE_MINOR);
     return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverlength-strings" /* all functions in one string, which the C standard need not allow */
+GC__DEFINE_STUBS(gc__stub_first)
+#pragma GCC diagnostic pop
 #endif
 #endif

@@ -3,6 +3,7 @@
 
 #include "geometry.h"
 #include "../base/outside.h"
+#include "../diag/dac_table.h"
 
 #ifdef GC_STANDALONE_LIBRARY
 #ifndef GC_LIBRARY_NAME
@@ -58,7 +59,6 @@ GC__FN bool gc__library_accepts(const gc_host *host, char *why, size_t bytes) {
 GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_functions **functions, struct GcDacVars *vars) {
     gc_host host; /* fields that an older program does not know of are 0 */
     char why[768];
-    (void)vars;
     memset(&host, 0, sizeof host);
     memcpy(&host, given, given->bytes < sizeof host ? given->bytes : sizeof host);
     if (!gc__library_accepts(&host, why, sizeof why)) {
@@ -74,6 +74,7 @@ GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_function
     gc__the_outside.stores_no_shadow = !host.shadow_heap;
     gc__the_outside.settings = GC_LIBRARY_SETTINGS;
     *functions = &gc__functions_here;
+    if (vars) gc__dac_describe(vars);
     return 0;
 }
 #endif

@@ -158,6 +158,17 @@ GC__FN bool gc__load_check_functions(gc__load *load, const gc_functions *functio
                           differences);
 }
 
+/* What the program knows of descriptions, which the library then fills in. */
+GC__FN void gc__load_ask_description(GcDacVars *vars) {
+    vars->major = GC_DAC_MAJOR;
+    vars->minor = GC_DAC_MINOR;
+    vars->bytes = sizeof *vars;
+    vars->variable_count = GC__DAC_VARIABLE_COUNT;
+    vars->fact_count = GC__DAC_FACT_COUNT;
+    vars->member_count = GC__DAC_AT_COUNT;
+    vars->statistic_count = GC__DAC_STATISTIC_COUNT;
+}
+
 /* Starts the library's collector. */
 GC__FN bool gc__load_initialize(gc__load *load, gc_library *library) {
     gc_initialize_function *initialize;
@@ -165,9 +176,10 @@ GC__FN bool gc__load_initialize(gc__load *load, gc_library *library) {
     memcpy(&initialize, &load->initialize, sizeof initialize);
     load->step = "Calling GC_Initialize";
     gc__library_host(library);
+    gc__load_ask_description(library->vars);
     library->host.refused = gc__load_refused;
     gc__load_now = load;
-    int32_t result = initialize(&library->host, &functions, NULL);
+    int32_t result = initialize(&library->host, &functions, library->vars);
     gc__load_now = NULL;
     if (result)
         return gc__os_trouble(&load->file,
@@ -198,8 +210,10 @@ GC__FN void gc__load_fail(gc__load *load) {
 /* Loads what `load` names. Lock of libraries held. NULL with gc__fail. */
 GC__FN gc_library *gc__load_run(gc__load *load) {
     char beside[PATH_MAX];
-    gc_library *library = (gc_library *)calloc(1, sizeof *library);
+    /* Together, since both live as long as the library. */
+    gc_library *library = (gc_library *)calloc(1, sizeof *library + sizeof(GcDacVars));
     char *path = NULL;
+    if (library) library->vars = (GcDacVars *)(library + 1);
     gc__os_program_folder(beside, sizeof beside);
     bool ok = gc__load_open(load, beside) && gc__load_symbols(load) && gc__load_ask_version(load);
     if (ok) path = strdup(load->file.path);

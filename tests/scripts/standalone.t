@@ -41,6 +41,21 @@ program() {
 }
 gcc -std=c11 -O2 -I. -c packaging/standalone_program.c -o "$dir/collector.o"
 ok $? "the embedded collector compiles"
+# The same with link-time optimization of both sides.
+sed '/define GC_IMPLEMENTATION/d' examples/hello.c > "$dir/hello.c"
+for compiler in gcc clang; do
+    linker=()
+    [ $compiler = gcc ] || linker=(-fuse-ld=$(command -v ld.lld > /dev/null && echo lld || echo gold))
+    if ! echo 'int main(void) { return 0; }' | $compiler -flto "${linker[@]}" -x c - -o "$dir/empty" 2> "$dir/err"; then
+        skip "$compiler -flto" 'no linker for it'
+        continue
+    fi
+    $compiler -std=c11 -O2 -flto "${linker[@]}" -I. packaging/standalone_program.c "$dir/hello.c" -pthread -ldl -o "$dir/lto" 2> "$dir/err"
+    ok $? "links with -flto, $compiler"
+    for collector in embedded release; do
+        is "$(on $collector "$dir/lto" | head -1)" 'the sum of a million cells: 499999500000' "-flto, $compiler, $collector"
+    done
+done
 for source in examples/delegate.c examples/file_stream.c examples/handle_recycling.c examples/native.c examples/weak_tables.c; do
     name=$(basename $source .c)
     sed '/define GC_IMPLEMENTATION/d' $source > "$dir/$name.c"
@@ -111,7 +126,7 @@ for compiler in 'gcc -std=c11' 'clang -std=c11' 'g++ -std=c++14 -x c++' 'clang++
     $compiler -Wall -Wextra -Wpedantic -Werror -O1 -I. tests/scripts/standalone_tables.c -pthread -ldl -o "$dir/tables"
     ok $? "tables: $compiler"
     is "$(GC_STRESS=0 "$dir/tables" "$libraries/libgc-release.so" "$libraries/libgc-checked.so" 2>&1 | sed 's/^[0-9]: //' | sort | uniq -c | sed 's/^ *//')" \
-        '3 sum 200010000, weak handle cleared 1, object of the strong one kept 1, finalizers 1 1, warnings 0' "three collectors, $compiler"
+        '3 sum 200010000, weak handle cleared 1, object of the strong one kept 1, finalizers 1 1, warnings 0, described 1' "three collectors, $compiler"
 done
 
 # The unit with the embedded collector must not use it by name, for that would be the embedded one in any case.

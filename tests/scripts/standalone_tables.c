@@ -57,6 +57,8 @@ static void add(client *c, long value) {
     f->gc_safepoint(c->thread);
 }
 
+static const void *last_arena;
+
 static void end(client *c, int number) {
     const gc_functions *f = c->library->functions;
     for (cell *each = c->list; each; each = each->next) c->sum += each->value;
@@ -67,8 +69,13 @@ static void end(client *c, int number) {
     int run = (int)f->gc_finalizers_run(c->thread, 10);
     f->gc_thread_detach(c->thread);
     f->gc_heap_destroy(c->heap);
-    printf("%d: sum %ld, weak handle cleared %d, object of the strong one kept %d, finalizers %d %d, warnings %d\n", number,
-           c->sum, is_cleared, is_kept, run, finalized, c->warnings);
+    const GcDacVars *vars = c->library->vars;
+    int described =
+        vars->magic == GC__DAC_MAGIC && vars->facts[0] == GC_REGION_SHIFT && vars->variables[0] != last_arena;
+    last_arena = vars->variables[0];
+    printf("%d: sum %ld, weak handle cleared %d, object of the strong one kept %d, finalizers %d %d, warnings %d, "
+           "described %d\n",
+           number, c->sum, is_cleared, is_kept, run, finalized, c->warnings, described);
     finalized = 0;
 }
 

@@ -189,6 +189,55 @@ static void test_damage(void) {
     has(message, "/a/program is no 64-bit little-endian program", "a program of 32 bits");
 }
 
+/* What GC_Initialize does: describes the collector in a record of the program's, which may know fewer entries, or more. */
+static void test_descriptions(void) {
+    static struct {
+        GcDacVars vars;
+        unsigned char beyond[1000];
+    } asked;
+    const GcDacVars whole = {.major = GC_DAC_MAJOR,
+                             .bytes = sizeof whole,
+                             .variable_count = GC__DAC_VARIABLE_COUNT,
+                             .fact_count = GC__DAC_FACT_COUNT,
+                             .member_count = GC__DAC_AT_COUNT,
+                             .statistic_count = GC__DAC_STATISTIC_COUNT};
+    asked.vars = whole;
+    gc__dac_describe(&asked.vars);
+    ok(memcmp(&asked.vars, &gc__dac_vars, sizeof asked.vars) == 0, "the whole description is the collector's own");
+
+    memset(&asked, 0xA5, sizeof asked);
+    memcpy(&asked.vars, &whole, offsetof(GcDacVars, variables));
+    asked.vars.variable_count = 3, asked.vars.member_count -= 10, asked.vars.statistic_count = 0;
+    size_t left_out = (GC__DAC_VARIABLE_COUNT - 3) * 8 + 10 * 2 + GC__DAC_STATISTIC_COUNT * 4;
+    asked.vars.bytes = (uint32_t)(offsetof(GcDacVars, statistics) + sizeof asked.vars.statistics - left_out);
+    uint32_t room = asked.vars.bytes;
+    gc__dac_describe(&asked.vars);
+    is(asked.vars.magic, GC__DAC_MAGIC, "an older program's record is filled");
+    is(((unsigned char *)&asked)[room], 0xA5, "and nothing is written beyond it");
+    fake_program();
+    memcpy(&fake.vars, &asked.vars, room);
+    found all = ask();
+    is(all.heaps, 1, "it is a description for readers, too");
+    is(all.objects, 100, "who find all objects");
+
+    memset(&asked, 0, sizeof asked);
+    asked.vars = whole;
+    asked.vars.fact_count += 100, asked.vars.bytes += 400, asked.vars.minor = 7;
+    gc__dac_describe(&asked.vars);
+    asked.vars.bytes -= 400;
+    ok(memcmp(&asked.vars, &gc__dac_vars, sizeof asked.vars) == 0,
+       "a newer program's record says how many entries there are");
+
+    for (int i = 0; i < 2; i++) {
+        asked.vars = whole;
+        if (i == 0) asked.vars.major++;
+        if (i == 1) asked.vars.bytes -= 8;
+        gc__dac_describe(&asked.vars);
+        is(asked.vars.magic, 0, i ? "a record that is too small is left alone" : "and one of another major version");
+        is(asked.vars.major, GC_DAC_MAJOR, "but for the version");
+    }
+}
+
 int main(void) {
     begin(NULL);
     node *list = NULL;
@@ -201,5 +250,6 @@ int main(void) {
     test_versions();
     test_every_call();
     test_damage();
+    test_descriptions();
     return done();
 }
