@@ -3578,6 +3578,9 @@ struct gc_heap {
     size_t owned_bytes;    /* those of objects */
     size_t unowned_bytes;  /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
+    size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
+    size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
+    uint64_t trimmed_ns;                  /* when that was decided last */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
     size_t slack_bytes;                   /* what could be spare if it were given back to the system */
     size_t
@@ -3639,6 +3642,11 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     heap->free_spare_bytes += spare;
 }
 
+/* The memory that free regions take. */
+GC__FN size_t gc__free_bytes(const gc_heap *heap) {
+    return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
+}
+
 GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
     if (region->previous)
         region->previous->next = region->next;
@@ -3648,11 +3656,7 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
     heap->free_count--;
     heap->free_spare_bytes -= region->spare;
     region->spare = 0;
-}
-
-/* The memory that free regions take. */
-GC__FN size_t gc__free_bytes(const gc_heap *heap) {
-    return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
+    if (gc__free_bytes(heap) < heap->free_least_bytes) heap->free_least_bytes = gc__free_bytes(heap);
 }
 
 /* Gives one free region back to the arena and the system. */
@@ -3808,6 +3812,35 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
     while (heap->free && gc__free_bytes(heap) + gc__bytes_charged(heap) > heap->limit_bytes + gc__external_bytes(heap))
         gc__heap_release_free(heap);
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
+}
+
+/* What was free all the time is not needed, so it goes back to the system: looked at after some time, as regions are taken, and
+   not all at once, since the thread that allocates waits for it. */
+#define GC__TRIM_NS ((uint64_t)200000000)
+#define GC__TRIM_REGIONS_MIN 4   /* given back at a time */
+#define GC__TRIM_REGIONS_MAX 64
+#define GC__TRIM_PART 8          /* this part at a time */
+
+GC__FN void gc__heap_plan_trim(gc_heap *heap, uint64_t now) {
+    size_t kept = GC__TRIM_REGIONS_MIN * GC_REGION_BYTES, least = heap->free_least_bytes;
+    if (least > kept && least - kept > heap->trim_bytes) heap->trim_bytes = least - kept;
+    heap->free_least_bytes = gc__free_bytes(heap);
+    heap->trimmed_ns = now;
+}
+
+GC__FN void gc__heap_trim(gc_heap *heap) {
+    if (heap->options.keep_memory) return;
+    uint64_t now = gc__os_now_ns();
+    if (now - heap->trimmed_ns >= GC__TRIM_NS) gc__heap_plan_trim(heap, now);
+    size_t count = heap->trim_bytes / GC__TRIM_PART >> GC_REGION_SHIFT;
+    if (count < GC__TRIM_REGIONS_MIN) count = GC__TRIM_REGIONS_MIN;
+    if (count > GC__TRIM_REGIONS_MAX) count = GC__TRIM_REGIONS_MAX;
+    for (; count && heap->trim_bytes >= GC_REGION_BYTES; count--) {
+        if (heap->free_count <= GC__TRIM_REGIONS_MIN) heap->trim_bytes = 0;
+        if (!heap->trim_bytes) return;
+        gc__heap_release_free(heap);
+        heap->trim_bytes -= GC_REGION_BYTES;
+    }
 }
 
 /* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
@@ -4475,6 +4508,7 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc_window *window, bool zeroed, s
     if (!region) {
         region = gc__heap_take(heap, 0);
         if (!region) return false;
+        gc__heap_trim(heap);
         region->linear = true;
         gc__heap_push(heap, region);
         from = region->base;
@@ -6802,12 +6836,18 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
 }
 
-/* Keeps free regions for what will soon be allocated, and returns the others to the system. */
+/* Keeps free regions for what will soon be allocated, and returns the others to the system: at once if the program has asked
+   for the collection, else a part now and the rest as mutators take regions, so that the pause is no longer for it. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
-    size_t soon = heap->pace->nursery_bytes +
+    size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
-    while (gc__free_bytes(heap) > soon + 4 * GC_REGION_BYTES) gc__heap_release_free(heap);
+    bool at_once = heap->collection.reason == GC_REASON_INDUCED;
+    heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
+    for (size_t i = 0; heap->trim_bytes && heap->free && (at_once || i < GC__TRIM_REGIONS_MAX); i++) {
+        gc__heap_release_free(heap);
+        heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
+    }
 }
 
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {

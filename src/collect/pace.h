@@ -144,12 +144,18 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
 }
 
-/* Keeps free regions for what will soon be allocated, and returns the others to the system. */
+/* Keeps free regions for what will soon be allocated, and returns the others to the system: at once if the program has asked
+   for the collection, else a part now and the rest as mutators take regions, so that the pause is no longer for it. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
-    size_t soon = heap->pace->nursery_bytes +
+    size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
-    while (gc__free_bytes(heap) > soon + 4 * GC_REGION_BYTES) gc__heap_release_free(heap);
+    bool at_once = heap->collection.reason == GC_REASON_INDUCED;
+    heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
+    for (size_t i = 0; heap->trim_bytes && heap->free && (at_once || i < GC__TRIM_REGIONS_MAX); i++) {
+        gc__heap_release_free(heap);
+        heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
+    }
 }
 
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {

@@ -36,6 +36,9 @@ struct gc_heap {
     size_t owned_bytes;    /* those of objects */
     size_t unowned_bytes;  /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
+    size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
+    size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
+    uint64_t trimmed_ns;                  /* when that was decided last */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
     size_t slack_bytes;                   /* what could be spare if it were given back to the system */
     size_t
@@ -97,6 +100,11 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     heap->free_spare_bytes += spare;
 }
 
+/* The memory that free regions take. */
+GC__FN size_t gc__free_bytes(const gc_heap *heap) {
+    return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
+}
+
 GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
     if (region->previous)
         region->previous->next = region->next;
@@ -106,11 +114,7 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
     heap->free_count--;
     heap->free_spare_bytes -= region->spare;
     region->spare = 0;
-}
-
-/* The memory that free regions take. */
-GC__FN size_t gc__free_bytes(const gc_heap *heap) {
-    return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
+    if (gc__free_bytes(heap) < heap->free_least_bytes) heap->free_least_bytes = gc__free_bytes(heap);
 }
 
 /* Gives one free region back to the arena and the system. */
@@ -266,6 +270,35 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
     while (heap->free && gc__free_bytes(heap) + gc__bytes_charged(heap) > heap->limit_bytes + gc__external_bytes(heap))
         gc__heap_release_free(heap);
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
+}
+
+/* What was free all the time is not needed, so it goes back to the system: looked at after some time, as regions are taken, and
+   not all at once, since the thread that allocates waits for it. */
+#define GC__TRIM_NS ((uint64_t)200000000)
+#define GC__TRIM_REGIONS_MIN 4   /* given back at a time */
+#define GC__TRIM_REGIONS_MAX 64
+#define GC__TRIM_PART 8          /* this part at a time */
+
+GC__FN void gc__heap_plan_trim(gc_heap *heap, uint64_t now) {
+    size_t kept = GC__TRIM_REGIONS_MIN * GC_REGION_BYTES, least = heap->free_least_bytes;
+    if (least > kept && least - kept > heap->trim_bytes) heap->trim_bytes = least - kept;
+    heap->free_least_bytes = gc__free_bytes(heap);
+    heap->trimmed_ns = now;
+}
+
+GC__FN void gc__heap_trim(gc_heap *heap) {
+    if (heap->options.keep_memory) return;
+    uint64_t now = gc__os_now_ns();
+    if (now - heap->trimmed_ns >= GC__TRIM_NS) gc__heap_plan_trim(heap, now);
+    size_t count = heap->trim_bytes / GC__TRIM_PART >> GC_REGION_SHIFT;
+    if (count < GC__TRIM_REGIONS_MIN) count = GC__TRIM_REGIONS_MIN;
+    if (count > GC__TRIM_REGIONS_MAX) count = GC__TRIM_REGIONS_MAX;
+    for (; count && heap->trim_bytes >= GC_REGION_BYTES; count--) {
+        if (heap->free_count <= GC__TRIM_REGIONS_MIN) heap->trim_bytes = 0;
+        if (!heap->trim_bytes) return;
+        gc__heap_release_free(heap);
+        heap->trim_bytes -= GC_REGION_BYTES;
+    }
 }
 
 /* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */

@@ -93,6 +93,7 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc_window *window, bool zeroed, s
     if (!region) {
         region = gc__heap_take(heap, 0);
         if (!region) return false;
+        gc__heap_trim(heap);
         region->linear = true;
         gc__heap_push(heap, region);
         from = region->base;

@@ -164,6 +164,26 @@ static void soft_limit(void) {
     end();
 }
 
+/* What was free for a while goes back to the system as regions are taken; no full collection runs for that. */
+static void falls_back(bool keep_memory) {
+    enum { FREE = 100, PERIODS = 60 };
+    begin(&(gc_options){.keep_memory = keep_memory, .nursery_bytes = 4 * GC_REGION_BYTES});
+    gc_new_array(gc, &bytes_type, FREE * GC_REGION_BYTES - sizeof(bytes));
+    heap->options.keep_memory = true; /* as if it had been needed until now */
+    full();
+    heap->options.keep_memory = keep_memory;
+    size_t before = stats().committed_bytes, fulls = (size_t)stats().collections[2];
+    for (size_t i = 0; i < PERIODS * GC_REGION_BYTES / sizeof(node); i++) {
+        if (i % (GC_REGION_BYTES / sizeof(node)) == 0) heap->trimmed_ns = 0; /* a while */
+        new_node(i);
+    }
+    size_t after = stats().committed_bytes;
+    ok(before >= FREE * GC_REGION_BYTES, "%zu KiB are free after a burst", before >> 10);
+    ok(keep_memory ? after == before : after < 16 * GC_REGION_BYTES, "%zu KiB are left a while later%s", after >> 10, keep_memory ? ", with keep_memory" : "");
+    is(stats().collections[2], fulls, "without a full collection");
+    end();
+}
+
 /* What is beside the regions counts. */
 static void counted(void) {
     enum { LIMIT = 64, HANDLES = 200000 };
@@ -280,6 +300,8 @@ int main(void) {
     small_heaps();
     changed_limit();
     soft_limit();
+    falls_back(false);
+    falls_back(true);
     counted();
     in_container();
     return done();
