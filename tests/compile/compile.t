@@ -97,6 +97,17 @@ done
 # In either order.
 compiles 'gc_stackmap.h after gc.h' '#include "gc.h"
 #include "gc_stackmap.h"' -I. -DGC_IMPLEMENTATION
+compiles 'gc_profile.h after gc.h and gc_stackmap.h' '#include "gc.h"
+#include "gc_stackmap.h"
+#include "gc_profile.h"' -I. -DGC_IMPLEMENTATION
+compiles 'gc_profile.h with the model seam' '#include "tests/compile/model.h"
+#include "gc_profile.h"' -I. -DGC_IMPLEMENTATION
+for macros in GC_DEBUG=3 GC_ENVIRONMENT=0 'GC_API=static __attribute__((unused))' GC_REGION_SHIFT=30; do
+    compiles "gc_profile.h with $macros" '#include "gc_profile.h"' -I. -DGC_IMPLEMENTATION "-D$macros"
+done
+refused 'gc_profile.h with GC_IMPLEMENTATION after gc.h without it' 'GC_IMPLEMENTATION was defined: define it before the first' '#include "gc.h"
+#define GC_IMPLEMENTATION
+#include "gc_profile.h"'
 refused 'gc_stackmap.h with GC_IMPLEMENTATION after gc.h without it' 'GC_IMPLEMENTATION was defined: define it before the first' '#include "gc.h"
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"'
