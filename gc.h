@@ -559,6 +559,11 @@ typedef struct gc_options {
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
+    /* Threads that trace together in a collection, the one that collects included, at most 32; 0: 1. The others are started
+       when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there is only one. */
+    unsigned collector_threads;
+    bool parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
+                                      once; they must not fork. Otherwise only the thread that collects calls them */
     bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
     /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
@@ -606,6 +611,8 @@ typedef struct gc_options {
     gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
     unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
     bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
+    unsigned test_collectors; /* for tests: 1: all collector threads trace in each collection, however small; above that: one
+                                 at a time, in an order that follows from the number; 0: off */
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
@@ -1502,6 +1509,8 @@ GC__FN void gc__os_wake(const uint32_t *word);
 /* A thread of the collector's own. gc__os_thread_start returns false if the system gives none. */
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
+/* The same for a thread that runs none of the host's code but trace functions: it has a name, and signals go to others. */
+GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
 /* Gives a thread up that may never end, instead of joining it. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
@@ -1807,6 +1816,18 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     thread->f = f;
     thread->context = context;
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
+}
+/* Faults are the thread's own. */
+GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigset_t all, before;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = gc__os_thread_start(thread, f, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started) pthread_setname_np(thread->id, name);
+    return started;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
@@ -2754,8 +2775,16 @@ static gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
+/* Hosts are told on threads of theirs only. What a collector thread has changed they are told before mutators go on. */
+static __thread bool gc__tells_later;
+static unsigned gc__untold; /* a bit for each gc_stomp */
+
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
+    if (gc__tells_later) {
+        gc__untold |= 1u << operation;
+        return;
+    }
     gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
     gc__outside_stomp(&change);
     for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
@@ -2857,6 +2886,16 @@ GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
     gc__barrier_observer **link = &gc__barrier_observers;
     while (*link != observer) link = &(*link)->next;
     *link = observer->next;
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* Tells of what collector threads have changed. */
+GC__FN void gc__barrier_tell_untold(void) {
+    gc__lock_take(&gc__barrier_lock);
+    unsigned untold = gc__untold;
+    gc__untold = 0;
+    if (untold >> GC_STOMP_RESIZE & 1) gc__barrier_tell(GC_STOMP_RESIZE, false);
+    if (untold >> GC_STOMP_EPHEMERAL & 1) gc__barrier_tell(GC_STOMP_EPHEMERAL, false);
     gc__lock_release(&gc__barrier_lock);
 }
 
@@ -2995,6 +3034,21 @@ GC__FN bool gc__mark_set(uintptr_t address) {
     return clear;
 }
 
+/* The same where several threads set bits of a word. */
+GC__FN bool gc__mark_set_shared(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
+    return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
+}
+
+/* Sets the bit of a word that no other thread writes. A thread that finds the bit finds the object whole. */
+GC__FN void gc__mark_publish(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__the_arena.marks[index >> 6];
+    __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
+}
+
 /* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
    hardly any memory. */
 GC__FN size_t gc__mark_words(const gc__region *region) {
@@ -3005,15 +3059,18 @@ GC__FN void gc__marks_clear(const gc__region *region) {
     memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
+/* A word of bits, which another thread may be adding to. */
+GC__FN uint64_t gc__marks_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+
 /* The first marked address in [from, end), or end. */
 GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     if (from >= end) return end;
     const uint64_t *marks = gc__the_arena.marks;
     size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
-    uint64_t bits = marks[word] & (~(uint64_t)0 << (index & 63));
+    uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 << (index & 63));
     while (!bits) {
         if (++word > last) return end;
-        bits = marks[word];
+        bits = gc__marks_load(&marks[word]);
     }
     uintptr_t found = ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
     return found < end ? found : end;
@@ -3023,10 +3080,10 @@ GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
 GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     const uint64_t *marks = gc__the_arena.marks;
     size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
-    uint64_t bits = marks[word] & (~(uint64_t)0 >> (63 - (index & 63)));
+    uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 >> (63 - (index & 63)));
     while (!bits) {
         if (word == first) return 0;
-        bits = marks[--word];
+        bits = gc__marks_load(&marks[--word]);
     }
     uintptr_t found = ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
     return found >= start ? found : 0;
@@ -3104,22 +3161,27 @@ GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLE
 #if GC_HAS_MODEL
 GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYTES((void *)object)); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
+GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
+GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
 GC__FN size_t gc__object_length(uintptr_t object) { return GC__WORD(object + sizeof(gc_object)); }
 
-GC__FN size_t gc__object_bytes(uintptr_t object) {
-    const gc_type *type = gc__object_type(object);
+/* `header`: the object's first word. It is read once, where another thread may replace it by the address of a copy. */
+GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
+    const gc_type *type = (const gc_type *)header;
     size_t bytes = type->bytes;
     if (type->element_bytes) bytes += gc__object_length(object) * type->element_bytes;
     return gc__align(bytes);
 }
+GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__object_bytes_as(object, GC__WORD(object)); }
 
 GC__FN bool gc__type_is_leaf(const gc_type *type) {
     return !type->refs && !type->element_refs && !type->values && !type->element_values && !type->trace;
 }
-GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__type_is_leaf(gc__object_type(object)); }
+GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
+GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
 
 GC__FN const char *gc__object_name(uintptr_t object) {
     const char *name = gc__object_type(object)->name;
@@ -5253,6 +5315,8 @@ typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
     gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
+    struct gc__crew *crew;                                  /* NULL: there are no collector threads yet */
+    bool crew_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;
 /* Stacks of values: which part of a stack a collection has to look at.
@@ -5567,14 +5631,23 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
    A slot found is prefetched into a small FIFO and processed some slots later, when its referent has reached the cache.
    Processing marks or copies the referent and pushes it, unless it has no references, on the mark stack. The depth of
    the C stack never depends on the data. If the mark stack cannot grow, the object's region is noted as overflowed, and
-   its marked objects are scanned again at the end: scanning is idempotent. */
+   its marked objects are scanned again at the end: scanning is idempotent.
+
+   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false where one
+   worker runs, and no atomic instruction is needed; true where several may run at once. */
 
 
 #define GC__FIFO 16     /* slots between prefetch and use; a power of two */
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
-#define GC__CONTINUED 1 /* tag of a mark stack entry: an array; the index of its next element lies below the entry */
+/* Tags of mark stack entries. Where one worker runs, the rest of an array is an index and above it the array | CONTINUED;
+   where several run, an end and an index, both * 4 + NUMBER, and above them the array | CONTINUED. So a stack can be read
+   from its bottom, too. */
+#define GC__CONTINUED 1
+#define GC__NUMBER 2
+
+struct gc__crew;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
 typedef struct gc__worker {
@@ -5586,6 +5659,7 @@ typedef struct gc__worker {
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
     unsigned fifo_next;                /* counts up */
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
+    gc__words *memory;                 /* that memory. `stack` lies above its start where others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
@@ -5597,6 +5671,13 @@ typedef struct gc__worker {
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
     uint64_t mark_stack_overflows, evacuation_failures;
+
+    struct gc__crew *crew;                /* where several workers run; NULL: one */
+    unsigned number;                      /* 0: the worker of the thread that collects */
+    unsigned until_poll;                  /* objects until it looks at what the crew needs */
+    gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
+    size_t *live;                         /* bytes that it has marked, by region */
+    uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
@@ -5607,21 +5688,26 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
 GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
-    gc__region_of(object)->overflowed = worker->overflowed = true;
+    __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
+    worker->overflowed = true;
     worker->mark_stack_overflows++;
 }
 
 /* Makes room for some more words on the mark stack, if there is memory. */
 GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
-    gc__words *memory = &worker->heap->collector->mark_stack;
+    gc__words *memory = worker->memory;
     bool small = worker->heap->options.test_scarce_memory;
     size_t count = (size_t)(worker->top - worker->stack);
-    size_t capacity = worker->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
-    if ((small && worker->stack) || !gc__words_reserve(memory, capacity)) return false;
+    if (worker->stack && worker->stack != memory->words)
+        memmove(memory->words, worker->stack, count * sizeof *memory->words);
+    size_t capacity = worker->stack ? count + (memory->capacity >> 2) + 1 : GC__SMALL_MARK_STACK;
+    if (worker->stack && small) capacity = memory->capacity;
+    bool reserved = gc__words_reserve(memory, capacity);
+    if (!memory->capacity) return false;
     worker->stack = memory->words;
     worker->top = worker->stack + count;
     worker->limit = worker->stack + (small ? GC__SMALL_MARK_STACK : memory->capacity);
-    return true;
+    return reserved && worker->limit - worker->top >= 3;
 }
 
 GC__FN bool gc__trace_stack_room(gc__worker *worker, size_t words) {
@@ -5641,15 +5727,423 @@ GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
     else
         gc__trace_push_slow(worker, object);
 }
+/* The crew: several workers of one collection, how they share work, and when they are done.
+
+   Each worker has a mark stack of its own. What is for all lies in a few shared pieces under one lock: a worker that holds
+   much gives the older half of it away, but only while others wait for work. So the lock is taken seldom, and everything
+   that says whether the collection is done is under it: *a worker is busy while it may hold work, it becomes busy and
+   stops being so under the lock, and what it gives away it gives while it is busy. Hence if none is busy and nothing is
+   shared, nothing is left.*
+
+   Threads that wait sleep, each on a word of its own; they are the same to the crew between collections and within one.
+   Nobody wakes them before there is something to share, so a collection wakes as many as its work can use. */
+
+
+#define GC__CREW_MAX 32      /* workers */
+#define GC__CREW_DEFAULT 8   /* workers at most if the host does not say */
+#define GC__SHARED_WORDS 128 /* of a mark stack, in a piece that is shared */
+#define GC__SHARED_PIECES 16
+#define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
+#define GC__POLL_MAX 4096
+#define GC__FOR_HOST 64      /* objects handed over at a time */
+#define GC__CREW_SPINS 60    /* polls before a worker sleeps that waits for work */
+#define GC__UNITS_PER_CALL 4 /* another worker is woken while there are so many units for each */
+
+typedef struct gc__shared {
+    size_t count;
+    uintptr_t words[GC__SHARED_WORDS];
+} gc__shared;
+
+/* An object whose trace function only the thread that collects may call; of the object, [from, to), or all of it if `to` is
+   0. */
+typedef struct gc__for_host {
+    uintptr_t object, from, to;
+} gc__for_host;
+
+/* What a thread of the crew has, and counts over all collections. */
+typedef struct gc__member {
+    gc__worker worker; /* written by the thread that collects, between runs */
+    struct gc__crew *crew;
+    unsigned number;
+    gc__os_thread thread;
+    gc__words stack;
+    gc__words live;    /* the memory of worker.live */
+    uint32_t woken;    /* changes when the member is woken; atomic */
+    bool busy;         /* lock */
+    uint32_t poll;     /* objects between its looks */
+    uint64_t taken_at; /* `objects` when it last took what others shared */
+    gc__words refused; /* slots whose referents found no room: entries as in the FIFO */
+    size_t for_host_count;
+    gc__for_host for_host[GC__FOR_HOST];
+    uint64_t objects, shared, steals, steps_asleep, asleep_ns;
+    uint64_t bytes, lost; /* of collections that have ended */
+} gc__member;
+
+typedef struct gc__crew {
+    gc__lock lock;  /* guards what follows, unless it says otherwise. Leaf */
+    gc__lock space; /* guards taking regions, while several workers run; before the barrier lock */
+    gc_heap *heap;
+    void (*job)(gc__worker *worker); /* works until nothing more is found or shared */
+    unsigned count;                  /* members, the thread that collects included */
+    unsigned busy;
+    uint32_t asleep;         /* bits of members that wait */
+    uint32_t called;         /* bits of those that are woken when the lock is released */
+    bool runs;               /* there is a trace to share in */
+    bool ending;             /* atomic, too */
+    uint32_t stop;           /* atomic: the trace goes on with one worker */
+    uint32_t hungry;         /* atomic: more members wait than pieces are shared */
+    size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
+    size_t shared_count;
+    gc__shared shared[GC__SHARED_PIECES];
+    gc__words for_host; /* triples, as in gc__for_host */
+    gc__words cards;    /* dirty cards that were cleaned, to be scanned by any worker */
+    size_t root_units;  /* units below this number are of roots */
+    bool forked;        /* the process is a child, without the other threads */
+    uint32_t seed;      /* tests: members run one at a time, in an order that follows from it; 0: all at once */
+    uint32_t random;    /* of that order */
+    uint32_t turn;      /* whose turn it is; atomic */
+    uint64_t steps;     /* rounds of turns */
+    uint64_t traces;    /* that the crew took part in */
+    gc__member members[GC__CREW_MAX];
+} gc__crew;
+
+GC__FN uint32_t gc__crew_random(gc__crew *crew) {
+    crew->random ^= crew->random << 13;
+    crew->random ^= crew->random >> 17;
+    return crew->random ^= crew->random << 5;
+}
+
+/* Lock held from here on, unless a comment says otherwise. */
+
+GC__FN void gc__crew_note_hunger(gc__crew *crew) {
+    unsigned asleep = (unsigned)__builtin_popcount(crew->asleep);
+    __atomic_store_n(&crew->hungry, (uint32_t)(asleep > crew->shared_count), __ATOMIC_RELAXED);
+}
+
+/* Releases the lock, and wakes those that were called meanwhile. */
+GC__FN void gc__crew_unlock(gc__crew *crew) {
+    uint32_t called = crew->called;
+    crew->called = 0;
+    gc__lock_release(&crew->lock);
+    for (; called; called &= called - 1) gc__os_wake(&crew->members[__builtin_ctz(called)].woken);
+}
+
+/* Wakes a member that sleeps. */
+GC__FN void gc__crew_wake(gc__crew *crew, unsigned number) {
+    crew->asleep &= ~(1u << number);
+    gc__crew_note_hunger(crew);
+    if (crew->seed) return; /* its turn will come */
+    __atomic_fetch_add(&crew->members[number].woken, 1, __ATOMIC_SEQ_CST);
+    crew->called |= 1u << number;
+}
+
+GC__FN void gc__crew_wake_one(gc__crew *crew) {
+    if (crew->asleep) gc__crew_wake(crew, (unsigned)__builtin_ctz(crew->asleep));
+}
+
+/* With a seed: chooses whose turn is next, among those that do not sleep. */
+GC__FN unsigned gc__crew_turn_after(gc__crew *crew, unsigned number) {
+    unsigned next = number;
+    do {
+        next = (next + 1) % crew->count;
+        if (!next) {
+            crew->steps++;
+            for (unsigned i = 0; i < crew->count; i++) crew->members[i].steps_asleep += crew->asleep >> i & 1;
+        }
+    } while (crew->asleep >> next & 1 && next != number);
+    return next;
+}
+
+/* Not under the lock. */
+GC__FN void gc__crew_await_turn(gc__crew *crew, unsigned number) {
+    gc__member *member = &crew->members[number];
+    for (;;) {
+        uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&crew->turn, __ATOMIC_SEQ_CST) == number) return;
+        if (__atomic_load_n(&crew->ending, __ATOMIC_SEQ_CST)) return;
+        gc__os_wait_for(&member->woken, woken, 1000 * GC__NS_PER_MS);
+    }
+}
+
+/* Gives the turn to another member, and waits for the next. Leaves and takes the lock. */
+GC__FN void gc__crew_pass_turn(gc__crew *crew, unsigned number) {
+    unsigned next = gc__crew_turn_after(crew, number);
+    if (next == number && !(crew->asleep >> number & 1)) return;
+    __atomic_store_n(&crew->turn, next, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&crew->members[next].woken, 1, __ATOMIC_SEQ_CST);
+    crew->called |= 1u << next;
+    gc__crew_unlock(crew);
+    gc__crew_await_turn(crew, number);
+    gc__lock_take(&crew->lock);
+}
+
+/* Waits until the member is woken. Leaves and takes the lock. */
+GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
+    gc__member *member = &crew->members[number];
+    uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
+    bool spin = crew->count <= crew->heap->threads->processors;
+    crew->asleep |= 1u << number;
+    gc__crew_note_hunger(crew);
+    if (crew->seed) {
+        gc__crew_pass_turn(crew, number);
+        return;
+    }
+    gc__crew_unlock(crew);
+    uint64_t start = gc__os_now_ns();
+    for (unsigned spins = 0; __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken; spins++) {
+        if (spin && spins < GC__CREW_SPINS)
+            gc__cpu_pause();
+        else
+            gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
+    }
+    member->asleep_ns += gc__os_now_ns() - start;
+    gc__lock_take(&crew->lock);
+}
+
+/* Puts an entry of a mark stack on this worker's. */
+GC__FN void gc__crew_push(gc__worker *worker, const uintptr_t *entry, size_t words) {
+    if (gc__trace_stack_room(worker, words)) {
+        for (size_t i = 0; i < words; i++) *worker->top++ = entry[i];
+    } else {
+        gc__trace_overflow(worker, entry[words - 1] & ~(uintptr_t)GC__CONTINUED);
+    }
+}
+
+/* The words of the entry that begins there, from the bottom of a stack. */
+GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMBER ? 3 : 1; }
+
+/* Takes a piece that others have shared. */
+GC__FN bool gc__crew_take_piece(gc__crew *crew, gc__worker *worker) {
+    if (!crew->shared_count) return false;
+    const gc__shared *piece = &crew->shared[--crew->shared_count];
+    for (size_t i = 0; i < piece->count; i += gc__entry_words(&piece->words[i]))
+        gc__crew_push(worker, &piece->words[i], gc__entry_words(&piece->words[i]));
+    gc__crew_note_hunger(crew);
+    gc__member *member = &crew->members[worker->number];
+    member->taken_at = member->objects;
+    member->steals++;
+    return true;
+}
+
+/* The thread that collects takes objects whose trace functions it is to call. */
+GC__FN bool gc__crew_take_for_host(gc__crew *crew, const gc__worker *worker) {
+    gc__member *member = &crew->members[worker->number];
+    if (worker->number || !crew->for_host.count) return false;
+    while (crew->for_host.count && member->for_host_count < GC__FOR_HOST) {
+        const uintptr_t *words = &crew->for_host.words[crew->for_host.count -= 3];
+        const gc__for_host item = {words[0], words[1], words[2]};
+        member->for_host[member->for_host_count++] = item;
+    }
+    return true;
+}
+
+GC__FN bool gc__crew_units_left(const gc__crew *crew) {
+    return __atomic_load_n(&crew->next_unit, __ATOMIC_RELAXED) < crew->units;
+}
+
+/* Looks for work. A worker that finds some is busy from now on. */
+GC__FN bool gc__crew_find(gc__crew *crew, gc__worker *worker) {
+    if (!crew->runs || __atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) return false;
+    bool found = gc__crew_take_for_host(crew, worker) || gc__crew_units_left(crew) || gc__crew_take_piece(crew, worker);
+    if (found) crew->members[worker->number].busy = true;
+    crew->busy += found;
+    return found;
+}
+
+/* The worker has nothing left. If it had little since it last took something, workers share less often from now on:
+   what they share is worth less than waking somebody for it. */
+GC__FN void gc__crew_idle(gc__crew *crew, gc__member *member) {
+    if (!member->busy) return;
+    member->busy = false;
+    crew->busy--;
+    if (!crew->busy && crew->asleep & 1) gc__crew_wake(crew, 0); /* the run is over */
+    if (!member->number) return;
+    uint64_t had = member->objects - member->taken_at;
+    for (unsigned i = 0; i < crew->count; i++) {
+        uint32_t poll = __atomic_load_n(&crew->members[i].poll, __ATOMIC_RELAXED);
+        poll = had < 8 * GC__POLL ? poll * 2 : poll / 2;
+        poll = poll < GC__POLL ? GC__POLL : poll > GC__POLL_MAX ? GC__POLL_MAX : poll;
+        __atomic_store_n(&crew->members[i].poll, poll, __ATOMIC_RELAXED);
+    }
+}
+
+/* The rest is called without the lock. */
+
+/* Waits for work, and takes it. False: there is no more; for other workers than the first, in any collection. */
+GC__FN bool gc__crew_next(gc__member *member) {
+    gc__crew *crew = member->crew;
+    bool found;
+    gc__lock_take(&crew->lock);
+    gc__crew_idle(crew, member);
+    while (!(found = gc__crew_find(crew, &member->worker)) && (member->number ? !crew->ending : crew->busy != 0))
+        gc__crew_sleep(crew, member->number);
+    gc__crew_unlock(crew);
+    return found;
+}
+
+/* Hands over objects whose trace functions this worker may not call. */
+GC__FN void gc__crew_give_host(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    gc__member *member = &crew->members[worker->number];
+    if (!worker->number || !member->for_host_count) return;
+    gc__lock_take(&crew->lock);
+    for (; member->for_host_count; member->for_host_count--) {
+        const gc__for_host *item = &member->for_host[member->for_host_count - 1];
+        if (!gc__words_reserve(&crew->for_host, crew->for_host.count + 3)) {
+            gc__trace_overflow(worker, item->object);
+            continue;
+        }
+        gc__words_push(&crew->for_host, item->object);
+        gc__words_push(&crew->for_host, item->from);
+        gc__words_push(&crew->for_host, item->to);
+    }
+    if (crew->asleep & 1) gc__crew_wake(crew, 0);
+    gc__crew_unlock(crew);
+}
+
+GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__member *member = &worker->crew->members[worker->number];
+    const gc__for_host item = {object, from, to};
+    if (member->for_host_count == GC__FOR_HOST) gc__crew_give_host(worker);
+    member->for_host[member->for_host_count++] = item;
+}
+
+/* Moves the older half of the stack into the piece; of an array that is all there is, the second half. */
+GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
+    size_t words = (size_t)(worker->top - worker->stack), most = gc__min(words / 2, GC__SHARED_WORDS), taken = 0;
+    piece->count = 0;
+    if (words == 3 && worker->stack[0] & GC__NUMBER) {
+        size_t end = worker->stack[0] >> 2, from = worker->stack[1] >> 2, middle = from + (end - from) / 2;
+        if (end - from < 2 * GC__CHUNK) return;
+        const uintptr_t half[3] = {worker->stack[0], middle << 2 | GC__NUMBER, worker->stack[2]};
+        memcpy(piece->words, half, sizeof half);
+        piece->count = 3;
+        worker->stack[0] = middle << 2 | GC__NUMBER;
+        return;
+    }
+    while (taken < words && (taken == 0 || taken < most)) {
+        size_t entry = gc__entry_words(worker->stack + taken);
+        if (taken + entry > GC__SHARED_WORDS || taken + entry == words) break;
+        taken += entry;
+    }
+    memcpy(piece->words, worker->stack, taken * sizeof *piece->words);
+    piece->count = taken;
+    worker->stack += taken;
+}
+
+/* Shares work, if there is more than one entry, and calls a member for it. */
+GC__FN void gc__crew_share(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    if (worker->top - worker->stack < 2) return;
+    gc__lock_take(&crew->lock);
+    if (crew->shared_count < GC__SHARED_PIECES && __atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) {
+        gc__crew_fill(worker, &crew->shared[crew->shared_count]);
+        if (crew->shared[crew->shared_count].count) {
+            crew->shared_count++;
+            crew->members[worker->number].shared++;
+            gc__crew_wake_one(crew);
+            gc__crew_note_hunger(crew);
+        }
+    }
+    gc__crew_unlock(crew);
+}
+
+/* Where a seed decides: lets others work. */
+GC__FN void gc__crew_step(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    if (!crew || !crew->seed || !crew->runs) return;
+    gc__lock_take(&crew->lock);
+    gc__crew_pass_turn(crew, worker->number);
+    gc__crew_unlock(crew);
+}
+
+/* Called every so many objects. False: the worker must return, with what it holds. */
+GC__OUT_OF_LINE bool gc__crew_poll(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    gc__member *member = &crew->members[worker->number];
+    worker->until_poll = __atomic_load_n(&member->poll, __ATOMIC_RELAXED);
+    member->objects += worker->until_poll;
+    if (crew->seed) {
+        gc__crew_step(worker);
+        worker->until_poll = 1 + gc__crew_random(crew) % 16;
+    }
+    if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) {
+        worker->until_poll = 1;
+        return false;
+    }
+    if (__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) gc__crew_share(worker);
+    return true;
+}
+
+/* While many units are left: calls another member. */
+GC__FN void gc__crew_call(gc__crew *crew) {
+    if (!__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) return;
+    size_t next = __atomic_load_n(&crew->next_unit, __ATOMIC_RELAXED);
+    if (next + GC__UNITS_PER_CALL > crew->units) return;
+    gc__lock_take(&crew->lock);
+    gc__crew_wake_one(crew);
+    gc__crew_unlock(crew);
+}
+
+/* Claims the next unit of roots and cards. False: all are claimed. */
+GC__FN bool gc__crew_claim_unit(gc__crew *crew, size_t *unit) {
+    if (!gc__crew_units_left(crew)) return false;
+    *unit = __atomic_fetch_add(&crew->next_unit, 1, __ATOMIC_RELAXED);
+    return *unit < crew->units;
+}
+
+/* A run begins, with the first worker busy. */
+GC__FN void gc__crew_begin(gc__crew *crew, size_t units) {
+    gc__lock_take(&crew->lock);
+    crew->runs = true;
+    crew->asleep &= ~1u;
+    crew->busy = 1;
+    crew->members[0].busy = true;
+    crew->units = units;
+    crew->random = crew->seed;
+    __atomic_store_n(&crew->next_unit, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&crew->stop, 0u, __ATOMIC_RELAXED);
+    __atomic_store_n(&crew->turn, 0u, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < crew->count; i++) crew->members[i].worker.until_poll = crew->seed ? 1 : GC__POLL;
+    gc__crew_note_hunger(crew);
+    gc__crew_unlock(crew);
+}
+
+/* It has ended: no worker is busy. */
+GC__FN void gc__crew_end_run(gc__crew *crew) {
+    gc__lock_take(&crew->lock);
+    crew->runs = false;
+    gc__crew_unlock(crew);
+}
+
+/* Stops the run, and waits until no other worker is busy. Called within a trace function of the thread that collects. */
+GC__FN void gc__crew_stop(gc__crew *crew) {
+    gc__lock_take(&crew->lock);
+    __atomic_store_n(&crew->stop, 1u, __ATOMIC_RELAXED);
+    while (crew->runs && crew->busy > 1) {
+        if (crew->seed) {
+            gc__crew_pass_turn(crew, 0);
+            continue;
+        }
+        gc__crew_unlock(crew);
+        gc__os_wait_for(&crew->stop, 1, GC__NS_PER_MS / 10);
+        gc__lock_take(&crew->lock);
+    }
+    gc__crew_unlock(crew);
+}
 /* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
-   words of condemned regions, and mark bits of copies. */
+   words of condemned regions, and mark bits of copies.
+
+   Where several workers run, marking an object is an atomic OR, and the worker that set the bit scans the object. Copying
+   is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which is
+   the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
+   that looks for objects in a card would take a copy that is then taken back for an object. */
 
 
 /* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
 GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
     uintptr_t *reached = gc__map_find(worker->suspects, object);
-    if (!reached || *reached) return;
-    *reached = true;
+    if (!reached || __atomic_exchange_n(reached, true, __ATOMIC_RELAXED)) return;
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
@@ -5660,25 +6154,38 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
 }
 
 /* Marks the object; returns whether it had no mark yet. */
-GC__INLINED bool gc__claim_mark(uintptr_t object) {
-    bool fresh = gc__mark_set(object);
-    if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
+GC__INLINED bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
+    bool fresh = many ? gc__mark_set_shared(object) : gc__mark_set(object);
+    if (fresh && many)
+        worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
+    else if (fresh)
+        gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
 
-GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object) {
-    if (gc__claim_mark(object)) {
-        if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
+    if (gc__claim_mark(worker, object, many)) {
+        if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
         if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
     } else if (GC__UNLIKELY(worker->suspects != NULL)) {
         gc__suspect_reached(worker, object);
     }
 }
 
-/* Records that the object was copied, and where to. */
-GC__INLINED void gc__claim_copied(uintptr_t object, uintptr_t copy) {
-    gc__mark_set(copy);
-    GC__WORD(object) = copy | GC__FORWARD_TAG;
+/* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
+   another worker has copied it first; otherwise that which refers to this copy. */
+GC__INLINED uintptr_t gc__claim_copied(uintptr_t object, uintptr_t header, uintptr_t copy, bool many) {
+    uintptr_t forward = copy | GC__FORWARD_TAG;
+    if (!many) {
+        gc__mark_set(copy);
+        GC__WORD(object) = forward;
+    } else if (__atomic_compare_exchange_n(&GC__WORD(object), &header, forward, false, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_ACQUIRE)) {
+        gc__mark_publish(copy);
+    } else {
+        return header;
+    }
+    return forward;
 }
 
 /* From now on objects of the region may stay: those without a forwarding word are marked as they are reached. */
@@ -5721,39 +6228,73 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
     gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
+/* Opens the window in a hole of the region. */
+GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
+    uintptr_t end = 0;
+    if (region->kind != GC__SMALL || region->linear) return false;
+    if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
+    uintptr_t from = gc__hole_by_marks(region, bytes, &end);
+    if (!from) return false;
+    gc__window_set(&worker->windows[generation], region, from, end);
+    worker->windows[generation].limit = (char *)end;
+    return true;
+}
+
 /* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
-    for (; *cursor; *cursor = (*cursor)->next) {
-        gc__region *region = *cursor;
-        uintptr_t end = 0;
-        if (region->kind != GC__SMALL || region->linear) continue;
-        if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) continue;
-        uintptr_t from = gc__hole_by_marks(region, bytes, &end);
-        if (!from) continue;
-        gc__window_set(&worker->windows[generation], region, from, end);
-        worker->windows[generation].limit = (char *)end;
-        return true;
-    }
+    for (; *cursor; *cursor = (*cursor)->next)
+        if (gc__worker_open_hole_in(worker, generation, *cursor, bytes)) return true;
     return false;
 }
 
+/* The same where several workers run: each has regions to itself, so no other one writes their mark bits, bounds and
+   counts. */
+GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
+    gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
+    for (;;) {
+        if (*own && gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
+        gc__lock_take(&worker->crew->space);
+        *own = *cursor;
+        if (*cursor) *cursor = (*cursor)->next;
+        gc__lock_release(&worker->crew->space);
+        if (!*own) return false;
+    }
+}
+
+/* A region for copies, in the heap's list; NULL: there is no room. */
+GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
+    if (worker->cycle->no_room[generation]) return NULL;
+    gc__region *region = gc__heap_take(worker->heap, (int)generation);
+    worker->cycle->no_room[generation] = !region;
+    if (!region) return NULL;
+    gc__marks_clear(region);
+    gc__heap_push(worker->heap, region);
+    region->hole = gc__region_end(region);
+    return region;
+}
+
 /* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
-GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
+GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, size_t bytes, bool many) {
     gc_window *window = &worker->windows[generation];
     if (window->region && gc__copies_extend(window, bytes)) return true;
     gc__worker_close_window(worker, generation);
-    if (gc__worker_open_hole(worker, generation, bytes)) return true;
-    if (worker->cycle->no_room[generation]) return false;
-    gc__region *region = gc__heap_take(worker->heap, (int)generation);
-    worker->cycle->no_room[generation] = !region;
+    if (many ? gc__worker_open_own_hole(worker, generation, bytes) : gc__worker_open_hole(worker, generation, bytes))
+        return true;
+    if (many) gc__lock_take(&worker->crew->space);
+    gc__region *region = gc__worker_take(worker, generation);
+    if (many) gc__lock_release(&worker->crew->space);
     if (!region) return false;
-    gc__marks_clear(region);
-    gc__heap_push(worker->heap, region);
-    worker->cycle->cursors[generation] = region;
+    if (!many) worker->cycle->cursors[generation] = region;
     gc__window_set(window, region, region->base, gc__region_end(region));
-    region->hole = gc__region_end(region);
     return gc__copies_extend(window, bytes);
+}
+
+GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
+    return gc__worker_find_room(worker, generation, bytes, false);
+}
+GC__OUT_OF_LINE bool gc__worker_window_many(gc__worker *worker, unsigned generation, size_t bytes) {
+    return gc__worker_find_room(worker, generation, bytes, true);
 }
 
 /* Hands in what the worker has counted. */
@@ -5777,89 +6318,152 @@ GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
     memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
+/* The same where another worker may be replacing the first word, which was `header`: it is not read again. */
+GC__INLINED void gc__copy_body(uintptr_t to, uintptr_t from, uintptr_t header, size_t bytes) {
+    GC__WORD(to) = header;
+    if (bytes == 16)
+        GC__WORD(to + 8) = GC__WORD(from + 8);
+    else
+        gc__copy_words(to + 8, from + 8, bytes - 8);
+}
+
+/* Another worker's copy came first, to which the object's first word `forward` refers: takes this worker's back. */
+GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, size_t bytes, uintptr_t forward) {
+    gc__region *region = window->region;
+    if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
+    window->next -= bytes;
+    worker->lost++;
+    return forward - GC__FORWARD_TAG;
+}
+
 /* There was no room for a copy: from now on the region's objects may stay. */
 GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
     gc__claim_in_place(gc__region_of(object), target);
     worker->evacuation_failures++;
-    gc__mark_object(worker, object);
+    gc__mark_object(worker, object, false);
     return object;
 }
 
-/* Copies the object to the target generation; returns the copy, or the object itself if there is no room. */
-GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, unsigned target) {
+/* Copies the object, whose first word is `header`, to the target generation. Returns the copy, or if there is no room the
+   object itself; where several workers run, 0. */
+GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr_t header, unsigned target, bool many) {
     gc_window *window = &worker->windows[target];
-    size_t bytes = gc__object_bytes(object);
-    bool leaf = gc__object_is_leaf(object);
-    if (GC__UNLIKELY(bytes > gc__window_room(window)) && !gc__worker_window(worker, target, bytes))
-        return gc__evacuation_failed(worker, object, target);
+    size_t bytes = gc__object_bytes_as(object, header);
+    bool leaf = gc__header_is_leaf(header);
+    if (GC__UNLIKELY(bytes > gc__window_room(window))) {
+        if (many ? !gc__worker_window_many(worker, target, bytes) : !gc__worker_window(worker, target, bytes))
+            return many ? 0 : gc__evacuation_failed(worker, object, target);
+    }
     uintptr_t copy = (uintptr_t)window->next;
     window->next += bytes;
-    gc__copy_words(copy, object, bytes);
-    gc__claim_copied(object, copy);
-    if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+    if (many)
+        gc__copy_body(copy, object, header, bytes);
+    else
+        gc__copy_words(copy, object, bytes);
+    if (GC_DEBUG >= 3 && many) gc__crew_step(worker);
+    uintptr_t forward = gc__claim_copied(object, header, copy, many);
+    if (many && GC__UNLIKELY(forward != (copy | GC__FORWARD_TAG))) return gc__copy_lost(worker, window, bytes, forward);
+    if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
     if (!leaf) gc__trace_push(worker, copy);
     return copy;
 }
 
 /* The same for an object that is reached now, in a region that is evacuated. */
-GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
         if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
         return object;
     }
-    uintptr_t header = GC__WORD(object);
+    uintptr_t header = many ? __atomic_load_n(&GC__WORD(object), __ATOMIC_ACQUIRE) : GC__WORD(object);
     if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
-    return gc__evacuate(worker, object, verdict >> GC__VERDICT_BITS);
+    return gc__evacuate(worker, object, header, verdict >> GC__VERDICT_BITS, many);
 }
 /* Scanning objects for slots. */
 
 
+/* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
+GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
+    return many ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : *slot;
+}
+GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
+    if (many)
+        __atomic_store_n(slot, word, __ATOMIC_RELEASE);
+    else
+        *slot = word;
+}
+
+/* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
+   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again. */
+GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
+    __atomic_store_n(&worker->crew->stop, 1u, __ATOMIC_RELAXED);
+    worker->until_poll = 1;
+    if (!gc__words_push(&worker->crew->members[worker->number].refused, entry)) gc__trace_overflow(worker, gc__traced);
+}
+
 /* Handles one slot whose referent was prefetched. */
-GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry) {
+GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
-    uintptr_t word = *slot, ref = gc__slot_decode(word, value);
+    uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict == GC__MARK) {
-        gc__mark_object(worker, ref);
+        gc__mark_object(worker, ref, many);
     } else if (verdict) {
-        ref = gc__move_object(worker, ref, verdict);
-        *slot = gc__slot_encode(ref, word, value);
+        ref = gc__move_object(worker, ref, verdict, many);
+        if (many && GC__UNLIKELY(!ref)) {
+            gc__refuse(worker, entry);
+            return;
+        }
+        gc__slot_write(slot, gc__slot_encode(ref, word, value), many);
     }
     if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
 /* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO; handles the slot that has waited
    longest. */
-GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
+GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
+                              bool many) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
-    if (oldest) gc__process(worker, oldest);
+    if (oldest) gc__process(worker, oldest, many);
 }
 
-GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value) {
-    uintptr_t ref = gc__slot_decode(*slot, value);
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
+    uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
-        gc__prefetch(worker, slot, ref, verdict, value);
+        gc__prefetch(worker, slot, ref, verdict, value, many);
     else if (worker->remember)
         gc__slot_remember(slot, ref);
 }
 
 /* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_inline(worker, slot, value); }
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline(worker, slot, value, false);
+}
+GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline(worker, slot, value, true);
+}
 
-/* The same two as functions of slots. */
+/* The same as functions of slots. */
 GC__INLINED void gc__slot_enqueue_inline(void *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline((gc__worker *)worker, slot, value);
+    gc__enqueue_inline((gc__worker *)worker, slot, value, false);
+}
+GC__INLINED void gc__slot_enqueue_inline_many(void *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline((gc__worker *)worker, slot, value, true);
 }
 GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
     gc__enqueue((gc__worker *)worker, slot, value);
 }
+GC__INLINED void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
+    gc__enqueue_many((gc__worker *)worker, slot, value);
+}
+#define GC__SLOT_ENQUEUE_INLINE(many) ((many) ? gc__slot_enqueue_inline_many : gc__slot_enqueue_inline)
+#define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
 
 /* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
    elsewhere dirties no card that would lead a young collection to the object. */
@@ -5883,7 +6487,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
    stands for all of them. */
 GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
     const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
-    gc__slot_remember(place, gc__slot_decode(*slot, value));
+    gc__slot_remember(place, gc__slot_decode(gc__slot_read(slot, true), value));
 }
 
 GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool value) {
@@ -5893,55 +6497,84 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool
 
 /* Takes a note of the entries of a weak table, for when the trace is done (gc__notes_clear), and enqueues their strong
    slots. Without memory for the note all slots are strong. */
-GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
     if (!entries->count) return;
     gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
+    if (many) gc__lock_take(&worker->crew->space);
     bool noted = gc__notes_push(&worker->cycle->entries, entries);
+    if (many) gc__lock_release(&worker->crew->space);
     bool strong_keys = !noted || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!noted || entries->kind == GC_WEAK_KEYS);
     const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
-        if (gc__in_arena(gc__slot_decode(*key, value)))
+        if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)
             continue; /* as most places of a hash table that is not full */
         if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
-        if (strong_keys) gc__enqueue(worker, key, value);
-        if (strong_values) gc__enqueue(worker, gc__entry_value(entries, i), value);
+        if (strong_keys) GC__SLOT_ENQUEUE(many)(worker, key, value);
+        if (strong_values) GC__SLOT_ENQUEUE(many)(worker, gc__entry_value(entries, i), value);
     }
 }
 
+GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+    gc__trace_entries_as(worker, entries, false);
+}
+GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_entries *entries) {
+    gc__trace_entries_as(worker, entries, true);
+}
+
 /* Enqueues the slots of a stack that this collection has to look at. */
-GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
     uintptr_t from = gc__stack_begin(stack, worker->heap->collection.generation), top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
+    if (many) gc__lock_take(&worker->crew->space);
     gc__stack_settle(stack, from, part->frame);
+    if (many) gc__lock_release(&worker->crew->space);
     if (gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack) > 2) gc__slot_dirty((void *)gc__traced);
-    for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack)) gc__enqueue(worker, (gc_word *)at, value);
+    for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
+        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
+}
+
+GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+    gc__trace_stack_as(worker, part, false);
+}
+GC__OUT_OF_LINE void gc__trace_stack_many(gc__worker *worker, const gc__stack_part *part) {
+    gc__trace_stack_as(worker, part, true);
 }
 
 /* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
-GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__INLINED void gc__trace_visit_as(gc_visitor *visitor, void *slot, size_t count, unsigned flags, bool many) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
-            gc__trace_entries(worker, (const gc_weak_entries *)slot);
+            const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+            many ? gc__trace_entries_many(worker, entries) : gc__trace_entries(worker, entries);
             return;
         }
         if (flags & GC__SLOT_STACK) {
-            gc__trace_stack(worker, (const gc__stack_part *)slot);
+            const gc__stack_part *part = (const gc__stack_part *)slot;
+            many ? gc__trace_stack_many(worker, part) : gc__trace_stack(worker, part);
             return;
         }
         gc__traced_check(worker->heap, slot, count, flags);
-        if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, value);
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    for (size_t i = 0; i < count; i++) GC__SLOT_ENQUEUE(many)(worker, &slots[i], value);
+}
+
+GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__trace_visit_as(visitor, slot, count, flags, false);
+}
+GC__FN void gc__trace_visit_many(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__trace_visit_as(visitor, slot, count, flags, true);
 }
 
 /* For trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the part with the
@@ -5973,12 +6606,12 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
                                       gc__entry_bytes(&entries), entries.count, &first);
         entries.keys = gc__entry_key(&entries, first);
         if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
-        gc__trace_visit(&part->worker->visitor, &entries, 1, flags);
+        part->worker->visitor.visit(&part->worker->visitor, &entries, 1, flags);
     } else if (flags & GC__SLOT_STACK) {
-        if (gc__traced >= part->from) gc__trace_visit(&part->worker->visitor, slot, count, flags);
+        if (gc__traced >= part->from) part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
     } else {
         count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
-        gc__trace_visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
+        part->worker->visitor.visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
     }
 }
 
@@ -5989,14 +6622,17 @@ GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace(object, &worker->visitor); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+    (void)many;
+    gc__scan(worker, object);
+}
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__object_trace_part(worker, object, from, to);
 }
 #else
-GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
-    gc__slots_of_elements(type, first, count, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
+GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+    gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
 }
 
 /* Scans some elements from `index` on, and pushes the rest of a long array, so that their referents are scanned while they
@@ -6011,40 +6647,77 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
             *worker->top++ = object | GC__CONTINUED;
         }
     }
-    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count);
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count, false);
+}
+
+/* The same where several workers run, for the elements in [index, end): others may take the rest, or half of it. */
+GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    const gc_type *type = gc__object_type(object);
+    if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
+        *worker->top++ = end << 2 | GC__NUMBER;
+        *worker->top++ = (index + GC__CHUNK) << 2 | GC__NUMBER;
+        *worker->top++ = object | GC__CONTINUED;
+        end = index + GC__CHUNK;
+    }
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, true);
+}
+
+/* Whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return worker->number && !worker->heap->options.parallel_trace_functions;
 }
 
 /* Enqueues the slots that are not in the mask of references. */
-GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
+GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
-    if (gc__type_has_slots_in_elements(type)) gc__scan_chunk(worker, object, 0);
-    if (type->trace) gc__object_trace(object, &worker->visitor);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
+    if (gc__type_has_slots_in_elements(type))
+        many ? gc__scan_chunk_many(worker, object, 0, gc__object_length(object)) : gc__scan_chunk(worker, object, 0);
+    if (!type->trace) return;
+    if (many && gc__trace_is_for_host(worker))
+        gc__crew_hand_over(worker, object, 0, 0);
+    else
+        gc__object_trace(object, &worker->visitor);
 }
 
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
+GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
+GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
+
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->refs, false, gc__slot_enqueue_inline, worker);
+    gc__slots_of_mask(object, type->refs, false, GC__SLOT_ENQUEUE_INLINE(many), worker);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
-        gc__scan_rest(worker, object);
+        many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false); }
+GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true); }
 
 /* Enqueues the object's slots in [from, to), whole elements at the least. */
+GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
+    gc__slots_in(object, from, to, GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+    if (!gc__object_type(object)->trace) return;
+    if (many && gc__trace_is_for_host(worker))
+        gc__crew_hand_over(worker, object, from, to);
+    else
+        gc__object_trace_part(worker, object, from, to);
+}
+
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__slots_in(object, from, to, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
-    if (gc__object_type(object)->trace) gc__object_trace_part(worker, object, from, to);
+    gc__scan_range_as(worker, object, from, to, false);
+}
+GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_range_as(worker, object, from, to, true);
 }
 #endif
 
-GC__FN void gc__fifo_drain(gc__worker *worker) {
+GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
-        if (oldest) gc__process(worker, oldest);
+        if (oldest) gc__process(worker, oldest, many);
     }
 }
 
@@ -6058,9 +6731,27 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
             continue;
         }
 #endif
-        gc__scan_inline(worker, object);
+        gc__scan_inline(worker, object, false);
     }
 }
+
+#if !GC_HAS_MODEL
+/* The same where several workers run. False: the worker must stop, with what it holds. */
+GC__FN bool gc__stack_drain_many(gc__worker *worker) {
+    while (worker->top != worker->stack) {
+        if (GC__UNLIKELY(--worker->until_poll == 0) && !gc__crew_poll(worker)) return false;
+        if (worker->top == worker->stack) break; /* all of it was shared */
+        uintptr_t object = *--worker->top;
+        if (object & GC__CONTINUED) {
+            worker->top -= 2;
+            gc__scan_chunk_many(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
+        } else {
+            gc__scan_inline(worker, object, true);
+        }
+    }
+    return true;
+}
+#endif
 
 /* Scans again every marked object of one overflowed region. */
 GC__FN void gc__rescan_overflowed(gc__worker *worker) {
@@ -6082,7 +6773,7 @@ GC__FN void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
             gc__stack_drain(worker);
-            gc__fifo_drain(worker);
+            gc__fifo_drain(worker, false);
         } while (worker->top != worker->stack);
         if (!worker->overflowed) return;
         gc__rescan_overflowed(worker);
@@ -6097,28 +6788,44 @@ GC__FN void gc__suspects_mark(gc__worker *worker) {
     for (size_t i = 0; i < cycle->pins.count; i++) {
         uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
         if (!(pin & GC__PIN_CONSERVATIVE) || !worker->verdicts[object >> GC_REGION_SHIFT]) continue;
-        if (!gc__claim_mark(object)) continue; /* by another word */
+        if (!gc__claim_mark(worker, object, false)) continue; /* by another word */
         gc__map_put(&cycle->suspects, object);
         worker->suspects = &cycle->suspects;
     }
 }
 
-/* Traces from the gathered roots. Pinned objects first, so that they are marked before anything could copy them. */
-GC__FN void gc__trace_roots(gc__worker *worker) {
-    gc__cycle *cycle = worker->cycle;
+/* Marks pinned objects, before anything could copy them. */
+GC__FN void gc__trace_pins(gc__worker *worker) {
+    const gc__cycle *cycle = worker->cycle;
     gc__suspects_mark(worker);
     for (size_t i = 0; i < cycle->pins.count; i++) {
         uintptr_t object = cycle->pins.words[i];
         if (!(object & GC__PIN_CONSERVATIVE) && worker->verdicts[object >> GC_REGION_SHIFT])
-            gc__mark_object(worker, object);
+            gc__mark_object(worker, object, false);
     }
-    for (size_t i = 0; i < cycle->roots.count; i++) {
-        uintptr_t root = cycle->roots.words[i];
+}
+
+/* Enqueues the objects of interior slots. */
+GC__FN void gc__trace_interior(gc__worker *worker) {
+    const gc__cycle *cycle = worker->cycle;
+    for (size_t i = 0; i < cycle->interior.count; i += 3)
+        gc__enqueue(worker, (gc_word *)&cycle->interior.words[i + 2], false);
+}
+
+/* Traces from the gathered roots [from, end). */
+GC__FN void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
+    for (size_t i = from; i < end; i++) {
+        uintptr_t root = worker->cycle->roots.words[i];
         gc__enqueue(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1);
         gc__stack_drain(worker);
     }
-    for (size_t i = 0; i < cycle->interior.count; i += 3)
-        gc__enqueue(worker, (gc_word *)&cycle->interior.words[i + 2], false);
+}
+
+/* Traces from the gathered roots. */
+GC__FN void gc__trace_roots(gc__worker *worker) {
+    gc__trace_pins(worker);
+    gc__trace_slots(worker, 0, worker->cycle->roots.count);
+    gc__trace_interior(worker);
     gc__trace_drain(worker);
 }
 
@@ -6131,18 +6838,384 @@ GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
     }
 }
 
-GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
+/* The bytes that the worker has copied. */
+GC__FN size_t gc__worker_copied(const gc__worker *worker) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += worker->copied_bytes[g] + worker->cycle->marked_bytes[g] +
-                 (size_t)(worker->windows[g].next - worker->windows[g].start);
+        bytes += worker->copied_bytes[g] + (size_t)(worker->windows[g].next - worker->windows[g].start);
+    return bytes;
+}
+
+GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
+    size_t bytes = worker->crew ? 0 : gc__worker_copied(worker);
+    for (unsigned i = 0; worker->crew && i < worker->crew->count; i++)
+        bytes += gc__worker_copied(&worker->crew->members[i].worker);
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += worker->cycle->marked_bytes[g];
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
+}
+/* Tracing from dirty cards. */
+
+
+/* Scans the objects of an older region that overlap the card [from, to). */
+GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
+    bool large = region->kind == GC__LARGE;
+    uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
+    if (!object) object = gc__mark_next(from, to);
+    while (object < to) {
+        uintptr_t end = object + gc__object_bytes(object);
+        uintptr_t until = to < end ? to : end;
+        if (object >= from && end <= to)
+            many ? gc__scan_many(worker, object) : gc__scan(worker, object);
+        else if (end > from)
+            many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
+        object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
+    }
+}
+
+/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. False: the worker must
+   stop. */
+GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool many) {
+    uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
+    *place = card;
+    if (card) {
+        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(card) >> 6]);
+        for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
+    }
+    if (!oldest) return true;
+    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES, many);
+    if (many) return gc__stack_drain_many(worker);
+    gc__stack_drain(worker);
+    return true;
+}
+
+GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
+GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
+    return gc__card_prefetch_as(worker, card, true);
+}
+
+/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to a list, if
+   there is one, and memory for it. */
+GC__INLINED void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
+    for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
+        gc__card_clear(card);
+        if (list && gc__words_push(list, card)) continue;
+        gc__card_prefetch(worker, card);
+    }
+}
+
+#if GC_BUNDLE_SHIFT
+/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; goes through the one that has waited
+   longest. */
+GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__words *list) {
+    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
+    uintptr_t *place = &worker->bundles[worker->bundles_next++ % GC__CARD_FIFO], oldest = *place;
+    *place = bundle;
+    if (bundle)
+        for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
+            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_CARD_BYTE_SHIFT), 1);
+    if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes, list);
+}
+
+/* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
+GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
+    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
+    size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    for (size_t i = 0; i < count; i += 8) {
+        uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
+        for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
+            uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
+            gc__region *region = gc__region_of(bundle);
+            if (!gc__region_is_of(region, worker->heap)) continue;
+            region = gc__region_first(region);
+            if (region->generation <= condemned) continue;
+            if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
+            gc__bundle_clear(bundle);
+            gc__bundle_prefetch(worker, bundle, list);
+        }
+    }
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0, list);
+}
+
+/* How many bundles of all heaps are dirty. */
+GC__FN size_t gc__count_dirty_bundles(void) {
+    size_t dirty = 0, count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    for (size_t i = 0; i < count; i++) dirty += __atomic_load_n(gc__the_arena.bundles + i, __ATOMIC_RELAXED) != 0;
+    return dirty;
+}
+#else
+GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
+    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
+        for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
+            gc__trace_cards_of(worker, region->base, gc__region_end(region), list);
+}
+
+GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
+#endif
+
+/* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
+GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
+    worker->remember = worker->remember_all = true;
+    gc__trace_bundles(worker, condemned, NULL);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__trace_drain(worker);
+    worker->remember = false;
+}
+
+/* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
+   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. */
+GC__FN void gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
+    list->count = 0;
+    gc__trace_bundles(worker, condemned, list);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0); /* those that found no memory */
+}
+/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
+   for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
+   the crew shares.
+
+   No room for a copy: every worker stops where it is, and the thread that collects goes on alone, with each worker's
+   stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so nothing needs to be
+   known about how far a unit was. */
+
+
+#define GC__UNIT_ROOTS 64
+#define GC__UNIT_CARDS 32
+#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
+
+#if !GC_HAS_MODEL
+/* The units of roots come first. False: the worker must stop. */
+GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
+    const gc__crew *crew = worker->crew;
+    if (unit < crew->root_units) {
+        const gc__words *roots = &worker->cycle->roots;
+        size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
+        for (size_t i = from; i < end; i++) {
+            gc__enqueue_many(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
+            if (!gc__stack_drain_many(worker)) return false;
+        }
+        return true;
+    }
+    size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
+    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch_many(worker, i < end ? crew->cards.words[i] : 0)) return false;
+    return true;
+}
+
+/* Calls the trace function of an object that was handed over. */
+GC__FN void gc__work_for_host_once(gc__worker *worker) {
+    gc__member *member = &worker->crew->members[worker->number];
+    const gc__for_host item = member->for_host[--member->for_host_count];
+    if (item.to)
+        gc__object_trace_part(worker, item.object, item.from, item.to);
+    else
+        gc__object_trace(item.object, &worker->visitor);
+}
+
+/* Calls the trace functions of objects that others have handed over. */
+GC__FN bool gc__work_for_host(gc__worker *worker) {
+    gc__member *member = &worker->crew->members[worker->number];
+    while (!worker->number && member->for_host_count) {
+        gc__work_for_host_once(worker);
+        if (!gc__stack_drain_many(worker)) return false;
+    }
+    return true;
+}
+
+/* Works until nothing is left of what the worker can find or holds. False: it must stop. */
+GC__FN bool gc__work_some(gc__worker *worker) {
+    size_t unit;
+    if (!gc__work_for_host(worker)) return false;
+    while (gc__crew_claim_unit(worker->crew, &unit)) {
+        gc__crew_call(worker->crew);
+        if (!gc__work_unit(worker, unit)) return false;
+    }
+    do {
+        if (!gc__stack_drain_many(worker)) return false;
+        gc__fifo_drain(worker, true);
+    } while (worker->top != worker->stack);
+    return true;
+}
+
+/* Works until nobody has any work. */
+GC__FN void gc__work(gc__worker *worker) {
+    do {
+        gc__work_some(worker);
+        gc__crew_give_host(worker);
+    } while (gc__crew_next(&worker->crew->members[worker->number]));
+}
+
+/* Makes the members ready for the collection. False: no memory. */
+GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        if (!gc__words_reserve(&member->live, gc__regions_used()) ||
+            !gc__words_reserve(&member->refused, GC__REFUSED_RESERVE))
+            return false;
+    }
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        gc__worker *worker = &member->worker;
+        if (i) *worker = *first;
+        if (i) worker->memory = &member->stack;
+        worker->crew = crew;
+        worker->number = i;
+        worker->live = member->live.words;
+        member->poll = GC__POLL;
+    }
+    return true;
+}
+
+/* Adds what the workers have marked to the regions' counts. */
+GC__FN void gc__crew_count_marked(gc__crew *crew, gc__region *condemned) {
+    for (; condemned; condemned = condemned->next) {
+        size_t index = (size_t)(condemned - gc__the_arena.regions);
+        if (condemned->verdict == GC__MOVE) continue;
+        for (unsigned i = 0; i < crew->count; i++) {
+            condemned->live_bytes += crew->members[i].worker.live[index];
+            crew->members[i].worker.live[index] = 0;
+        }
+    }
+}
+
+/* Makes entries of several workers' stacks those of one's: the whole rest of each array. */
+GC__FN void gc__stack_convert(gc__worker *worker) {
+    uintptr_t *to = worker->stack;
+    for (const uintptr_t *from = worker->stack; from < worker->top; from++) {
+        if (*from & GC__NUMBER) {
+            *to++ = from[1] >> 2;
+            *to++ = from[2];
+            from += 2;
+        } else {
+            *to++ = *from;
+        }
+    }
+    worker->top = to;
+}
+
+/* Traces from what a stopped worker holds. */
+GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
+    gc__words *refused = &worker->crew->members[left->number].refused;
+    for (int i = 0; i < GC__FIFO; i++) {
+        if (left->fifo[i]) gc__process(worker, left->fifo[i], false);
+        left->fifo[i] = 0;
+    }
+    for (size_t i = 0; i < refused->count; i++) gc__process(worker, refused->words[i], false);
+    refused->count = 0;
+    while (left != worker && left->top != left->stack) {
+        uintptr_t entry = *--left->top;
+        if (entry & GC__CONTINUED) {
+            left->top -= 2;
+            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2);
+        } else {
+            gc__scan(worker, entry);
+        }
+        gc__stack_drain(worker);
+    }
+    memset(left->cards, 0, sizeof left->cards);
+}
+
+/* Goes on alone after the run was stopped. */
+GC__FN void gc__trace_alone(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    gc__member *self = &crew->members[0];
+    while (gc__crew_take_piece(crew, worker)) continue;
+    gc__stack_convert(worker);
+    for (unsigned i = 0; i < crew->count; i++) gc__trace_left_by(worker, &crew->members[i].worker);
+    gc__trace_drain(worker);
+    while (self->for_host_count || gc__crew_take_for_host(crew, worker)) {
+        gc__work_for_host_once(worker);
+        gc__trace_drain(worker);
+    }
+    if (!crew->units) return;
+    gc__trace_slots(worker, 0, worker->cycle->roots.count);
+    for (size_t i = 0; i < crew->cards.count + GC__CARD_FIFO; i++)
+        gc__card_prefetch(worker, i < crew->cards.count ? crew->cards.words[i] : 0);
+    gc__trace_drain(worker);
+}
+
+GC__FN void gc__crew_set_visit(gc__crew *crew, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
+    for (unsigned i = 0; i < crew->count; i++) crew->members[i].worker.visitor.visit = visit;
+}
+
+/* Between runs no window is open: in a run each worker has regions to itself, which it takes from the same lists as the
+   first one does between runs. */
+GC__FN void gc__crew_close_windows(gc__crew *crew) {
+    for (unsigned i = 0; i < crew->count; i++)
+        for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+            gc__worker_close_window(&crew->members[i].worker, g);
+            crew->members[i].worker.searched[g] = NULL;
+        }
+}
+
+/* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
+GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned) {
+    gc__crew *crew = worker->crew;
+    bool overflowed = worker->overflowed, before = worker->remember;
+    gc__crew_close_windows(crew);
+    gc__crew_set_visit(crew, gc__trace_visit_many);
+    for (unsigned i = 1; i < crew->count; i++) {
+        gc__worker *other = &crew->members[i].worker;
+        other->remember = before;
+        other->remember_all = worker->remember_all;
+        other->suspects = worker->suspects;
+    }
+    crew->traces++;
+    gc__crew_begin(crew, units);
+    gc__work(worker);
+    gc__crew_end_run(crew);
+    gc__crew_close_windows(crew);
+    gc__crew_set_visit(crew, gc__trace_visit);
+    gc__crew_count_marked(crew, condemned);
+    for (unsigned i = 0; i < crew->count; i++) {
+        overflowed |= crew->members[i].worker.overflowed;
+        crew->members[i].worker.overflowed = false;
+    }
+    if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);
+    worker->overflowed |= overflowed;
+    gc__trace_drain(worker);
+    gc__barrier_tell_untold();
+}
+#endif
+
+/* Traces from what the worker holds. */
+GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
+#if !GC_HAS_MODEL
+    if (worker->crew) {
+        gc__crew_run(worker, 0, condemned);
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_drain(worker);
+}
+
+/* Traces from roots and dirty cards. */
+GC__FN void gc__trace_all(gc__worker *worker, int generation, gc__region *condemned) {
+#if !GC_HAS_MODEL
+    gc__crew *crew = worker->crew;
+    if (crew) {
+        gc__trace_pins(worker);
+        crew->cards.count = 0;
+        worker->remember = generation < 2;
+        worker->remember_all |= generation < 2;
+        if (generation < 2) gc__list_cards(worker, generation, &crew->cards);
+        gc__trace_interior(worker);
+        crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
+        gc__crew_run(worker, crew->root_units + card_units, condemned);
+        worker->remember = false;
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_roots(worker);
+    gc__phase_note(worker->heap, GC_PHASE_CARDS);
+    if (generation < 2) gc__trace_cards(worker, generation);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
    stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
-GC__FN void gc__trace_suspects(gc__worker *worker, const gc__region *condemned) {
+GC__FN void gc__trace_suspects(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
     gc__map *suspects = &worker->cycle->suspects;
     size_t objects = 0, bytes = 0;
@@ -6156,99 +7229,12 @@ GC__FN void gc__trace_suspects(gc__worker *worker, const gc__region *condemned) 
             bytes += gc__object_bytes(object);
             if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
         }
-        gc__trace_drain(worker);
+        gc__trace_held(worker, condemned);
         bytes += gc__traced_bytes(worker, condemned) - before;
     }
     heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
     heap->stats.conservative_objects = objects;
     heap->stats.conservative_total_bytes += bytes;
-}
-/* Tracing from dirty cards. */
-
-
-/* Scans the objects of an older region that overlap the card [from, to). */
-GC__FN void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to) {
-    bool large = region->kind == GC__LARGE;
-    uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
-    if (!object) object = gc__mark_next(from, to);
-    while (object < to) {
-        uintptr_t end = object + gc__object_bytes(object);
-        if (object >= from && end <= to)
-            gc__scan(worker, object);
-        else if (end > from)
-            gc__scan_range(worker, object, from, to < end ? to : end);
-        object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
-    }
-}
-
-/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. */
-GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) {
-    uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
-    *place = card;
-    if (card) {
-        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(card) >> 6]);
-        for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
-    }
-    if (!oldest) return;
-    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
-    gc__stack_drain(worker);
-}
-
-/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them. */
-GC__FN void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end) {
-    for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
-        gc__card_clear(card);
-        gc__card_prefetch(worker, card);
-    }
-}
-
-#if GC_BUNDLE_SHIFT
-/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; goes through the one that has waited
-   longest. */
-GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
-    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
-    uintptr_t *place = &worker->bundles[worker->bundles_next++ % GC__CARD_FIFO], oldest = *place;
-    *place = bundle;
-    if (bundle)
-        for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
-            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_CARD_BYTE_SHIFT), 1);
-    if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes);
-}
-
-/* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
-GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
-    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
-    size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
-    for (size_t i = 0; i < count; i += 8) {
-        uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
-        for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
-            uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
-            gc__region *region = gc__region_of(bundle);
-            if (!gc__region_is_of(region, worker->heap)) continue;
-            region = gc__region_first(region);
-            if (region->generation <= condemned) continue;
-            if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
-            gc__bundle_clear(bundle);
-            gc__bundle_prefetch(worker, bundle);
-        }
-    }
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0);
-}
-#else
-GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
-    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
-        for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
-            gc__trace_cards_of(worker, region->base, gc__region_end(region));
-}
-#endif
-
-/* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
-GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
-    worker->remember = worker->remember_all = true;
-    gc__trace_bundles(worker, condemned);
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
-    gc__trace_drain(worker);
-    worker->remember = false;
 }
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 
@@ -7778,6 +8764,21 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     return 0;
 }
 
+/* What each collector thread has done: a line for each. */
+GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
+    gc__heap_lock(heap);
+    const gc__crew *crew = heap->collector->crew;
+    if (crew) fprintf(file, "collectors   %u threads, in %llu of the traces\n", crew->count, (unsigned long long)crew->traces);
+    for (unsigned i = 0; crew && i < crew->count; i++) {
+        const gc__member *member = &crew->members[i];
+        fprintf(file, "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; idle %.3f ms\n", i,
+                (unsigned long long)member->objects, (double)member->bytes / 1048576.0, (unsigned long long)member->shared,
+                (unsigned long long)member->steals, (unsigned long long)member->lost,
+                (double)member->asleep_ns / (double)GC__NS_PER_MS);
+    }
+    gc__heap_unlock(heap);
+}
+
 GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
     if (gc__is_null(heap, "gc_heap_print_stats", "heap") || gc__is_null(file, "gc_heap_print_stats", "file")) return;
     gc_stats s;
@@ -7813,6 +8814,7 @@ GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
             "all collections\n",
             s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
+    gc__print_crew(heap, file);
 }
 /* Looking at the heap: walks and questions about addresses. */
 
@@ -8168,6 +9170,155 @@ GC__FN void gc__limit_look(gc_heap *heap) {
 }
 /* One collection, start to end. */
 
+/* The threads of the crew: when there are any, and which collections they share in. */
+
+
+#define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
+#define GC__CREW_WORTH_BUNDLES 256       /* dirty ones */
+
+GC__FN unsigned gc__crew_wanted(const gc_heap *heap) {
+    if (GC_HAS_MODEL) return 1;
+    unsigned threads = heap->options.collector_threads ? heap->options.collector_threads : 1;
+    return threads < GC__CREW_MAX ? threads : GC__CREW_MAX;
+}
+
+/* Whether a collection is expected to have enough to do. Called before it stops the world, too. */
+GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
+    size_t survivors = 0;
+    for (int g = 0; g <= generation; g++)
+        survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
+    return heap->options.test_collectors || survivors >= GC__CREW_WORTH;
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__crew_hire(gc_heap *heap, int generation) { (void)heap, (void)generation; }
+GC__FN void gc__crew_join(gc__worker *worker, int generation) { (void)worker, (void)generation; }
+GC__FN void gc__crew_leave(gc__worker *worker) { (void)worker; }
+GC__FN void gc__crew_fire(gc_heap *heap) { (void)heap; }
+#else
+GC__FN void gc__crew_thread(void *context) {
+    gc__member *member = (gc__member *)context;
+    gc__crew *crew = member->crew;
+    gc__tells_later = true;
+    if (crew->seed) gc__crew_await_turn(crew, member->number);
+    if (gc__crew_next(member)) gc__work(&member->worker);
+}
+
+/* The crew's record, with one member; NULL: no memory. */
+GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
+    gc__crew *crew = (gc__crew *)gc__os_map(sizeof *crew);
+    if (!crew) return NULL;
+    gc__lock_init(&crew->lock);
+    gc__lock_init(&crew->space);
+    crew->heap = heap;
+    crew->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
+    crew->count = 1;
+    crew->members[0].crew = crew;
+    return crew;
+}
+
+/* False: the system gives no thread. */
+GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
+    gc__member *member = &crew->members[number];
+    char name[16];
+    snprintf(name, sizeof name, "gc worker %u", number);
+    member->crew = crew;
+    member->number = number;
+    gc__lock_take(&crew->lock);
+    crew->asleep |= 1u << number;
+    gc__lock_release(&crew->lock);
+    bool started = gc__os_worker_start(&member->thread, name, gc__crew_thread, member);
+    gc__lock_take(&crew->lock);
+    if (started)
+        crew->count++;
+    else
+        crew->asleep &= ~(1u << number);
+    gc__lock_release(&crew->lock);
+    return started;
+}
+
+/* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
+   the host has suspended may hold a lock of the C library. Heap lock held. */
+GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
+    gc__collector *collector = heap->collector;
+    unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
+    if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting) return;
+    if (!gc__crew_is_worth(heap, generation)) return;
+    if (!collector->crew) collector->crew = gc__crew_new(heap);
+    gc__crew *crew = collector->crew;
+    bool started = crew != NULL;
+    for (unsigned i = have; started && i < wanted; i++) started = gc__crew_start(crew, i);
+    if (started) return;
+    char message[160];
+    collector->crew_refused = true;
+    snprintf(message, sizeof message,
+             "the system gives only %u of %u collector threads: raise `ulimit -u`, or set options.collector_threads",
+             crew ? crew->count : 1, wanted);
+    gc__warn(&heap->options, message);
+}
+
+/* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
+   only, so that none is left half full. */
+GC__FN void gc__crew_join(gc__worker *worker, int generation) {
+    gc_heap *heap = worker->heap;
+    gc__crew *crew = heap->collector->crew;
+    if (!crew || crew->count < 2 || heap->cycle->evacuate_into) return;
+    if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
+    bool worth = gc__crew_is_worth(heap, generation) || gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
+    if (!worth || !gc__crew_open(crew, worker)) worker->crew = NULL;
+}
+
+/* The trace is over: hands in what the other workers have counted. */
+GC__FN void gc__crew_leave(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    if (!crew) return;
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        if (i) gc__worker_end(&member->worker);
+        for (int g = 0; g < GC_GENERATIONS; g++) member->bytes += member->worker.copied_bytes[g];
+        member->lost += member->worker.lost;
+    }
+    worker->crew = NULL;
+    if (!crew->forked) return;
+    crew->count = 1;
+    crew->asleep = 0;
+    crew->forked = false;
+}
+
+/* In the child of fork(): the threads do not exist. Locks held. */
+GC__FN void gc__crew_forget(gc_heap *heap) {
+    gc__crew *crew = heap->collector->crew;
+    if (!crew) return;
+    crew->forked = heap->collecting;
+    crew->asleep = 0;
+    if (!heap->collecting) crew->count = 1;
+}
+
+/* Ends the threads. */
+GC__FN void gc__crew_fire(gc_heap *heap) {
+    gc__crew *crew = heap->collector->crew;
+    if (!crew) return;
+    gc__lock_take(&crew->lock);
+    __atomic_store_n(&crew->ending, true, __ATOMIC_SEQ_CST);
+    for (unsigned i = 1; i < crew->count; i++) {
+        __atomic_fetch_add(&crew->members[i].woken, 1, __ATOMIC_SEQ_CST);
+        crew->called |= 1u << i;
+    }
+    gc__crew_unlock(crew);
+    for (unsigned i = 0; i < GC__CREW_MAX; i++) {
+        gc__member *member = &crew->members[i];
+        gc__words *lists[] = {&member->stack, &member->live, &member->refused};
+        if (i && i < crew->count) gc__os_thread_join(&member->thread);
+        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
+    }
+    gc__words_free(&crew->for_host);
+    gc__words_free(&crew->cards);
+    gc__lock_end(&crew->lock);
+    gc__lock_end(&crew->space);
+    gc__os_unmap(crew, sizeof *crew);
+    heap->collector->crew = NULL;
+}
+#endif
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
@@ -8242,33 +9393,34 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
 
 /* Everything between gathering the roots and the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
-    gc__worker worker;
+    gc__worker alone, *worker = heap->collector->crew ? &heap->collector->crew->members[0].worker : &alone;
     gc__cycle_close_windows(heap);
     gc__phase_begin(heap, GC_DAC_CONDEMN);
-    memset(&worker, 0, sizeof worker);
-    worker.visitor.visit = gc__trace_visit;
-    worker.heap = heap;
-    worker.cycle = heap->cycle;
-    memset(worker.cycle->no_room, 0, sizeof worker.cycle->no_room);
+    memset(worker, 0, sizeof *worker);
+    worker->visitor.visit = gc__trace_visit;
+    worker->heap = heap;
+    worker->cycle = heap->cycle;
+    worker->memory = &heap->collector->mark_stack;
+    memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
-    worker.verdicts = GC__VERDICTS;
-    gc__worker_open_free_end(&worker);
-    worker.remember_all = generation > 0 || heap->cycle->recycles;
+    worker->verdicts = GC__VERDICTS;
+    worker->remember_all = generation > 0 || heap->cycle->recycles;
+    gc__crew_join(worker, generation);
+    gc__worker_open_free_end(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
-    gc__trace_roots(&worker);
-    gc__phase_note(heap, GC_PHASE_CARDS);
-    if (generation < 2) gc__trace_cards(&worker, generation);
+    gc__trace_all(worker, generation, condemned);
     gc__phase_note(heap, GC_PHASE_SUSPECTS);
-    gc__trace_suspects(&worker, condemned);
+    gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
-    gc__handles_trace(&worker, generation);
+    gc__handles_trace(worker, generation);
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
     gc__phase_begin(heap, GC_DAC_SWEEP);
-    gc__worker_end(&worker);
-    gc__roots_update_interior(worker.cycle);
-    gc__root_stacks_settle(worker.cycle);
+    gc__worker_end(worker);
+    gc__crew_leave(worker);
+    gc__roots_update_interior(worker->cycle);
+    gc__root_stacks_settle(worker->cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
@@ -8356,7 +9508,9 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
 }
 
 GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    gc__world_stop(heap);
+    gc__heap_lock(heap);
+    gc__crew_hire(heap, generation);
+    gc__world_stop_locked(heap);
     bool ran = gc__collect_stopped(heap, generation, reason, compacting);
     gc__world_resume(heap);
     return ran;
@@ -8413,7 +9567,9 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     }
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
-    gc__world_stop(heap);
+    gc__heap_lock(heap);
+    gc__crew_hire(heap, generation);
+    gc__world_stop_locked(heap);
     /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
@@ -9392,6 +10548,9 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
+        if (!heap->collector->crew) continue;
+        f(&heap->collector->crew->space);
+        f(&heap->collector->crew->lock);
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
@@ -9404,7 +10563,10 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
 GC__FN void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
-    GC__EACH_HEAP(heap) gc__world_stop(heap);
+    GC__EACH_HEAP(heap) {
+        gc__world_stop(heap);
+        if (heap->collecting && heap->collector->crew) gc__crew_stop(heap->collector->crew);
+    }
     gc__fork_each_leaf(gc__lock_fork_take);
 }
 
@@ -9443,6 +10605,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
         }
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
+    gc__crew_forget(heap);
     heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
     heap->pace->resumed_by = gc__os_self();
 }
@@ -9491,6 +10654,10 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     const char *checkmark = gc__setting("GC_CHECKMARK");
     if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    const char *threads = gc__setting("GC_COLLECTOR_THREADS");
+    if (threads) options->collector_threads = (unsigned)strtoul(threads, NULL, 10);
+    const char *order = gc__setting("GC_TEST_COLLECTORS");
+    if (order) options->test_collectors = (unsigned)strtoul(order, NULL, 10);
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;
@@ -9522,6 +10689,9 @@ GC__FN gc_result gc__options_check(gc_options *options) {
         return gc__fail(GC_ERROR_OPTION,
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
+    if (options->collector_threads > GC__CREW_MAX)
+        return gc__fail(GC_ERROR_OPTION, "options.collector_threads is %u: at most %u threads trace together",
+                        options->collector_threads, GC__CREW_MAX);
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
@@ -9693,6 +10863,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);
+    gc__crew_fire(heap);
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -9724,6 +10895,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
         heap->threads->stacks->thread = NULL;
         gc_stack_destroy(heap->threads->stacks);
     }
+    gc__crew_fire(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
     gc__barrier_detach(&heap->observer);

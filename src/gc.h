@@ -84,11 +84,13 @@
 #include "collect/roots.h"      /* gathering roots */
 #include "collect/suspects.h"   /* what conservative words found */
 #include "collect/worker.h"     /* mark stack, FIFO */
+#include "collect/crew.h"       /* several workers */
 #include "collect/claim.h"      /* marks and forwarding words */
 #include "collect/copy.h"       /* copying survivors */
 #include "collect/scan.h"       /* the trace's loop */
 #include "collect/trace.h"      /* tracing from roots */
 #include "collect/cards.h"      /* tracing from dirty cards */
+#include "collect/parallel.h"   /* the trace by several workers */
 #include "collect/plan.h"       /* which region is moved, marked, ignored */
 #include "collect/external.h"   /* off-heap memory of objects */
 #include "collect/sweep.h"      /* what becomes of condemned regions */

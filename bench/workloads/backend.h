@@ -27,6 +27,7 @@
 typedef struct mm_options {
     size_t nursery_bytes;  /* 0: the manager's default; ignored by managers without a nursery */
     size_t heap_bytes_max; /* 0: no limit; ignored by managers without a heap of their own */
+    size_t collector_threads; /* 0: the manager's default; ignored by managers without */
     size_t growth_percent; /* 0: the manager's default; ignored by managers that do not collect */
 } mm_options;
 

@@ -64,6 +64,7 @@ static inline mm *mm_open(const mm_options *options) {
     gc_heap *heap = gc_heap_create(&(gc_options){.nursery_bytes = options->nursery_bytes,
                                                  .heap_bytes_max = options->heap_bytes_max,
                                                  .growth_percent = (unsigned)options->growth_percent,
+                                                 .collector_threads = (unsigned)options->collector_threads,
                                                  .out_of_memory = mm_out_of_memory,
                                                  .collection_end = mm_collection_end,
                                                  .host = &seen});

@@ -55,7 +55,7 @@ static unsigned args_max(const workload *w) {
 }
 
 static void print_usage(FILE *file) {
-    fputs("usage: workloads NAME ARGS [--nursery=BYTES] [--max-heap=BYTES] [--growth=PERCENT] [--json]\n", file);
+    fputs("usage: workloads NAME ARGS [--nursery=BYTES] [--max-heap=BYTES] [--growth=PERCENT] [--collector-threads=N] [--json]\n", file);
     for (size_t i = 0; i < WORKLOADS; i++) {
         fprintf(file, "  %s", workloads[i]->name);
         for (unsigned j = 0; j < args_max(workloads[i]); j++)
@@ -104,6 +104,8 @@ static void parse_option(command *c, const char *text) {
         c->options.heap_bytes_max = parse_number(value + 1, "--max-heap", 1, SIZE_MAX);
     else if (value && length == strlen("--growth") && strncmp(text, "--growth", length) == 0)
         c->options.growth_percent = parse_number(value + 1, "--growth", 1, 1000000);
+    else if (value && length == strlen("--collector-threads") && strncmp(text, "--collector-threads", length) == 0)
+        c->options.collector_threads = parse_number(value + 1, "--collector-threads", 1, 32);
     else
         bad_usage("unknown option '%s'", text);
 }

@@ -82,6 +82,11 @@ typedef struct gc_options {
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
+    /* Threads that trace together in a collection, the one that collects included, at most 32; 0: 1. The others are started
+       when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there is only one. */
+    unsigned collector_threads;
+    bool parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
+                                      once; they must not fork. Otherwise only the thread that collects calls them */
     bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
 
     /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
@@ -129,6 +134,8 @@ typedef struct gc_options {
     gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
     unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
     bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
+    unsigned test_collectors; /* for tests: 1: all collector threads trace in each collection, however small; above that: one
+                                 at a time, in an order that follows from the number; 0: off */
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on

@@ -5,37 +5,48 @@
 #include "scan.h"
 
 /* Scans the objects of an older region that overlap the card [from, to). */
-GC__FN void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to) {
+GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
     bool large = region->kind == GC__LARGE;
     uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
     if (!object) object = gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
+        uintptr_t until = to < end ? to : end;
         if (object >= from && end <= to)
-            gc__scan(worker, object);
+            many ? gc__scan_many(worker, object) : gc__scan(worker, object);
         else if (end > from)
-            gc__scan_range(worker, object, from, to < end ? to : end);
+            many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
         object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
     }
 }
 
-/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. */
-GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) {
+/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. False: the worker must
+   stop. */
+GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool many) {
     uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
     if (card) {
         __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(card) >> 6]);
         for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
     }
-    if (!oldest) return;
-    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
+    if (!oldest) return true;
+    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES, many);
+    if (many) return gc__stack_drain_many(worker);
     gc__stack_drain(worker);
+    return true;
 }
 
-/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them. */
-GC__FN void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end) {
+GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
+GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
+    return gc__card_prefetch_as(worker, card, true);
+}
+
+/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to a list, if
+   there is one, and memory for it. */
+GC__INLINED void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
     for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
         gc__card_clear(card);
+        if (list && gc__words_push(list, card)) continue;
         gc__card_prefetch(worker, card);
     }
 }
@@ -43,18 +54,18 @@ GC__FN void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end
 #if GC_BUNDLE_SHIFT
 /* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; goes through the one that has waited
    longest. */
-GC__FN void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle) {
+GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__words *list) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     uintptr_t *place = &worker->bundles[worker->bundles_next++ % GC__CARD_FIFO], oldest = *place;
     *place = bundle;
     if (bundle)
         for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
             __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_CARD_BYTE_SHIFT), 1);
-    if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes);
+    if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes, list);
 }
 
 /* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
-GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
+GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
@@ -67,24 +78,41 @@ GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
             if (region->generation <= condemned) continue;
             if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
             gc__bundle_clear(bundle);
-            gc__bundle_prefetch(worker, bundle);
+            gc__bundle_prefetch(worker, bundle, list);
         }
     }
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0, list);
+}
+
+/* How many bundles of all heaps are dirty. */
+GC__FN size_t gc__count_dirty_bundles(void) {
+    size_t dirty = 0, count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    for (size_t i = 0; i < count; i++) dirty += __atomic_load_n(gc__the_arena.bundles + i, __ATOMIC_RELAXED) != 0;
+    return dirty;
 }
 #else
-GC__FN void gc__trace_bundles(gc__worker *worker, int condemned) {
+GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
         for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
-            gc__trace_cards_of(worker, region->base, gc__region_end(region));
+            gc__trace_cards_of(worker, region->base, gc__region_end(region), list);
 }
+
+GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
     worker->remember = worker->remember_all = true;
-    gc__trace_bundles(worker, condemned);
+    gc__trace_bundles(worker, condemned, NULL);
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
     worker->remember = false;
+}
+
+/* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
+   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. */
+GC__FN void gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
+    list->count = 0;
+    gc__trace_bundles(worker, condemned, list);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0); /* those that found no memory */
 }

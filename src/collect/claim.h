@@ -1,5 +1,10 @@
 /* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
-   words of condemned regions, and mark bits of copies. */
+   words of condemned regions, and mark bits of copies.
+
+   Where several workers run, marking an object is an atomic OR, and the worker that set the bit scans the object. Copying
+   is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which is
+   the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
+   that looks for objects in a card would take a copy that is then taken back for an object. */
 #pragma once
 
 #include "../heap/bits.h"
@@ -9,8 +14,7 @@
 /* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
 GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
     uintptr_t *reached = gc__map_find(worker->suspects, object);
-    if (!reached || *reached) return;
-    *reached = true;
+    if (!reached || __atomic_exchange_n(reached, true, __ATOMIC_RELAXED)) return;
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
@@ -21,25 +25,38 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
 }
 
 /* Marks the object; returns whether it had no mark yet. */
-GC__INLINED bool gc__claim_mark(uintptr_t object) {
-    bool fresh = gc__mark_set(object);
-    if (fresh) gc__region_of(object)->live_bytes += gc__object_bytes(object);
+GC__INLINED bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
+    bool fresh = many ? gc__mark_set_shared(object) : gc__mark_set(object);
+    if (fresh && many)
+        worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
+    else if (fresh)
+        gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
 
-GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object) {
-    if (gc__claim_mark(object)) {
-        if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
+    if (gc__claim_mark(worker, object, many)) {
+        if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
         if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
     } else if (GC__UNLIKELY(worker->suspects != NULL)) {
         gc__suspect_reached(worker, object);
     }
 }
 
-/* Records that the object was copied, and where to. */
-GC__INLINED void gc__claim_copied(uintptr_t object, uintptr_t copy) {
-    gc__mark_set(copy);
-    GC__WORD(object) = copy | GC__FORWARD_TAG;
+/* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
+   another worker has copied it first; otherwise that which refers to this copy. */
+GC__INLINED uintptr_t gc__claim_copied(uintptr_t object, uintptr_t header, uintptr_t copy, bool many) {
+    uintptr_t forward = copy | GC__FORWARD_TAG;
+    if (!many) {
+        gc__mark_set(copy);
+        GC__WORD(object) = forward;
+    } else if (__atomic_compare_exchange_n(&GC__WORD(object), &header, forward, false, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_ACQUIRE)) {
+        gc__mark_publish(copy);
+    } else {
+        return header;
+    }
+    return forward;
 }
 
 /* From now on objects of the region may stay: those without a forwarding word are marked as they are reached. */

@@ -72,5 +72,7 @@ typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
     gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
+    struct gc__crew *crew;                                  /* NULL: there are no collector threads yet */
+    bool crew_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;

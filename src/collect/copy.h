@@ -3,6 +3,7 @@
 
 #include "../heap/window.h"
 #include "claim.h"
+#include "crew.h"
 
 /* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its free end must not be
    counted twice. */
@@ -21,39 +22,73 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
     gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
+/* Opens the window in a hole of the region. */
+GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
+    uintptr_t end = 0;
+    if (region->kind != GC__SMALL || region->linear) return false;
+    if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
+    uintptr_t from = gc__hole_by_marks(region, bytes, &end);
+    if (!from) return false;
+    gc__window_set(&worker->windows[generation], region, from, end);
+    worker->windows[generation].limit = (char *)end;
+    return true;
+}
+
 /* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
-    for (; *cursor; *cursor = (*cursor)->next) {
-        gc__region *region = *cursor;
-        uintptr_t end = 0;
-        if (region->kind != GC__SMALL || region->linear) continue;
-        if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) continue;
-        uintptr_t from = gc__hole_by_marks(region, bytes, &end);
-        if (!from) continue;
-        gc__window_set(&worker->windows[generation], region, from, end);
-        worker->windows[generation].limit = (char *)end;
-        return true;
-    }
+    for (; *cursor; *cursor = (*cursor)->next)
+        if (gc__worker_open_hole_in(worker, generation, *cursor, bytes)) return true;
     return false;
 }
 
+/* The same where several workers run: each has regions to itself, so no other one writes their mark bits, bounds and
+   counts. */
+GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
+    gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
+    for (;;) {
+        if (*own && gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
+        gc__lock_take(&worker->crew->space);
+        *own = *cursor;
+        if (*cursor) *cursor = (*cursor)->next;
+        gc__lock_release(&worker->crew->space);
+        if (!*own) return false;
+    }
+}
+
+/* A region for copies, in the heap's list; NULL: there is no room. */
+GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
+    if (worker->cycle->no_room[generation]) return NULL;
+    gc__region *region = gc__heap_take(worker->heap, (int)generation);
+    worker->cycle->no_room[generation] = !region;
+    if (!region) return NULL;
+    gc__marks_clear(region);
+    gc__heap_push(worker->heap, region);
+    region->hole = gc__region_end(region);
+    return region;
+}
+
 /* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
-GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
+GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, size_t bytes, bool many) {
     gc_window *window = &worker->windows[generation];
     if (window->region && gc__copies_extend(window, bytes)) return true;
     gc__worker_close_window(worker, generation);
-    if (gc__worker_open_hole(worker, generation, bytes)) return true;
-    if (worker->cycle->no_room[generation]) return false;
-    gc__region *region = gc__heap_take(worker->heap, (int)generation);
-    worker->cycle->no_room[generation] = !region;
+    if (many ? gc__worker_open_own_hole(worker, generation, bytes) : gc__worker_open_hole(worker, generation, bytes))
+        return true;
+    if (many) gc__lock_take(&worker->crew->space);
+    gc__region *region = gc__worker_take(worker, generation);
+    if (many) gc__lock_release(&worker->crew->space);
     if (!region) return false;
-    gc__marks_clear(region);
-    gc__heap_push(worker->heap, region);
-    worker->cycle->cursors[generation] = region;
+    if (!many) worker->cycle->cursors[generation] = region;
     gc__window_set(window, region, region->base, gc__region_end(region));
-    region->hole = gc__region_end(region);
     return gc__copies_extend(window, bytes);
+}
+
+GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
+    return gc__worker_find_room(worker, generation, bytes, false);
+}
+GC__OUT_OF_LINE bool gc__worker_window_many(gc__worker *worker, unsigned generation, size_t bytes) {
+    return gc__worker_find_room(worker, generation, bytes, true);
 }
 
 /* Hands in what the worker has counted. */
@@ -77,37 +112,63 @@ GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
     memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
+/* The same where another worker may be replacing the first word, which was `header`: it is not read again. */
+GC__INLINED void gc__copy_body(uintptr_t to, uintptr_t from, uintptr_t header, size_t bytes) {
+    GC__WORD(to) = header;
+    if (bytes == 16)
+        GC__WORD(to + 8) = GC__WORD(from + 8);
+    else
+        gc__copy_words(to + 8, from + 8, bytes - 8);
+}
+
+/* Another worker's copy came first, to which the object's first word `forward` refers: takes this worker's back. */
+GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, size_t bytes, uintptr_t forward) {
+    gc__region *region = window->region;
+    if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
+    window->next -= bytes;
+    worker->lost++;
+    return forward - GC__FORWARD_TAG;
+}
+
 /* There was no room for a copy: from now on the region's objects may stay. */
 GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
     gc__claim_in_place(gc__region_of(object), target);
     worker->evacuation_failures++;
-    gc__mark_object(worker, object);
+    gc__mark_object(worker, object, false);
     return object;
 }
 
-/* Copies the object to the target generation; returns the copy, or the object itself if there is no room. */
-GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, unsigned target) {
+/* Copies the object, whose first word is `header`, to the target generation. Returns the copy, or if there is no room the
+   object itself; where several workers run, 0. */
+GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr_t header, unsigned target, bool many) {
     gc_window *window = &worker->windows[target];
-    size_t bytes = gc__object_bytes(object);
-    bool leaf = gc__object_is_leaf(object);
-    if (GC__UNLIKELY(bytes > gc__window_room(window)) && !gc__worker_window(worker, target, bytes))
-        return gc__evacuation_failed(worker, object, target);
+    size_t bytes = gc__object_bytes_as(object, header);
+    bool leaf = gc__header_is_leaf(header);
+    if (GC__UNLIKELY(bytes > gc__window_room(window))) {
+        if (many ? !gc__worker_window_many(worker, target, bytes) : !gc__worker_window(worker, target, bytes))
+            return many ? 0 : gc__evacuation_failed(worker, object, target);
+    }
     uintptr_t copy = (uintptr_t)window->next;
     window->next += bytes;
-    gc__copy_words(copy, object, bytes);
-    gc__claim_copied(object, copy);
-    if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+    if (many)
+        gc__copy_body(copy, object, header, bytes);
+    else
+        gc__copy_words(copy, object, bytes);
+    if (GC_DEBUG >= 3 && many) gc__crew_step(worker);
+    uintptr_t forward = gc__claim_copied(object, header, copy, many);
+    if (many && GC__UNLIKELY(forward != (copy | GC__FORWARD_TAG))) return gc__copy_lost(worker, window, bytes, forward);
+    if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
     if (!leaf) gc__trace_push(worker, copy);
     return copy;
 }
 
 /* The same for an object that is reached now, in a region that is evacuated. */
-GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
         if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
         return object;
     }
-    uintptr_t header = GC__WORD(object);
+    uintptr_t header = many ? __atomic_load_n(&GC__WORD(object), __ATOMIC_ACQUIRE) : GC__WORD(object);
     if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
-    return gc__evacuate(worker, object, verdict >> GC__VERDICT_BITS);
+    return gc__evacuate(worker, object, header, verdict >> GC__VERDICT_BITS, many);
 }

@@ -5,52 +5,89 @@
 #include "values.h"
 #include "copy.h"
 
+/* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
+GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
+    return many ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : *slot;
+}
+GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
+    if (many)
+        __atomic_store_n(slot, word, __ATOMIC_RELEASE);
+    else
+        *slot = word;
+}
+
+/* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
+   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again. */
+GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
+    __atomic_store_n(&worker->crew->stop, 1u, __ATOMIC_RELAXED);
+    worker->until_poll = 1;
+    if (!gc__words_push(&worker->crew->members[worker->number].refused, entry)) gc__trace_overflow(worker, gc__traced);
+}
+
 /* Handles one slot whose referent was prefetched. */
-GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry) {
+GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
-    uintptr_t word = *slot, ref = gc__slot_decode(word, value);
+    uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict == GC__MARK) {
-        gc__mark_object(worker, ref);
+        gc__mark_object(worker, ref, many);
     } else if (verdict) {
-        ref = gc__move_object(worker, ref, verdict);
-        *slot = gc__slot_encode(ref, word, value);
+        ref = gc__move_object(worker, ref, verdict, many);
+        if (many && GC__UNLIKELY(!ref)) {
+            gc__refuse(worker, entry);
+            return;
+        }
+        gc__slot_write(slot, gc__slot_encode(ref, word, value), many);
     }
     if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
 /* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO; handles the slot that has waited
    longest. */
-GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value) {
+GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
+                              bool many) {
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
-    if (oldest) gc__process(worker, oldest);
+    if (oldest) gc__process(worker, oldest, many);
 }
 
-GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value) {
-    uintptr_t ref = gc__slot_decode(*slot, value);
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
+    uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
-        gc__prefetch(worker, slot, ref, verdict, value);
+        gc__prefetch(worker, slot, ref, verdict, value, many);
     else if (worker->remember)
         gc__slot_remember(slot, ref);
 }
 
 /* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_inline(worker, slot, value); }
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline(worker, slot, value, false);
+}
+GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline(worker, slot, value, true);
+}
 
-/* The same two as functions of slots. */
+/* The same as functions of slots. */
 GC__INLINED void gc__slot_enqueue_inline(void *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline((gc__worker *)worker, slot, value);
+    gc__enqueue_inline((gc__worker *)worker, slot, value, false);
+}
+GC__INLINED void gc__slot_enqueue_inline_many(void *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline((gc__worker *)worker, slot, value, true);
 }
 GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
     gc__enqueue((gc__worker *)worker, slot, value);
 }
+GC__INLINED void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
+    gc__enqueue_many((gc__worker *)worker, slot, value);
+}
+#define GC__SLOT_ENQUEUE_INLINE(many) ((many) ? gc__slot_enqueue_inline_many : gc__slot_enqueue_inline)
+#define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
 
 /* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
    elsewhere dirties no card that would lead a young collection to the object. */
@@ -74,7 +111,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
    stands for all of them. */
 GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
     const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
-    gc__slot_remember(place, gc__slot_decode(*slot, value));
+    gc__slot_remember(place, gc__slot_decode(gc__slot_read(slot, true), value));
 }
 
 GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool value) {
@@ -84,55 +121,84 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool
 
 /* Takes a note of the entries of a weak table, for when the trace is done (gc__notes_clear), and enqueues their strong
    slots. Without memory for the note all slots are strong. */
-GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
     if (!entries->count) return;
     gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
+    if (many) gc__lock_take(&worker->crew->space);
     bool noted = gc__notes_push(&worker->cycle->entries, entries);
+    if (many) gc__lock_release(&worker->crew->space);
     bool strong_keys = !noted || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!noted || entries->kind == GC_WEAK_KEYS);
     const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
-        if (gc__in_arena(gc__slot_decode(*key, value)))
+        if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)
             continue; /* as most places of a hash table that is not full */
         if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
-        if (strong_keys) gc__enqueue(worker, key, value);
-        if (strong_values) gc__enqueue(worker, gc__entry_value(entries, i), value);
+        if (strong_keys) GC__SLOT_ENQUEUE(many)(worker, key, value);
+        if (strong_values) GC__SLOT_ENQUEUE(many)(worker, gc__entry_value(entries, i), value);
     }
 }
 
+GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+    gc__trace_entries_as(worker, entries, false);
+}
+GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_entries *entries) {
+    gc__trace_entries_as(worker, entries, true);
+}
+
 /* Enqueues the slots of a stack that this collection has to look at. */
-GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
     uintptr_t from = gc__stack_begin(stack, worker->heap->collection.generation), top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
+    if (many) gc__lock_take(&worker->crew->space);
     gc__stack_settle(stack, from, part->frame);
+    if (many) gc__lock_release(&worker->crew->space);
     if (gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack) > 2) gc__slot_dirty((void *)gc__traced);
-    for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack)) gc__enqueue(worker, (gc_word *)at, value);
+    for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
+        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
+}
+
+GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+    gc__trace_stack_as(worker, part, false);
+}
+GC__OUT_OF_LINE void gc__trace_stack_many(gc__worker *worker, const gc__stack_part *part) {
+    gc__trace_stack_as(worker, part, true);
 }
 
 /* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
-GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__INLINED void gc__trace_visit_as(gc_visitor *visitor, void *slot, size_t count, unsigned flags, bool many) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
-            gc__trace_entries(worker, (const gc_weak_entries *)slot);
+            const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+            many ? gc__trace_entries_many(worker, entries) : gc__trace_entries(worker, entries);
             return;
         }
         if (flags & GC__SLOT_STACK) {
-            gc__trace_stack(worker, (const gc__stack_part *)slot);
+            const gc__stack_part *part = (const gc__stack_part *)slot;
+            many ? gc__trace_stack_many(worker, part) : gc__trace_stack(worker, part);
             return;
         }
         gc__traced_check(worker->heap, slot, count, flags);
-        if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, value);
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    for (size_t i = 0; i < count; i++) GC__SLOT_ENQUEUE(many)(worker, &slots[i], value);
+}
+
+GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__trace_visit_as(visitor, slot, count, flags, false);
+}
+GC__FN void gc__trace_visit_many(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__trace_visit_as(visitor, slot, count, flags, true);
 }
 
 /* For trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the part with the
@@ -164,12 +230,12 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
                                       gc__entry_bytes(&entries), entries.count, &first);
         entries.keys = gc__entry_key(&entries, first);
         if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
-        gc__trace_visit(&part->worker->visitor, &entries, 1, flags);
+        part->worker->visitor.visit(&part->worker->visitor, &entries, 1, flags);
     } else if (flags & GC__SLOT_STACK) {
-        if (gc__traced >= part->from) gc__trace_visit(&part->worker->visitor, slot, count, flags);
+        if (gc__traced >= part->from) part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
     } else {
         count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
-        gc__trace_visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
+        part->worker->visitor.visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
     }
 }
 
@@ -180,14 +246,17 @@ GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace(object, &worker->visitor); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+    (void)many;
+    gc__scan(worker, object);
+}
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__object_trace_part(worker, object, from, to);
 }
 #else
-GC__FN void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
-    gc__slots_of_elements(type, first, count, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
+GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+    gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
 }
 
 /* Scans some elements from `index` on, and pushes the rest of a long array, so that their referents are scanned while they
@@ -202,40 +271,77 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
             *worker->top++ = object | GC__CONTINUED;
         }
     }
-    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count);
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count, false);
+}
+
+/* The same where several workers run, for the elements in [index, end): others may take the rest, or half of it. */
+GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    const gc_type *type = gc__object_type(object);
+    if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
+        *worker->top++ = end << 2 | GC__NUMBER;
+        *worker->top++ = (index + GC__CHUNK) << 2 | GC__NUMBER;
+        *worker->top++ = object | GC__CONTINUED;
+        end = index + GC__CHUNK;
+    }
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, true);
+}
+
+/* Whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return worker->number && !worker->heap->options.parallel_trace_functions;
 }
 
 /* Enqueues the slots that are not in the mask of references. */
-GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
+GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
-    if (gc__type_has_slots_in_elements(type)) gc__scan_chunk(worker, object, 0);
-    if (type->trace) gc__object_trace(object, &worker->visitor);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
+    if (gc__type_has_slots_in_elements(type))
+        many ? gc__scan_chunk_many(worker, object, 0, gc__object_length(object)) : gc__scan_chunk(worker, object, 0);
+    if (!type->trace) return;
+    if (many && gc__trace_is_for_host(worker))
+        gc__crew_hand_over(worker, object, 0, 0);
+    else
+        gc__object_trace(object, &worker->visitor);
 }
 
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object) {
+GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
+GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
+
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->refs, false, gc__slot_enqueue_inline, worker);
+    gc__slots_of_mask(object, type->refs, false, GC__SLOT_ENQUEUE_INLINE(many), worker);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
-        gc__scan_rest(worker, object);
+        many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false); }
+GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true); }
 
 /* Enqueues the object's slots in [from, to), whole elements at the least. */
+GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
+    gc__slots_in(object, from, to, GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+    if (!gc__object_type(object)->trace) return;
+    if (many && gc__trace_is_for_host(worker))
+        gc__crew_hand_over(worker, object, from, to);
+    else
+        gc__object_trace_part(worker, object, from, to);
+}
+
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__slots_in(object, from, to, gc__slot_enqueue_inline, gc__slot_enqueue, worker);
-    if (gc__object_type(object)->trace) gc__object_trace_part(worker, object, from, to);
+    gc__scan_range_as(worker, object, from, to, false);
+}
+GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_range_as(worker, object, from, to, true);
 }
 #endif
 
-GC__FN void gc__fifo_drain(gc__worker *worker) {
+GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
-        if (oldest) gc__process(worker, oldest);
+        if (oldest) gc__process(worker, oldest, many);
     }
 }
 
@@ -249,9 +355,27 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
             continue;
         }
 #endif
-        gc__scan_inline(worker, object);
+        gc__scan_inline(worker, object, false);
     }
 }
+
+#if !GC_HAS_MODEL
+/* The same where several workers run. False: the worker must stop, with what it holds. */
+GC__FN bool gc__stack_drain_many(gc__worker *worker) {
+    while (worker->top != worker->stack) {
+        if (GC__UNLIKELY(--worker->until_poll == 0) && !gc__crew_poll(worker)) return false;
+        if (worker->top == worker->stack) break; /* all of it was shared */
+        uintptr_t object = *--worker->top;
+        if (object & GC__CONTINUED) {
+            worker->top -= 2;
+            gc__scan_chunk_many(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
+        } else {
+            gc__scan_inline(worker, object, true);
+        }
+    }
+    return true;
+}
+#endif
 
 /* Scans again every marked object of one overflowed region. */
 GC__FN void gc__rescan_overflowed(gc__worker *worker) {
@@ -273,7 +397,7 @@ GC__FN void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
             gc__stack_drain(worker);
-            gc__fifo_drain(worker);
+            gc__fifo_drain(worker, false);
         } while (worker->top != worker->stack);
         if (!worker->overflowed) return;
         gc__rescan_overflowed(worker);

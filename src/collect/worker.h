@@ -3,7 +3,10 @@
    A slot found is prefetched into a small FIFO and processed some slots later, when its referent has reached the cache.
    Processing marks or copies the referent and pushes it, unless it has no references, on the mark stack. The depth of
    the C stack never depends on the data. If the mark stack cannot grow, the object's region is noted as overflowed, and
-   its marked objects are scanned again at the end: scanning is idempotent. */
+   its marked objects are scanned again at the end: scanning is idempotent.
+
+   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false where one
+   worker runs, and no atomic instruction is needed; true where several may run at once. */
 #pragma once
 
 #include "../api/thread.h"
@@ -14,7 +17,13 @@
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
-#define GC__CONTINUED 1 /* tag of a mark stack entry: an array; the index of its next element lies below the entry */
+/* Tags of mark stack entries. Where one worker runs, the rest of an array is an index and above it the array | CONTINUED;
+   where several run, an end and an index, both * 4 + NUMBER, and above them the array | CONTINUED. So a stack can be read
+   from its bottom, too. */
+#define GC__CONTINUED 1
+#define GC__NUMBER 2
+
+struct gc__crew;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
 typedef struct gc__worker {
@@ -26,6 +35,7 @@ typedef struct gc__worker {
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
     unsigned fifo_next;                /* counts up */
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
+    gc__words *memory;                 /* that memory. `stack` lies above its start where others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
@@ -37,6 +47,13 @@ typedef struct gc__worker {
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
     uint64_t mark_stack_overflows, evacuation_failures;
+
+    struct gc__crew *crew;                /* where several workers run; NULL: one */
+    unsigned number;                      /* 0: the worker of the thread that collects */
+    unsigned until_poll;                  /* objects until it looks at what the crew needs */
+    gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
+    size_t *live;                         /* bytes that it has marked, by region */
+    uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
@@ -47,21 +64,26 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
 GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
-    gc__region_of(object)->overflowed = worker->overflowed = true;
+    __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
+    worker->overflowed = true;
     worker->mark_stack_overflows++;
 }
 
 /* Makes room for some more words on the mark stack, if there is memory. */
 GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
-    gc__words *memory = &worker->heap->collector->mark_stack;
+    gc__words *memory = worker->memory;
     bool small = worker->heap->options.test_scarce_memory;
     size_t count = (size_t)(worker->top - worker->stack);
-    size_t capacity = worker->stack ? memory->capacity + 1 : GC__SMALL_MARK_STACK;
-    if ((small && worker->stack) || !gc__words_reserve(memory, capacity)) return false;
+    if (worker->stack && worker->stack != memory->words)
+        memmove(memory->words, worker->stack, count * sizeof *memory->words);
+    size_t capacity = worker->stack ? count + (memory->capacity >> 2) + 1 : GC__SMALL_MARK_STACK;
+    if (worker->stack && small) capacity = memory->capacity;
+    bool reserved = gc__words_reserve(memory, capacity);
+    if (!memory->capacity) return false;
     worker->stack = memory->words;
     worker->top = worker->stack + count;
     worker->limit = worker->stack + (small ? GC__SMALL_MARK_STACK : memory->capacity);
-    return true;
+    return reserved && worker->limit - worker->top >= 3;
 }
 
 GC__FN bool gc__trace_stack_room(gc__worker *worker, size_t words) {

@@ -3,7 +3,7 @@
 
 #include "../heap/window.h"
 #include "../threads/stop.h"
-#include "../collect/collector.h"
+#include "../collect/crew.h"
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
@@ -65,6 +65,21 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     return 0;
 }
 
+/* What each collector thread has done: a line for each. */
+GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
+    gc__heap_lock(heap);
+    const gc__crew *crew = heap->collector->crew;
+    if (crew) fprintf(file, "collectors   %u threads, in %llu of the traces\n", crew->count, (unsigned long long)crew->traces);
+    for (unsigned i = 0; crew && i < crew->count; i++) {
+        const gc__member *member = &crew->members[i];
+        fprintf(file, "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; idle %.3f ms\n", i,
+                (unsigned long long)member->objects, (double)member->bytes / 1048576.0, (unsigned long long)member->shared,
+                (unsigned long long)member->steals, (unsigned long long)member->lost,
+                (double)member->asleep_ns / (double)GC__NS_PER_MS);
+    }
+    gc__heap_unlock(heap);
+}
+
 GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
     if (gc__is_null(heap, "gc_heap_print_stats", "heap") || gc__is_null(file, "gc_heap_print_stats", "file")) return;
     gc_stats s;
@@ -100,4 +115,5 @@ GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
             "all collections\n",
             s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
+    gc__print_crew(heap, file);
 }

@@ -28,8 +28,16 @@ static gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
+/* Hosts are told on threads of theirs only. What a collector thread has changed they are told before mutators go on. */
+static __thread bool gc__tells_later;
+static unsigned gc__untold; /* a bit for each gc_stomp */
+
 /* Lock held. */
 GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
+    if (gc__tells_later) {
+        gc__untold |= 1u << operation;
+        return;
+    }
     gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
     gc__outside_stomp(&change);
     for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
@@ -131,6 +139,16 @@ GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
     gc__barrier_observer **link = &gc__barrier_observers;
     while (*link != observer) link = &(*link)->next;
     *link = observer->next;
+    gc__lock_release(&gc__barrier_lock);
+}
+
+/* Tells of what collector threads have changed. */
+GC__FN void gc__barrier_tell_untold(void) {
+    gc__lock_take(&gc__barrier_lock);
+    unsigned untold = gc__untold;
+    gc__untold = 0;
+    if (untold >> GC_STOMP_RESIZE & 1) gc__barrier_tell(GC_STOMP_RESIZE, false);
+    if (untold >> GC_STOMP_EPHEMERAL & 1) gc__barrier_tell(GC_STOMP_EPHEMERAL, false);
     gc__lock_release(&gc__barrier_lock);
 }
 

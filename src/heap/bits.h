@@ -19,6 +19,21 @@ GC__FN bool gc__mark_set(uintptr_t address) {
     return clear;
 }
 
+/* The same where several threads set bits of a word. */
+GC__FN bool gc__mark_set_shared(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
+    return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
+}
+
+/* Sets the bit of a word that no other thread writes. A thread that finds the bit finds the object whole. */
+GC__FN void gc__mark_publish(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__the_arena.marks[index >> 6];
+    __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
+}
+
 /* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
    hardly any memory. */
 GC__FN size_t gc__mark_words(const gc__region *region) {
@@ -29,15 +44,18 @@ GC__FN void gc__marks_clear(const gc__region *region) {
     memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
+/* A word of bits, which another thread may be adding to. */
+GC__FN uint64_t gc__marks_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+
 /* The first marked address in [from, end), or end. */
 GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     if (from >= end) return end;
     const uint64_t *marks = gc__the_arena.marks;
     size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
-    uint64_t bits = marks[word] & (~(uint64_t)0 << (index & 63));
+    uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 << (index & 63));
     while (!bits) {
         if (++word > last) return end;
-        bits = marks[word];
+        bits = gc__marks_load(&marks[word]);
     }
     uintptr_t found = ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
     return found < end ? found : end;
@@ -47,10 +65,10 @@ GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
 GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     const uint64_t *marks = gc__the_arena.marks;
     size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
-    uint64_t bits = marks[word] & (~(uint64_t)0 >> (63 - (index & 63)));
+    uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 >> (63 - (index & 63)));
     while (!bits) {
         if (word == first) return 0;
-        bits = marks[--word];
+        bits = gc__marks_load(&marks[--word]);
     }
     uintptr_t found = ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
     return found >= start ? found : 0;

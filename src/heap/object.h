@@ -19,22 +19,27 @@ GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLE
 #if GC_HAS_MODEL
 GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYTES((void *)object)); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
+GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
+GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
 GC__FN size_t gc__object_length(uintptr_t object) { return GC__WORD(object + sizeof(gc_object)); }
 
-GC__FN size_t gc__object_bytes(uintptr_t object) {
-    const gc_type *type = gc__object_type(object);
+/* `header`: the object's first word. It is read once, where another thread may replace it by the address of a copy. */
+GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
+    const gc_type *type = (const gc_type *)header;
     size_t bytes = type->bytes;
     if (type->element_bytes) bytes += gc__object_length(object) * type->element_bytes;
     return gc__align(bytes);
 }
+GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__object_bytes_as(object, GC__WORD(object)); }
 
 GC__FN bool gc__type_is_leaf(const gc_type *type) {
     return !type->refs && !type->element_refs && !type->values && !type->element_values && !type->trace;
 }
-GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__type_is_leaf(gc__object_type(object)); }
+GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
+GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
 
 GC__FN const char *gc__object_name(uintptr_t object) {
     const char *name = gc__object_type(object)->name;

@@ -259,6 +259,18 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     thread->context = context;
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
+/* Faults are the thread's own. */
+GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigset_t all, before;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = gc__os_thread_start(thread, f, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started) pthread_setname_np(thread->id, name);
+    return started;
+}
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
     return pthread_equal(thread->id, pthread_self()) != 0;

@@ -99,6 +99,8 @@ GC__FN void gc__os_wake(const uint32_t *word);
 /* A thread of the collector's own. gc__os_thread_start returns false if the system gives none. */
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
+/* The same for a thread that runs none of the host's code but trace functions: it has a name, and signals go to others. */
+GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
 /* Gives a thread up that may never end, instead of joining it. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);

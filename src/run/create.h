@@ -6,6 +6,7 @@
 #include "../collect/pace.h"
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
+#include "crew.h"
 #include "finalize.h"
 #include "adjust.h"
 #include "fork.h"
@@ -17,6 +18,10 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     const char *checkmark = gc__setting("GC_CHECKMARK");
     if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    const char *threads = gc__setting("GC_COLLECTOR_THREADS");
+    if (threads) options->collector_threads = (unsigned)strtoul(threads, NULL, 10);
+    const char *order = gc__setting("GC_TEST_COLLECTORS");
+    if (order) options->test_collectors = (unsigned)strtoul(order, NULL, 10);
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;
@@ -48,6 +53,9 @@ GC__FN gc_result gc__options_check(gc_options *options) {
         return gc__fail(GC_ERROR_OPTION,
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
+    if (options->collector_threads > GC__CREW_MAX)
+        return gc__fail(GC_ERROR_OPTION, "options.collector_threads is %u: at most %u threads trace together",
+                        options->collector_threads, GC__CREW_MAX);
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
@@ -219,6 +227,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);
+    gc__crew_fire(heap);
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -250,6 +259,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
         heap->threads->stacks->thread = NULL;
         gc_stack_destroy(heap->threads->stacks);
     }
+    gc__crew_fire(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
     gc__barrier_detach(&heap->observer);

@@ -4,13 +4,14 @@
 #include "../heap/profiler.h"
 #include "../collect/suspects.h"
 #include "../collect/trace.h"
-#include "../collect/cards.h"
+#include "../collect/parallel.h"
 #include "../collect/sweep.h"
 #include "../collect/pace.h"
 #include "../diag/check.h"
 #include "../diag/checkmark.h"
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
+#include "crew.h"
 #include "limit.h"
 #include "store.h"
 
@@ -87,33 +88,34 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
 
 /* Everything between gathering the roots and the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
-    gc__worker worker;
+    gc__worker alone, *worker = heap->collector->crew ? &heap->collector->crew->members[0].worker : &alone;
     gc__cycle_close_windows(heap);
     gc__phase_begin(heap, GC_DAC_CONDEMN);
-    memset(&worker, 0, sizeof worker);
-    worker.visitor.visit = gc__trace_visit;
-    worker.heap = heap;
-    worker.cycle = heap->cycle;
-    memset(worker.cycle->no_room, 0, sizeof worker.cycle->no_room);
+    memset(worker, 0, sizeof *worker);
+    worker->visitor.visit = gc__trace_visit;
+    worker->heap = heap;
+    worker->cycle = heap->cycle;
+    worker->memory = &heap->collector->mark_stack;
+    memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__region *condemned = gc__condemn(heap, generation, compacting);
-    worker.verdicts = GC__VERDICTS;
-    gc__worker_open_free_end(&worker);
-    worker.remember_all = generation > 0 || heap->cycle->recycles;
+    worker->verdicts = GC__VERDICTS;
+    worker->remember_all = generation > 0 || heap->cycle->recycles;
+    gc__crew_join(worker, generation);
+    gc__worker_open_free_end(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
-    gc__trace_roots(&worker);
-    gc__phase_note(heap, GC_PHASE_CARDS);
-    if (generation < 2) gc__trace_cards(&worker, generation);
+    gc__trace_all(worker, generation, condemned);
     gc__phase_note(heap, GC_PHASE_SUSPECTS);
-    gc__trace_suspects(&worker, condemned);
+    gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
-    gc__handles_trace(&worker, generation);
+    gc__handles_trace(worker, generation);
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
     gc__phase_begin(heap, GC_DAC_SWEEP);
-    gc__worker_end(&worker);
-    gc__roots_update_interior(worker.cycle);
-    gc__root_stacks_settle(worker.cycle);
+    gc__worker_end(worker);
+    gc__crew_leave(worker);
+    gc__roots_update_interior(worker->cycle);
+    gc__root_stacks_settle(worker->cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
@@ -201,7 +203,9 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
 }
 
 GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    gc__world_stop(heap);
+    gc__heap_lock(heap);
+    gc__crew_hire(heap, generation);
+    gc__world_stop_locked(heap);
     bool ran = gc__collect_stopped(heap, generation, reason, compacting);
     gc__world_resume(heap);
     return ran;
@@ -258,7 +262,9 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     }
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
-    gc__world_stop(heap);
+    gc__heap_lock(heap);
+    gc__crew_hire(heap, generation);
+    gc__world_stop_locked(heap);
     /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);

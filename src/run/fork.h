@@ -6,6 +6,7 @@
 
 #include "../heap/profiler.h"
 #include "attach.h"
+#include "crew.h"
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
@@ -15,6 +16,9 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
+        if (!heap->collector->crew) continue;
+        f(&heap->collector->crew->space);
+        f(&heap->collector->crew->lock);
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
@@ -27,7 +31,10 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
 GC__FN void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
-    GC__EACH_HEAP(heap) gc__world_stop(heap);
+    GC__EACH_HEAP(heap) {
+        gc__world_stop(heap);
+        if (heap->collecting && heap->collector->crew) gc__crew_stop(heap->collector->crew);
+    }
     gc__fork_each_leaf(gc__lock_fork_take);
 }
 
@@ -66,6 +73,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
         }
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
+    gc__crew_forget(heap);
     heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
     heap->pace->resumed_by = gc__os_self();
 }

@@ -1,0 +1,407 @@
+/* The crew: several workers of one collection, how they share work, and when they are done.
+
+   Each worker has a mark stack of its own. What is for all lies in a few shared pieces under one lock: a worker that holds
+   much gives the older half of it away, but only while others wait for work. So the lock is taken seldom, and everything
+   that says whether the collection is done is under it: *a worker is busy while it may hold work, it becomes busy and
+   stops being so under the lock, and what it gives away it gives while it is busy. Hence if none is busy and nothing is
+   shared, nothing is left.*
+
+   Threads that wait sleep, each on a word of its own; they are the same to the crew between collections and within one.
+   Nobody wakes them before there is something to share, so a collection wakes as many as its work can use. */
+#pragma once
+
+#include "../threads/mode.h"
+#include "worker.h"
+
+#define GC__CREW_MAX 32      /* workers */
+#define GC__CREW_DEFAULT 8   /* workers at most if the host does not say */
+#define GC__SHARED_WORDS 128 /* of a mark stack, in a piece that is shared */
+#define GC__SHARED_PIECES 16
+#define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
+#define GC__POLL_MAX 4096
+#define GC__FOR_HOST 64      /* objects handed over at a time */
+#define GC__CREW_SPINS 60    /* polls before a worker sleeps that waits for work */
+#define GC__UNITS_PER_CALL 4 /* another worker is woken while there are so many units for each */
+
+typedef struct gc__shared {
+    size_t count;
+    uintptr_t words[GC__SHARED_WORDS];
+} gc__shared;
+
+/* An object whose trace function only the thread that collects may call; of the object, [from, to), or all of it if `to` is
+   0. */
+typedef struct gc__for_host {
+    uintptr_t object, from, to;
+} gc__for_host;
+
+/* What a thread of the crew has, and counts over all collections. */
+typedef struct gc__member {
+    gc__worker worker; /* written by the thread that collects, between runs */
+    struct gc__crew *crew;
+    unsigned number;
+    gc__os_thread thread;
+    gc__words stack;
+    gc__words live;    /* the memory of worker.live */
+    uint32_t woken;    /* changes when the member is woken; atomic */
+    bool busy;         /* lock */
+    uint32_t poll;     /* objects between its looks */
+    uint64_t taken_at; /* `objects` when it last took what others shared */
+    gc__words refused; /* slots whose referents found no room: entries as in the FIFO */
+    size_t for_host_count;
+    gc__for_host for_host[GC__FOR_HOST];
+    uint64_t objects, shared, steals, steps_asleep, asleep_ns;
+    uint64_t bytes, lost; /* of collections that have ended */
+} gc__member;
+
+typedef struct gc__crew {
+    gc__lock lock;  /* guards what follows, unless it says otherwise. Leaf */
+    gc__lock space; /* guards taking regions, while several workers run; before the barrier lock */
+    gc_heap *heap;
+    void (*job)(gc__worker *worker); /* works until nothing more is found or shared */
+    unsigned count;                  /* members, the thread that collects included */
+    unsigned busy;
+    uint32_t asleep;         /* bits of members that wait */
+    uint32_t called;         /* bits of those that are woken when the lock is released */
+    bool runs;               /* there is a trace to share in */
+    bool ending;             /* atomic, too */
+    uint32_t stop;           /* atomic: the trace goes on with one worker */
+    uint32_t hungry;         /* atomic: more members wait than pieces are shared */
+    size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
+    size_t shared_count;
+    gc__shared shared[GC__SHARED_PIECES];
+    gc__words for_host; /* triples, as in gc__for_host */
+    gc__words cards;    /* dirty cards that were cleaned, to be scanned by any worker */
+    size_t root_units;  /* units below this number are of roots */
+    bool forked;        /* the process is a child, without the other threads */
+    uint32_t seed;      /* tests: members run one at a time, in an order that follows from it; 0: all at once */
+    uint32_t random;    /* of that order */
+    uint32_t turn;      /* whose turn it is; atomic */
+    uint64_t steps;     /* rounds of turns */
+    uint64_t traces;    /* that the crew took part in */
+    gc__member members[GC__CREW_MAX];
+} gc__crew;
+
+GC__FN uint32_t gc__crew_random(gc__crew *crew) {
+    crew->random ^= crew->random << 13;
+    crew->random ^= crew->random >> 17;
+    return crew->random ^= crew->random << 5;
+}
+
+/* Lock held from here on, unless a comment says otherwise. */
+
+GC__FN void gc__crew_note_hunger(gc__crew *crew) {
+    unsigned asleep = (unsigned)__builtin_popcount(crew->asleep);
+    __atomic_store_n(&crew->hungry, (uint32_t)(asleep > crew->shared_count), __ATOMIC_RELAXED);
+}
+
+/* Releases the lock, and wakes those that were called meanwhile. */
+GC__FN void gc__crew_unlock(gc__crew *crew) {
+    uint32_t called = crew->called;
+    crew->called = 0;
+    gc__lock_release(&crew->lock);
+    for (; called; called &= called - 1) gc__os_wake(&crew->members[__builtin_ctz(called)].woken);
+}
+
+/* Wakes a member that sleeps. */
+GC__FN void gc__crew_wake(gc__crew *crew, unsigned number) {
+    crew->asleep &= ~(1u << number);
+    gc__crew_note_hunger(crew);
+    if (crew->seed) return; /* its turn will come */
+    __atomic_fetch_add(&crew->members[number].woken, 1, __ATOMIC_SEQ_CST);
+    crew->called |= 1u << number;
+}
+
+GC__FN void gc__crew_wake_one(gc__crew *crew) {
+    if (crew->asleep) gc__crew_wake(crew, (unsigned)__builtin_ctz(crew->asleep));
+}
+
+/* With a seed: chooses whose turn is next, among those that do not sleep. */
+GC__FN unsigned gc__crew_turn_after(gc__crew *crew, unsigned number) {
+    unsigned next = number;
+    do {
+        next = (next + 1) % crew->count;
+        if (!next) {
+            crew->steps++;
+            for (unsigned i = 0; i < crew->count; i++) crew->members[i].steps_asleep += crew->asleep >> i & 1;
+        }
+    } while (crew->asleep >> next & 1 && next != number);
+    return next;
+}
+
+/* Not under the lock. */
+GC__FN void gc__crew_await_turn(gc__crew *crew, unsigned number) {
+    gc__member *member = &crew->members[number];
+    for (;;) {
+        uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&crew->turn, __ATOMIC_SEQ_CST) == number) return;
+        if (__atomic_load_n(&crew->ending, __ATOMIC_SEQ_CST)) return;
+        gc__os_wait_for(&member->woken, woken, 1000 * GC__NS_PER_MS);
+    }
+}
+
+/* Gives the turn to another member, and waits for the next. Leaves and takes the lock. */
+GC__FN void gc__crew_pass_turn(gc__crew *crew, unsigned number) {
+    unsigned next = gc__crew_turn_after(crew, number);
+    if (next == number && !(crew->asleep >> number & 1)) return;
+    __atomic_store_n(&crew->turn, next, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&crew->members[next].woken, 1, __ATOMIC_SEQ_CST);
+    crew->called |= 1u << next;
+    gc__crew_unlock(crew);
+    gc__crew_await_turn(crew, number);
+    gc__lock_take(&crew->lock);
+}
+
+/* Waits until the member is woken. Leaves and takes the lock. */
+GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
+    gc__member *member = &crew->members[number];
+    uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
+    bool spin = crew->count <= crew->heap->threads->processors;
+    crew->asleep |= 1u << number;
+    gc__crew_note_hunger(crew);
+    if (crew->seed) {
+        gc__crew_pass_turn(crew, number);
+        return;
+    }
+    gc__crew_unlock(crew);
+    uint64_t start = gc__os_now_ns();
+    for (unsigned spins = 0; __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken; spins++) {
+        if (spin && spins < GC__CREW_SPINS)
+            gc__cpu_pause();
+        else
+            gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
+    }
+    member->asleep_ns += gc__os_now_ns() - start;
+    gc__lock_take(&crew->lock);
+}
+
+/* Puts an entry of a mark stack on this worker's. */
+GC__FN void gc__crew_push(gc__worker *worker, const uintptr_t *entry, size_t words) {
+    if (gc__trace_stack_room(worker, words)) {
+        for (size_t i = 0; i < words; i++) *worker->top++ = entry[i];
+    } else {
+        gc__trace_overflow(worker, entry[words - 1] & ~(uintptr_t)GC__CONTINUED);
+    }
+}
+
+/* The words of the entry that begins there, from the bottom of a stack. */
+GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMBER ? 3 : 1; }
+
+/* Takes a piece that others have shared. */
+GC__FN bool gc__crew_take_piece(gc__crew *crew, gc__worker *worker) {
+    if (!crew->shared_count) return false;
+    const gc__shared *piece = &crew->shared[--crew->shared_count];
+    for (size_t i = 0; i < piece->count; i += gc__entry_words(&piece->words[i]))
+        gc__crew_push(worker, &piece->words[i], gc__entry_words(&piece->words[i]));
+    gc__crew_note_hunger(crew);
+    gc__member *member = &crew->members[worker->number];
+    member->taken_at = member->objects;
+    member->steals++;
+    return true;
+}
+
+/* The thread that collects takes objects whose trace functions it is to call. */
+GC__FN bool gc__crew_take_for_host(gc__crew *crew, const gc__worker *worker) {
+    gc__member *member = &crew->members[worker->number];
+    if (worker->number || !crew->for_host.count) return false;
+    while (crew->for_host.count && member->for_host_count < GC__FOR_HOST) {
+        const uintptr_t *words = &crew->for_host.words[crew->for_host.count -= 3];
+        const gc__for_host item = {words[0], words[1], words[2]};
+        member->for_host[member->for_host_count++] = item;
+    }
+    return true;
+}
+
+GC__FN bool gc__crew_units_left(const gc__crew *crew) {
+    return __atomic_load_n(&crew->next_unit, __ATOMIC_RELAXED) < crew->units;
+}
+
+/* Looks for work. A worker that finds some is busy from now on. */
+GC__FN bool gc__crew_find(gc__crew *crew, gc__worker *worker) {
+    if (!crew->runs || __atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) return false;
+    bool found = gc__crew_take_for_host(crew, worker) || gc__crew_units_left(crew) || gc__crew_take_piece(crew, worker);
+    if (found) crew->members[worker->number].busy = true;
+    crew->busy += found;
+    return found;
+}
+
+/* The worker has nothing left. If it had little since it last took something, workers share less often from now on:
+   what they share is worth less than waking somebody for it. */
+GC__FN void gc__crew_idle(gc__crew *crew, gc__member *member) {
+    if (!member->busy) return;
+    member->busy = false;
+    crew->busy--;
+    if (!crew->busy && crew->asleep & 1) gc__crew_wake(crew, 0); /* the run is over */
+    if (!member->number) return;
+    uint64_t had = member->objects - member->taken_at;
+    for (unsigned i = 0; i < crew->count; i++) {
+        uint32_t poll = __atomic_load_n(&crew->members[i].poll, __ATOMIC_RELAXED);
+        poll = had < 8 * GC__POLL ? poll * 2 : poll / 2;
+        poll = poll < GC__POLL ? GC__POLL : poll > GC__POLL_MAX ? GC__POLL_MAX : poll;
+        __atomic_store_n(&crew->members[i].poll, poll, __ATOMIC_RELAXED);
+    }
+}
+
+/* The rest is called without the lock. */
+
+/* Waits for work, and takes it. False: there is no more; for other workers than the first, in any collection. */
+GC__FN bool gc__crew_next(gc__member *member) {
+    gc__crew *crew = member->crew;
+    bool found;
+    gc__lock_take(&crew->lock);
+    gc__crew_idle(crew, member);
+    while (!(found = gc__crew_find(crew, &member->worker)) && (member->number ? !crew->ending : crew->busy != 0))
+        gc__crew_sleep(crew, member->number);
+    gc__crew_unlock(crew);
+    return found;
+}
+
+/* Hands over objects whose trace functions this worker may not call. */
+GC__FN void gc__crew_give_host(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    gc__member *member = &crew->members[worker->number];
+    if (!worker->number || !member->for_host_count) return;
+    gc__lock_take(&crew->lock);
+    for (; member->for_host_count; member->for_host_count--) {
+        const gc__for_host *item = &member->for_host[member->for_host_count - 1];
+        if (!gc__words_reserve(&crew->for_host, crew->for_host.count + 3)) {
+            gc__trace_overflow(worker, item->object);
+            continue;
+        }
+        gc__words_push(&crew->for_host, item->object);
+        gc__words_push(&crew->for_host, item->from);
+        gc__words_push(&crew->for_host, item->to);
+    }
+    if (crew->asleep & 1) gc__crew_wake(crew, 0);
+    gc__crew_unlock(crew);
+}
+
+GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__member *member = &worker->crew->members[worker->number];
+    const gc__for_host item = {object, from, to};
+    if (member->for_host_count == GC__FOR_HOST) gc__crew_give_host(worker);
+    member->for_host[member->for_host_count++] = item;
+}
+
+/* Moves the older half of the stack into the piece; of an array that is all there is, the second half. */
+GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
+    size_t words = (size_t)(worker->top - worker->stack), most = gc__min(words / 2, GC__SHARED_WORDS), taken = 0;
+    piece->count = 0;
+    if (words == 3 && worker->stack[0] & GC__NUMBER) {
+        size_t end = worker->stack[0] >> 2, from = worker->stack[1] >> 2, middle = from + (end - from) / 2;
+        if (end - from < 2 * GC__CHUNK) return;
+        const uintptr_t half[3] = {worker->stack[0], middle << 2 | GC__NUMBER, worker->stack[2]};
+        memcpy(piece->words, half, sizeof half);
+        piece->count = 3;
+        worker->stack[0] = middle << 2 | GC__NUMBER;
+        return;
+    }
+    while (taken < words && (taken == 0 || taken < most)) {
+        size_t entry = gc__entry_words(worker->stack + taken);
+        if (taken + entry > GC__SHARED_WORDS || taken + entry == words) break;
+        taken += entry;
+    }
+    memcpy(piece->words, worker->stack, taken * sizeof *piece->words);
+    piece->count = taken;
+    worker->stack += taken;
+}
+
+/* Shares work, if there is more than one entry, and calls a member for it. */
+GC__FN void gc__crew_share(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    if (worker->top - worker->stack < 2) return;
+    gc__lock_take(&crew->lock);
+    if (crew->shared_count < GC__SHARED_PIECES && __atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) {
+        gc__crew_fill(worker, &crew->shared[crew->shared_count]);
+        if (crew->shared[crew->shared_count].count) {
+            crew->shared_count++;
+            crew->members[worker->number].shared++;
+            gc__crew_wake_one(crew);
+            gc__crew_note_hunger(crew);
+        }
+    }
+    gc__crew_unlock(crew);
+}
+
+/* Where a seed decides: lets others work. */
+GC__FN void gc__crew_step(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    if (!crew || !crew->seed || !crew->runs) return;
+    gc__lock_take(&crew->lock);
+    gc__crew_pass_turn(crew, worker->number);
+    gc__crew_unlock(crew);
+}
+
+/* Called every so many objects. False: the worker must return, with what it holds. */
+GC__OUT_OF_LINE bool gc__crew_poll(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    gc__member *member = &crew->members[worker->number];
+    worker->until_poll = __atomic_load_n(&member->poll, __ATOMIC_RELAXED);
+    member->objects += worker->until_poll;
+    if (crew->seed) {
+        gc__crew_step(worker);
+        worker->until_poll = 1 + gc__crew_random(crew) % 16;
+    }
+    if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) {
+        worker->until_poll = 1;
+        return false;
+    }
+    if (__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) gc__crew_share(worker);
+    return true;
+}
+
+/* While many units are left: calls another member. */
+GC__FN void gc__crew_call(gc__crew *crew) {
+    if (!__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) return;
+    size_t next = __atomic_load_n(&crew->next_unit, __ATOMIC_RELAXED);
+    if (next + GC__UNITS_PER_CALL > crew->units) return;
+    gc__lock_take(&crew->lock);
+    gc__crew_wake_one(crew);
+    gc__crew_unlock(crew);
+}
+
+/* Claims the next unit of roots and cards. False: all are claimed. */
+GC__FN bool gc__crew_claim_unit(gc__crew *crew, size_t *unit) {
+    if (!gc__crew_units_left(crew)) return false;
+    *unit = __atomic_fetch_add(&crew->next_unit, 1, __ATOMIC_RELAXED);
+    return *unit < crew->units;
+}
+
+/* A run begins, with the first worker busy. */
+GC__FN void gc__crew_begin(gc__crew *crew, size_t units) {
+    gc__lock_take(&crew->lock);
+    crew->runs = true;
+    crew->asleep &= ~1u;
+    crew->busy = 1;
+    crew->members[0].busy = true;
+    crew->units = units;
+    crew->random = crew->seed;
+    __atomic_store_n(&crew->next_unit, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&crew->stop, 0u, __ATOMIC_RELAXED);
+    __atomic_store_n(&crew->turn, 0u, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < crew->count; i++) crew->members[i].worker.until_poll = crew->seed ? 1 : GC__POLL;
+    gc__crew_note_hunger(crew);
+    gc__crew_unlock(crew);
+}
+
+/* It has ended: no worker is busy. */
+GC__FN void gc__crew_end_run(gc__crew *crew) {
+    gc__lock_take(&crew->lock);
+    crew->runs = false;
+    gc__crew_unlock(crew);
+}
+
+/* Stops the run, and waits until no other worker is busy. Called within a trace function of the thread that collects. */
+GC__FN void gc__crew_stop(gc__crew *crew) {
+    gc__lock_take(&crew->lock);
+    __atomic_store_n(&crew->stop, 1u, __ATOMIC_RELAXED);
+    while (crew->runs && crew->busy > 1) {
+        if (crew->seed) {
+            gc__crew_pass_turn(crew, 0);
+            continue;
+        }
+        gc__crew_unlock(crew);
+        gc__os_wait_for(&crew->stop, 1, GC__NS_PER_MS / 10);
+        gc__lock_take(&crew->lock);
+    }
+    gc__crew_unlock(crew);
+}

@@ -1,0 +1,271 @@
+/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
+   for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
+   the crew shares.
+
+   No room for a copy: every worker stops where it is, and the thread that collects goes on alone, with each worker's
+   stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so nothing needs to be
+   known about how far a unit was. */
+#pragma once
+
+#include "cards.h"
+#include "trace.h"
+#include "../heap/barrier_state.h"
+
+#define GC__UNIT_ROOTS 64
+#define GC__UNIT_CARDS 32
+#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
+
+#if !GC_HAS_MODEL
+/* The units of roots come first. False: the worker must stop. */
+GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
+    const gc__crew *crew = worker->crew;
+    if (unit < crew->root_units) {
+        const gc__words *roots = &worker->cycle->roots;
+        size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
+        for (size_t i = from; i < end; i++) {
+            gc__enqueue_many(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
+            if (!gc__stack_drain_many(worker)) return false;
+        }
+        return true;
+    }
+    size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
+    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch_many(worker, i < end ? crew->cards.words[i] : 0)) return false;
+    return true;
+}
+
+/* Calls the trace function of an object that was handed over. */
+GC__FN void gc__work_for_host_once(gc__worker *worker) {
+    gc__member *member = &worker->crew->members[worker->number];
+    const gc__for_host item = member->for_host[--member->for_host_count];
+    if (item.to)
+        gc__object_trace_part(worker, item.object, item.from, item.to);
+    else
+        gc__object_trace(item.object, &worker->visitor);
+}
+
+/* Calls the trace functions of objects that others have handed over. */
+GC__FN bool gc__work_for_host(gc__worker *worker) {
+    gc__member *member = &worker->crew->members[worker->number];
+    while (!worker->number && member->for_host_count) {
+        gc__work_for_host_once(worker);
+        if (!gc__stack_drain_many(worker)) return false;
+    }
+    return true;
+}
+
+/* Works until nothing is left of what the worker can find or holds. False: it must stop. */
+GC__FN bool gc__work_some(gc__worker *worker) {
+    size_t unit;
+    if (!gc__work_for_host(worker)) return false;
+    while (gc__crew_claim_unit(worker->crew, &unit)) {
+        gc__crew_call(worker->crew);
+        if (!gc__work_unit(worker, unit)) return false;
+    }
+    do {
+        if (!gc__stack_drain_many(worker)) return false;
+        gc__fifo_drain(worker, true);
+    } while (worker->top != worker->stack);
+    return true;
+}
+
+/* Works until nobody has any work. */
+GC__FN void gc__work(gc__worker *worker) {
+    do {
+        gc__work_some(worker);
+        gc__crew_give_host(worker);
+    } while (gc__crew_next(&worker->crew->members[worker->number]));
+}
+
+/* Makes the members ready for the collection. False: no memory. */
+GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        if (!gc__words_reserve(&member->live, gc__regions_used()) ||
+            !gc__words_reserve(&member->refused, GC__REFUSED_RESERVE))
+            return false;
+    }
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        gc__worker *worker = &member->worker;
+        if (i) *worker = *first;
+        if (i) worker->memory = &member->stack;
+        worker->crew = crew;
+        worker->number = i;
+        worker->live = member->live.words;
+        member->poll = GC__POLL;
+    }
+    return true;
+}
+
+/* Adds what the workers have marked to the regions' counts. */
+GC__FN void gc__crew_count_marked(gc__crew *crew, gc__region *condemned) {
+    for (; condemned; condemned = condemned->next) {
+        size_t index = (size_t)(condemned - gc__the_arena.regions);
+        if (condemned->verdict == GC__MOVE) continue;
+        for (unsigned i = 0; i < crew->count; i++) {
+            condemned->live_bytes += crew->members[i].worker.live[index];
+            crew->members[i].worker.live[index] = 0;
+        }
+    }
+}
+
+/* Makes entries of several workers' stacks those of one's: the whole rest of each array. */
+GC__FN void gc__stack_convert(gc__worker *worker) {
+    uintptr_t *to = worker->stack;
+    for (const uintptr_t *from = worker->stack; from < worker->top; from++) {
+        if (*from & GC__NUMBER) {
+            *to++ = from[1] >> 2;
+            *to++ = from[2];
+            from += 2;
+        } else {
+            *to++ = *from;
+        }
+    }
+    worker->top = to;
+}
+
+/* Traces from what a stopped worker holds. */
+GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
+    gc__words *refused = &worker->crew->members[left->number].refused;
+    for (int i = 0; i < GC__FIFO; i++) {
+        if (left->fifo[i]) gc__process(worker, left->fifo[i], false);
+        left->fifo[i] = 0;
+    }
+    for (size_t i = 0; i < refused->count; i++) gc__process(worker, refused->words[i], false);
+    refused->count = 0;
+    while (left != worker && left->top != left->stack) {
+        uintptr_t entry = *--left->top;
+        if (entry & GC__CONTINUED) {
+            left->top -= 2;
+            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2);
+        } else {
+            gc__scan(worker, entry);
+        }
+        gc__stack_drain(worker);
+    }
+    memset(left->cards, 0, sizeof left->cards);
+}
+
+/* Goes on alone after the run was stopped. */
+GC__FN void gc__trace_alone(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    gc__member *self = &crew->members[0];
+    while (gc__crew_take_piece(crew, worker)) continue;
+    gc__stack_convert(worker);
+    for (unsigned i = 0; i < crew->count; i++) gc__trace_left_by(worker, &crew->members[i].worker);
+    gc__trace_drain(worker);
+    while (self->for_host_count || gc__crew_take_for_host(crew, worker)) {
+        gc__work_for_host_once(worker);
+        gc__trace_drain(worker);
+    }
+    if (!crew->units) return;
+    gc__trace_slots(worker, 0, worker->cycle->roots.count);
+    for (size_t i = 0; i < crew->cards.count + GC__CARD_FIFO; i++)
+        gc__card_prefetch(worker, i < crew->cards.count ? crew->cards.words[i] : 0);
+    gc__trace_drain(worker);
+}
+
+GC__FN void gc__crew_set_visit(gc__crew *crew, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
+    for (unsigned i = 0; i < crew->count; i++) crew->members[i].worker.visitor.visit = visit;
+}
+
+/* Between runs no window is open: in a run each worker has regions to itself, which it takes from the same lists as the
+   first one does between runs. */
+GC__FN void gc__crew_close_windows(gc__crew *crew) {
+    for (unsigned i = 0; i < crew->count; i++)
+        for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+            gc__worker_close_window(&crew->members[i].worker, g);
+            crew->members[i].worker.searched[g] = NULL;
+        }
+}
+
+/* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
+GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned) {
+    gc__crew *crew = worker->crew;
+    bool overflowed = worker->overflowed, before = worker->remember;
+    gc__crew_close_windows(crew);
+    gc__crew_set_visit(crew, gc__trace_visit_many);
+    for (unsigned i = 1; i < crew->count; i++) {
+        gc__worker *other = &crew->members[i].worker;
+        other->remember = before;
+        other->remember_all = worker->remember_all;
+        other->suspects = worker->suspects;
+    }
+    crew->traces++;
+    gc__crew_begin(crew, units);
+    gc__work(worker);
+    gc__crew_end_run(crew);
+    gc__crew_close_windows(crew);
+    gc__crew_set_visit(crew, gc__trace_visit);
+    gc__crew_count_marked(crew, condemned);
+    for (unsigned i = 0; i < crew->count; i++) {
+        overflowed |= crew->members[i].worker.overflowed;
+        crew->members[i].worker.overflowed = false;
+    }
+    if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);
+    worker->overflowed |= overflowed;
+    gc__trace_drain(worker);
+    gc__barrier_tell_untold();
+}
+#endif
+
+/* Traces from what the worker holds. */
+GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
+#if !GC_HAS_MODEL
+    if (worker->crew) {
+        gc__crew_run(worker, 0, condemned);
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_drain(worker);
+}
+
+/* Traces from roots and dirty cards. */
+GC__FN void gc__trace_all(gc__worker *worker, int generation, gc__region *condemned) {
+#if !GC_HAS_MODEL
+    gc__crew *crew = worker->crew;
+    if (crew) {
+        gc__trace_pins(worker);
+        crew->cards.count = 0;
+        worker->remember = generation < 2;
+        worker->remember_all |= generation < 2;
+        if (generation < 2) gc__list_cards(worker, generation, &crew->cards);
+        gc__trace_interior(worker);
+        crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
+        gc__crew_run(worker, crew->root_units + card_units, condemned);
+        worker->remember = false;
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_roots(worker);
+    gc__phase_note(worker->heap, GC_PHASE_CARDS);
+    if (generation < 2) gc__trace_cards(worker, generation);
+}
+
+/* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
+   stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
+GC__FN void gc__trace_suspects(gc__worker *worker, gc__region *condemned) {
+    gc_heap *heap = worker->heap;
+    gc__map *suspects = &worker->cycle->suspects;
+    size_t objects = 0, bytes = 0;
+    if (worker->suspects) {
+        size_t before = gc__traced_bytes(worker, condemned);
+        for (size_t i = 0; i < suspects->capacity; i++) {
+            uintptr_t object = suspects->keys[i];
+            if (!object || suspects->values[i]) continue;
+            suspects->values[i] = true;
+            objects++;
+            bytes += gc__object_bytes(object);
+            if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+        }
+        gc__trace_held(worker, condemned);
+        bytes += gc__traced_bytes(worker, condemned) - before;
+    }
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
+    heap->stats.conservative_objects = objects;
+    heap->stats.conservative_total_bytes += bytes;
+}

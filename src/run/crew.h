@@ -1,0 +1,151 @@
+/* The threads of the crew: when there are any, and which collections they share in. */
+#pragma once
+
+#include "../collect/parallel.h"
+
+#define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
+#define GC__CREW_WORTH_BUNDLES 256       /* dirty ones */
+
+GC__FN unsigned gc__crew_wanted(const gc_heap *heap) {
+    if (GC_HAS_MODEL) return 1;
+    unsigned threads = heap->options.collector_threads ? heap->options.collector_threads : 1;
+    return threads < GC__CREW_MAX ? threads : GC__CREW_MAX;
+}
+
+/* Whether a collection is expected to have enough to do. Called before it stops the world, too. */
+GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
+    size_t survivors = 0;
+    for (int g = 0; g <= generation; g++)
+        survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
+    return heap->options.test_collectors || survivors >= GC__CREW_WORTH;
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__crew_hire(gc_heap *heap, int generation) { (void)heap, (void)generation; }
+GC__FN void gc__crew_join(gc__worker *worker, int generation) { (void)worker, (void)generation; }
+GC__FN void gc__crew_leave(gc__worker *worker) { (void)worker; }
+GC__FN void gc__crew_fire(gc_heap *heap) { (void)heap; }
+#else
+GC__FN void gc__crew_thread(void *context) {
+    gc__member *member = (gc__member *)context;
+    gc__crew *crew = member->crew;
+    gc__tells_later = true;
+    if (crew->seed) gc__crew_await_turn(crew, member->number);
+    if (gc__crew_next(member)) gc__work(&member->worker);
+}
+
+/* The crew's record, with one member; NULL: no memory. */
+GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
+    gc__crew *crew = (gc__crew *)gc__os_map(sizeof *crew);
+    if (!crew) return NULL;
+    gc__lock_init(&crew->lock);
+    gc__lock_init(&crew->space);
+    crew->heap = heap;
+    crew->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
+    crew->count = 1;
+    crew->members[0].crew = crew;
+    return crew;
+}
+
+/* False: the system gives no thread. */
+GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
+    gc__member *member = &crew->members[number];
+    char name[16];
+    snprintf(name, sizeof name, "gc worker %u", number);
+    member->crew = crew;
+    member->number = number;
+    gc__lock_take(&crew->lock);
+    crew->asleep |= 1u << number;
+    gc__lock_release(&crew->lock);
+    bool started = gc__os_worker_start(&member->thread, name, gc__crew_thread, member);
+    gc__lock_take(&crew->lock);
+    if (started)
+        crew->count++;
+    else
+        crew->asleep &= ~(1u << number);
+    gc__lock_release(&crew->lock);
+    return started;
+}
+
+/* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
+   the host has suspended may hold a lock of the C library. Heap lock held. */
+GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
+    gc__collector *collector = heap->collector;
+    unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
+    if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting) return;
+    if (!gc__crew_is_worth(heap, generation)) return;
+    if (!collector->crew) collector->crew = gc__crew_new(heap);
+    gc__crew *crew = collector->crew;
+    bool started = crew != NULL;
+    for (unsigned i = have; started && i < wanted; i++) started = gc__crew_start(crew, i);
+    if (started) return;
+    char message[160];
+    collector->crew_refused = true;
+    snprintf(message, sizeof message,
+             "the system gives only %u of %u collector threads: raise `ulimit -u`, or set options.collector_threads",
+             crew ? crew->count : 1, wanted);
+    gc__warn(&heap->options, message);
+}
+
+/* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
+   only, so that none is left half full. */
+GC__FN void gc__crew_join(gc__worker *worker, int generation) {
+    gc_heap *heap = worker->heap;
+    gc__crew *crew = heap->collector->crew;
+    if (!crew || crew->count < 2 || heap->cycle->evacuate_into) return;
+    if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
+    bool worth = gc__crew_is_worth(heap, generation) || gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
+    if (!worth || !gc__crew_open(crew, worker)) worker->crew = NULL;
+}
+
+/* The trace is over: hands in what the other workers have counted. */
+GC__FN void gc__crew_leave(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    if (!crew) return;
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        if (i) gc__worker_end(&member->worker);
+        for (int g = 0; g < GC_GENERATIONS; g++) member->bytes += member->worker.copied_bytes[g];
+        member->lost += member->worker.lost;
+    }
+    worker->crew = NULL;
+    if (!crew->forked) return;
+    crew->count = 1;
+    crew->asleep = 0;
+    crew->forked = false;
+}
+
+/* In the child of fork(): the threads do not exist. Locks held. */
+GC__FN void gc__crew_forget(gc_heap *heap) {
+    gc__crew *crew = heap->collector->crew;
+    if (!crew) return;
+    crew->forked = heap->collecting;
+    crew->asleep = 0;
+    if (!heap->collecting) crew->count = 1;
+}
+
+/* Ends the threads. */
+GC__FN void gc__crew_fire(gc_heap *heap) {
+    gc__crew *crew = heap->collector->crew;
+    if (!crew) return;
+    gc__lock_take(&crew->lock);
+    __atomic_store_n(&crew->ending, true, __ATOMIC_SEQ_CST);
+    for (unsigned i = 1; i < crew->count; i++) {
+        __atomic_fetch_add(&crew->members[i].woken, 1, __ATOMIC_SEQ_CST);
+        crew->called |= 1u << i;
+    }
+    gc__crew_unlock(crew);
+    for (unsigned i = 0; i < GC__CREW_MAX; i++) {
+        gc__member *member = &crew->members[i];
+        gc__words *lists[] = {&member->stack, &member->live, &member->refused};
+        if (i && i < crew->count) gc__os_thread_join(&member->thread);
+        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
+    }
+    gc__words_free(&crew->for_host);
+    gc__words_free(&crew->cards);
+    gc__lock_end(&crew->lock);
+    gc__lock_end(&crew->space);
+    gc__os_unmap(crew, sizeof *crew);
+    heap->collector->crew = NULL;
+}
+#endif
