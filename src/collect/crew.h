@@ -112,7 +112,7 @@ GC__FN void gc__crew_wake(gc__crew *crew, unsigned number) {
 }
 
 GC__FN void gc__crew_wake_one(gc__crew *crew) {
-    if (crew->asleep) gc__crew_wake(crew, (unsigned)__builtin_ctz(crew->asleep));
+    if (crew->asleep && !crew->forked) gc__crew_wake(crew, (unsigned)__builtin_ctz(crew->asleep));
 }
 
 /* With a seed: chooses whose turn is next, among those that do not sleep. */

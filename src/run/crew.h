@@ -67,10 +67,18 @@ GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
     return started;
 }
 
+/* In a child of fork(), after the collection in which that was called. */
+GC__FN void gc__crew_begin_anew(gc__crew *crew) {
+    crew->forked = false;
+    crew->count = 1;
+    crew->asleep = 0;
+}
+
 /* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
    the host has suspended may hold a lock of the C library. Heap lock held. */
 GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     gc__collector *collector = heap->collector;
+    if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
     unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
     if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting) return;
     if (!gc__crew_is_worth(heap, generation)) return;
@@ -92,7 +100,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
 GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     gc__crew *crew = heap->collector->crew;
-    if (!crew || crew->count < 2 || heap->cycle->evacuate_into) return;
+    if (!crew || crew->count < 2 || crew->forked || heap->cycle->evacuate_into) return;
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
     bool worth = gc__crew_is_worth(heap, generation) || gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
     if (!worth || !gc__crew_open(crew, worker)) worker->crew = NULL;
@@ -109,19 +117,14 @@ GC__FN void gc__crew_leave(gc__worker *worker) {
         member->lost += member->worker.lost;
     }
     worker->crew = NULL;
-    if (!crew->forked) return;
-    crew->count = 1;
-    crew->asleep = 0;
-    crew->forked = false;
 }
 
 /* In the child of fork(): the threads do not exist. Locks held. */
 GC__FN void gc__crew_forget(gc_heap *heap) {
     gc__crew *crew = heap->collector->crew;
     if (!crew) return;
-    crew->forked = heap->collecting;
-    crew->asleep = 0;
-    if (!heap->collecting) crew->count = 1;
+    crew->forked = true;
+    crew->asleep = ~(uint32_t)1; /* nobody waits for them, or wakes them */
 }
 
 /* Ends the threads. */
@@ -130,6 +133,7 @@ GC__FN void gc__crew_fire(gc_heap *heap) {
     if (!crew) return;
     gc__lock_take(&crew->lock);
     __atomic_store_n(&crew->ending, true, __ATOMIC_SEQ_CST);
+    if (crew->forked) gc__crew_begin_anew(crew);
     for (unsigned i = 1; i < crew->count; i++) {
         __atomic_fetch_add(&crew->members[i].woken, 1, __ATOMIC_SEQ_CST);
         crew->called |= 1u << i;
