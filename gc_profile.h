@@ -120,8 +120,8 @@ GC_API gc_result gc_profile_start(const gc_profile_options *options, const char 
 GC_API gc_result gc_profile_stop(void);
 
 /* Writes what was recorded so far, in the format of the name's ending: .folded, .txt (a report), .pb, .svg, .html, .json,
-   .nettrace; or, with .heapsnapshot, the objects of all heaps, whose threads are stopped meanwhile. An existing file is
-   replaced once the new one is complete. [any thread in no heap's collection; may wait; GC_ERROR_FILE: why is in
+   .nettrace; or, with .heapsnapshot, the objects of all heaps, which are collected and stopped for it. An existing file is
+   replaced once the new one is complete. [any thread in no heap's collection; may collect; GC_ERROR_FILE: why is in
    gc_last_message; GC_ERROR_OPTION: no such format; GC_ERROR_MISUSE: there is no profile] */
 GC_API gc_result gc_profile_write(const char *file);
 

@@ -11,7 +11,7 @@ picture() { node tests/profile/browser.mjs "$PWD/build/profile-readers" "$chromi
 GC_PROFILE=$dir/derive.svg,period=20000 build/examples/scheme examples/scheme/programs/derive.scm > "$dir/out"
 picture "$dir/derive.svg" "$to/profile-svg.png" 1200 620
 GC_PROFILE=$dir/json.html,period=20000 build/examples/scheme examples/scheme/programs/json.scm > "$dir/out"
-picture "$dir/json.html" "$to/profile-page.png" 1240 1400
+picture "$dir/json.html" "$to/profile-page.png" 1240 1305
 "$PWD/build/examples/profile/leak" "$dir/leak.html"
 picture "$dir/leak.html" "$to/profile-leak.png" 1240 900 light '.panel' '#measure=bytes%20in%20use'
 GC_PROFILE=$dir/pause.html build/examples/profile/pause > "$dir/out"
