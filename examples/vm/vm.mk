@@ -34,6 +34,7 @@ $(vm)/vm$(1)$(2): $(vm_units:%=$(vm)/objects/$(1)$(2)/%.o) $(if $(filter-out 0,$
 	$$(CC) -pthread $$^ -lm -o $$@
 endef
 $(foreach rung,$(vm_rungs),$(eval $(call vm_program,$(rung))))
+$(foreach rung,$(vm_rungs),$(eval $(addprefix $(vm)/rung$(rung)/,$(addsuffix .c,$(vm_units) gc)): $(vm)/rung$(rung)/sources ;))
 $(eval $(call vm_program,0,-VM_SWITCH))
 $(if $(filter-out 0,$(vm_top)),$(eval $(call vm_program,$(vm_top),-VM_SWITCH)))
 $(vm)/objects/1/gc.o: $(parts)
