@@ -106,6 +106,7 @@
 #include "diag/shadow.h"    /* finds stores without the barrier */
 #include "diag/stress.h"    /* what to say at a fault */
 #include "diag/stats.h"     /* statistics */
+#include "diag/memory.h"    /* where memory goes */
 #include "diag/walk.h"      /* walks and questions */
 #include "diag/dac_table.h" /* what readers in other processes are told */
 #include "run/store.h"      /* stores of ranges, written pages */

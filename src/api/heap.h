@@ -209,3 +209,7 @@ GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats);
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
 /* A readable page of gc_heap_stats, and a safe point likewise. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file);
+/* A picture of where the heap's memory goes, in text: live objects, holes, nursery, large objects' waste, free regions, tables,
+   handles; and its regions, one character each. It is a safe point, as gc_heap_print_stats is. [cooperative; may wait; cannot
+   fail] */
+GC_API void gc_heap_print_memory(gc_heap *heap, FILE *file);

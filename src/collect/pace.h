@@ -145,7 +145,7 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system: at once if the program has asked
-   for the collection, else a part now and the rest as mutators take regions, so that the pause is no longer for it. */
+   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +

@@ -11,7 +11,8 @@ versions='1.0 1.1 1.2 2.0'
 # headers VERSION: the shipped headers as they may be in that version, whose list of functions has grown: gc_newer_1 came
 # with 1.1, gc_newer_2 with 1.2. Major version 2 is another list.
 headers() {
-    local version=$1 major=${1%.*} minor=${1#*.} last=gc_heap_set_bytes_soft to=$dir/$1 i
+    local version=$1 major=${1%.*} minor=${1#*.} to=$dir/$1 last i
+    last=$(sed -n 's/^    X(CALL, \(gc_[a-z_]*\))$/\1/p' src/api/interface.h | tail -1)
     mkdir "$to" && cp ./*.h "$to"
     [ "$major" -eq 1 ] || minor=2
     sed -i "s/#define GC_INTERFACE_MAJOR 1/#define GC_INTERFACE_MAJOR $major/; s/#define GC_INTERFACE_MINOR 0/#define GC_INTERFACE_MINOR ${version#*.}/" "$to/gc_standalone.h"

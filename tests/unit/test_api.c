@@ -76,6 +76,8 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_heap_stats, heap, (gc_heap_stats(NULL, &stats), true))                               \
     X(gc_heap_stats, stats, (gc_heap_stats(heap, NULL), true))                                \
     X(gc_heap_print_stats, heap, (gc_heap_print_stats(NULL, stdout), true))                   \
+    X(gc_heap_print_memory, heap, (gc_heap_print_memory(NULL, stdout), true))                 \
+    X(gc_heap_print_memory, file, (gc_heap_print_memory(heap, NULL), true))                   \
     X(gc_heap_print_stats, file, (gc_heap_print_stats(heap, NULL), true))                     \
     X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
     X(gc_heap_moves, heap, gc_heap_moves(NULL) == 0)                                          \

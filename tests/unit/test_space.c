@@ -184,6 +184,36 @@ static void falls_back(bool keep_memory) {
     end();
 }
 
+/* The picture of memory accounts for all that the heap holds. */
+static void pictured(void) {
+    char text[8000];
+    begin(&(gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
+    node *list = NULL;
+    bytes *big = new_bytes(3 * GC_REGION_BYTES + 100);
+    GC_ROOTS(gc, list, big);
+    for (size_t i = 0; i < 30 * GC_REGION_BYTES / sizeof(node); i++) {
+        node *n = new_node(i);
+        if (i % 3) gc_store(gc, &n->left, list), list = n;
+    }
+    for (int round = 0; round < 3; round++) {
+        gc__memory m;
+        gc_stats now = stats();
+        gc__memory_sum(heap, &m);
+        is(m.live + m.holes + m.nursery + m.nursery_rest + m.large_waste + m.free, now.committed_bytes, "all that the heap holds is accounted for, round %d", round);
+        ok(m.live + m.nursery >= now.live_bytes - GC_REGION_BYTES && m.live + m.nursery <= now.live_bytes + GC_REGION_BYTES, "what lives, too");
+        if (round) full();
+        else gc_collect(heap, 0, 0);
+    }
+    FILE *file = fmemopen(text, sizeof text, "w");
+    gc_heap_print_memory(heap, file);
+    fclose(file);
+    has(text, "live", "live objects are in the picture");
+    has(text, "LLLL", "so are the regions of a large one");
+    has(text, "heap_bytes_max in force", "and the limit");
+    diag("%s", text);
+    end();
+}
+
 /* What is beside the regions counts. */
 static void counted(void) {
     enum { LIMIT = 64, HANDLES = 200000 };
@@ -302,6 +332,7 @@ int main(void) {
     soft_limit();
     falls_back(false);
     falls_back(true);
+    pictured();
     counted();
     in_container();
     return done();
