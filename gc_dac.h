@@ -641,6 +641,14 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 
 #define GC__IMAGE_PATH 4096
 
+#if defined(__x86_64__)
+#define GC__IMAGE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define GC__IMAGE_MACHINE EM_AARCH64
+#else
+#define GC__IMAGE_MACHINE EM_NONE
+#endif
+
 /* A file in memory, read only. */
 typedef struct gc__image {
     const uint8_t *bytes;
@@ -815,14 +823,6 @@ GC__IMAGE_FN const char *gc__image_code_symbol(const gc__image_symbols *symbols,
 #endif
 
 #define GC__DAC_FN static __attribute__((unused))
-
-#if defined(__x86_64__)
-#define GC__DAC_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define GC__DAC_MACHINE EM_AARCH64
-#else
-#define GC__DAC_MACHINE EM_NONE
-#endif
 
 /* Lets go of a mapped file's pages, which count as this process's memory: they come back when they are read. */
 GC__DAC_FN void gc__dac_os_let_go(const gc__image *file) {
@@ -3121,7 +3121,7 @@ GC__DAC_FN bool gc__dac_process_native(void *context, size_t i, gc_dac_native *n
     if (i >= process->stops.count) return false;
     native->tid = (uint64_t)process->stops.threads[i].tid;
     unsigned count = gc__dac_os_registers(process->stops.threads[i].tid, words, GC__DAC_KERNEL_REGISTERS);
-    gc__dac_registers(GC__DAC_MACHINE, words, count, native);
+    gc__dac_registers(GC__IMAGE_MACHINE, words, count, native);
     return true;
 }
 

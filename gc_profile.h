@@ -93,6 +93,10 @@ typedef struct gc_profile_host {
     void *host; /* handed to both */
 } gc_profile_host;
 
+/* Files for perf: /tmp/perf-PID.map; and jit-PID.dump, in the folder of the environment's JITDUMPDIR or else in the current
+   one, for `perf record -k mono` and `perf inject --jit`. */
+enum { GC_PROFILE_PERF_MAP = 1, GC_PROFILE_JITDUMP = 2 };
+
 /* How a profile is taken. All zero is the default. */
 typedef struct gc_profile_options {
     uint64_t period_bytes; /* a byte in so many is sampled; 1: each; 0: 102,400 */
@@ -104,6 +108,7 @@ typedef struct gc_profile_options {
                               0: at the end only */
     uint64_t seed;       /* of the generators that choose bytes; 0: another one each time */
     size_t buffer_bytes; /* of each thread's buffer; 0: 65,536 */
+    unsigned perf; /* GC_PROFILE_PERF_MAP, GC_PROFILE_JITDUMP: Linux's perf is told of named code, too; 0: it is not */
 } gc_profile_options;
 
 /* Sets what the host adds, for the profile that is taken and later ones; NULL: nothing. Call it before the first heap is
@@ -133,8 +138,8 @@ typedef struct gc_profile_line {
 } gc_profile_line;
 
 /* Names compiled code in [start, start + bytes) from now on; all strings are copied. Code that was there before a profile
-   starts may be named at any time. While a profile is taken, /tmp/perf-PID.map and jit-PID.dump get it too, if the options
-   of GC_PROFILE ask for those (perfmap, jitdump). [any thread; may wait; GC_ERROR_MEMORY] */
+   starts may be named at any time. Code of
+   gc_stackmap.h is named without this call. [any thread; may wait; GC_ERROR_MEMORY] */
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
                                      size_t line_count);
 /* The code that starts there is gone; call it before the memory is used again. [any thread; may wait; cannot fail] */
@@ -156,6 +161,27 @@ GC_API void gc_profile_code_remove(const void *start);
 GC__FN int gc__os_file_create(const char *name) {
     return open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 }
+
+/* The same for a file in a folder that everybody may write to: refuses a link, and a file of another user. */
+GC__FN int gc__os_file_create_own(const char *name) {
+    struct stat status;
+    int file = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    if (file < 0) return -1;
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() && ftruncate(file, 0) == 0)
+        return file;
+    close(file);
+    errno = EPERM;
+    return -1;
+}
+
+/* Maps the beginning of a file as code, without any use of that in this process; NULL: the system refuses. */
+GC__FN void *gc__os_file_map_code(int file, size_t bytes) {
+    void *mapped = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* Where perf looks for names of compiled code, by the number of the process. */
+#define GC__PERF_MAP "/tmp/perf-%u.map"
 
 /* Writes all of it, at a position, or where the last such call has ended if that is -1. */
 GC__FN bool gc__os_file_write(int file, const void *data, size_t bytes, int64_t position) {
@@ -277,6 +303,14 @@ GC__FN const char *gc__byte_text(gc__byte_reader *reader) {
 #include <unistd.h>
 
 #define GC__IMAGE_PATH 4096
+
+#if defined(__x86_64__)
+#define GC__IMAGE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define GC__IMAGE_MACHINE EM_AARCH64
+#else
+#define GC__IMAGE_MACHINE EM_NONE
+#endif
 
 /* A file in memory, read only. */
 typedef struct gc__image {
@@ -1988,6 +2022,39 @@ GC__FN bool gc__profile_copy(gc__profile *to, const gc__profile *from) {
     if (!ok) gc__profile_free(to);
     return ok;
 }
+/* The files of native code that have been loaded. They are noted as soon as that shows, since they may be gone when a profile is
+   written. */
+
+
+GC__FN uint32_t gc__modules_hex(gc__profile *profile, const uint8_t *bytes, size_t count) {
+    char text[2 * 64 + 1] = "";
+    if (!bytes || count > 64) return 0;
+    for (size_t i = 0; i < count; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    return gc__profile_text_add(profile, text);
+}
+
+/* Adds a file's code, unless the profile has it already. */
+GC__FN void gc__modules_add_one(void *context, const gc__os_code *code) {
+    gc__profile *profile = (gc__profile *)context;
+    char program[GC__IMAGE_PATH];
+    if (!*code->path) gc__os_program_path(program, sizeof program);
+    uint32_t file = gc__profile_text_add(profile, *code->path ? code->path : program);
+    uint32_t build_id = gc__modules_hex(profile, code->build_id, code->build_id_bytes);
+    for (size_t i = 1; i < profile->modules_count; i++) {
+        const gc__profile_module *module = &profile->modules[i];
+        if (module->start == code->start && module->file == file && module->build_id == build_id) return;
+    }
+    gc__profile_module *module = GC__PROFILE_APPEND(profile, modules);
+    if (!module) return;
+    module->start = code->start;
+    module->end = code->end;
+    module->offset = code->offset;
+    module->file = file;
+    module->build_id = build_id;
+}
+
+/* Adds the files that have been loaded; to be called when gc__os_file_changes has changed. */
+GC__FN void gc__modules_add(gc__profile *profile) { gc__os_each_code(gc__modules_add_one, profile); }
 /* The symbols of one file of native code, by address. */
 
 
@@ -2339,8 +2406,9 @@ typedef struct gc__profiling {
     uintptr_t *code_order; /* numbers of profile.codes, by address */
     size_t code_order_count, code_order_capacity;
     uint64_t code_changes;
-    gc__os_thread writer; /* writes the file at intervals */
-    uint32_t writing;     /* atomic; it runs, and ends when this is 0 */
+    gc__os_thread writer;  /* writes the file at intervals */
+    uint32_t writing;      /* atomic; it runs, and ends when this is 0 */
+    uint32_t file_changes; /* gc__os_file_changes when profile.modules was complete */
 } gc__profiling;
 
 static gc__profiling gc__the_profile;
@@ -2697,6 +2765,9 @@ GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
    record that is just being made. */
 GC__FN void gc__drain(void) {
     uint64_t now = gc__the_profile.streaming ? gc__os_now_ns() : 0;
+    uint32_t changes = gc__os_file_changes();
+    if (changes != gc__the_profile.file_changes) gc__modules_add(&gc__the_profile.profile);
+    gc__the_profile.file_changes = changes;
     for (gc__profiled_thread *thread = gc__the_profile.threads; thread; thread = thread->next) gc__drain_thread(thread);
     if (gc__the_profile.streaming) gc__events_write(&gc__the_profile, now);
 }
@@ -3299,6 +3370,160 @@ GC__FN void gc__profile_resumed(gc_heap *heap) {
     heap->profiled->asked_ns = 0;
     if (was && gc__profile_wants(GC_PROFILE_RESUME)) gc__stop_tell(heap->profiled, GC_PROFILE_RESUME, 0, 0);
 }
+/* Names of compiled code for Linux's perf: the perf map, lines "START BYTES NAME" that perf report reads at the end; and the
+   jitdump, a file of records with times, the code itself and its lines, which perf inject turns into files with symbols. Its
+   name and a page of it that is mapped executable are how perf finds it. */
+
+
+typedef struct gc__perf {
+    int map, dump; /* files; 0: not written */
+    void *marker;  /* the mapped page of the dump */
+    uint64_t count;
+} gc__perf;
+
+static gc__perf gc__the_perf; /* profile lock */
+
+#define GC__JITDUMP_MAGIC 0x4A695444u
+enum { GC__JITDUMP_LOAD = 0, GC__JITDUMP_LINES = 2, GC__JITDUMP_CLOSE = 3 };
+
+typedef struct gc__jitdump_head {
+    uint32_t magic, version, bytes, machine, pad, process;
+    uint64_t time_ns, flags;
+} gc__jitdump_head;
+
+/* Ahead of every record. */
+typedef struct gc__jitdump_record {
+    uint32_t kind, bytes;
+    uint64_t time_ns;
+} gc__jitdump_record;
+
+/* The code's name with its 0, and the code, follow. */
+typedef struct gc__jitdump_load {
+    gc__jitdump_record record;
+    uint32_t process, thread;
+    uint64_t address, code_address, code_bytes, index;
+} gc__jitdump_load;
+
+/* A line for each place in the code follows, with the name of its file. */
+typedef struct gc__jitdump_lines {
+    gc__jitdump_record record;
+    uint64_t code_address, count;
+} gc__jitdump_lines;
+
+typedef struct gc__jitdump_line {
+    uint64_t address;
+    uint32_t line, discriminator;
+} gc__jitdump_line;
+
+GC__STATIC_ASSERT(sizeof(gc__jitdump_head) == 40 && sizeof(gc__jitdump_load) == 56 && sizeof(gc__jitdump_lines) == 32 &&
+                      sizeof(gc__jitdump_line) == 16,
+                  "perf knows these layouts");
+
+GC__FN void gc__perf_close_file(int *file) {
+    if (*file) gc__os_file_close(*file);
+    *file = 0;
+}
+
+/* A process that was forked forgets the files of its parent. */
+GC__FN void gc__perf_forget(void) {
+    gc__perf_close_file(&gc__the_perf.map);
+    gc__perf_close_file(&gc__the_perf.dump);
+    if (gc__the_perf.marker) gc__os_unmap(gc__the_perf.marker, gc__os_page_bytes());
+    memset(&gc__the_perf, 0, sizeof gc__the_perf);
+}
+
+/* Writes to one of the files, which is given up if that fails. */
+GC__FN void gc__perf_write(int *file, const void *data, size_t bytes) {
+    if (*file && !gc__os_file_write(*file, data, bytes, -1)) gc__perf_close_file(file);
+}
+
+GC__FN bool gc__perf_open_map(void) {
+    char name[64];
+    snprintf(name, sizeof name, GC__PERF_MAP, gc__os_process_number());
+    int file = gc__os_file_create_own(name);
+    if (file > 0) gc__the_perf.map = file;
+    return file > 0;
+}
+
+GC__FN bool gc__perf_open_dump(void) {
+    char name[GC__NAME_BYTES_MAX];
+    gc__jitdump_head head = {GC__JITDUMP_MAGIC, 1, sizeof head, GC__IMAGE_MACHINE, 0, gc__os_process_number(),
+                             gc__os_now_ns(),   0};
+    const char *folder = gc__setting("JITDUMPDIR");
+    snprintf(name, sizeof name, "%s/jit-%u.dump", folder && *folder ? folder : ".", head.process);
+    int file = gc__os_file_create_own(name);
+    if (file <= 0) return false;
+    gc__the_perf.dump = file;
+    gc__perf_write(&gc__the_perf.dump, &head, sizeof head);
+    gc__the_perf.marker = gc__the_perf.dump ? gc__os_file_map_code(file, gc__os_page_bytes()) : NULL;
+    return gc__the_perf.marker != NULL;
+}
+
+/* Opens what the options ask for. False: a file cannot be written. */
+GC__FN bool gc__perf_open(unsigned perf) {
+    bool ok = true;
+    gc__perf_forget();
+    if (perf & GC_PROFILE_PERF_MAP) ok = gc__perf_open_map();
+    if (perf & GC_PROFILE_JITDUMP) ok = gc__perf_open_dump() && ok;
+    return ok;
+}
+
+GC__FN void gc__perf_map_code(const void *start, size_t bytes, const char *name) {
+    char line[1024];
+    int length = snprintf(line, sizeof line, "%llx %llx %s", (unsigned long long)(uintptr_t)start,
+                          (unsigned long long)bytes, name);
+    if (length < 0) return;
+    size_t used = gc__min((size_t)length, sizeof line - 1);
+    for (size_t i = 0; i < used; i++)
+        if ((unsigned char)line[i] < ' ') line[i] = ' ';
+    line[used] = '\n';
+    gc__perf_write(&gc__the_perf.map, line, used + 1);
+}
+
+/* The lines come before their code. One more ends the list. */
+GC__FN void gc__perf_dump_lines(const void *start, size_t bytes, const gc_profile_line *lines, size_t count,
+                                uint64_t now_ns) {
+    gc__jitdump_lines head = {{GC__JITDUMP_LINES, sizeof head, now_ns}, (uintptr_t)start, count + 1};
+    for (size_t i = 0; i <= count; i++) {
+        const gc_profile_line *line = &lines[i < count ? i : count - 1];
+        head.record.bytes += (uint32_t)(sizeof(gc__jitdump_line) + (line->file ? strlen(line->file) : 0) + 1);
+    }
+    gc__perf_write(&gc__the_perf.dump, &head, sizeof head);
+    for (size_t i = 0; i <= count; i++) {
+        const gc_profile_line *line = &lines[i < count ? i : count - 1];
+        gc__jitdump_line entry = {i < count ? line->address : (uintptr_t)start + bytes, line->line, 0};
+        const char *file = line->file ? line->file : "";
+        gc__perf_write(&gc__the_perf.dump, &entry, sizeof entry);
+        gc__perf_write(&gc__the_perf.dump, file, strlen(file) + 1);
+    }
+}
+
+/* Says to perf that the code is there. */
+GC__FN void gc__perf_note(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
+                          size_t line_count) {
+    gc__perf *perf = &gc__the_perf;
+    if (perf->map) gc__perf_map_code(start, bytes, name);
+    if (!perf->dump) return;
+    uint64_t now = gc__os_now_ns();
+    if (line_count) gc__perf_dump_lines(start, bytes, lines, line_count, now);
+    gc__jitdump_load load = {{GC__JITDUMP_LOAD, (uint32_t)(sizeof load + strlen(name) + 1 + bytes), now},
+                             gc__os_process_number(),
+                             gc__os_thread_number(),
+                             (uintptr_t)start,
+                             (uintptr_t)start,
+                             bytes,
+                             ++perf->count};
+    gc__perf_write(&perf->dump, &load, sizeof load);
+    gc__perf_write(&perf->dump, name, strlen(name) + 1);
+    gc__perf_write(&perf->dump, start, bytes);
+}
+
+/* The end of the profile. */
+GC__FN void gc__perf_close(void) {
+    gc__jitdump_record end = {GC__JITDUMP_CLOSE, sizeof end, gc__os_now_ns()};
+    gc__perf_write(&gc__the_perf.dump, &end, sizeof end);
+    gc__perf_forget();
+}
 /* Code that the host has named. */
 
 
@@ -3407,11 +3632,62 @@ GC__FN void gc__known_remove(const void *start) {
     free(code);
 }
 
-/* A new profile begins: it has all code that is known. Lock held. */
+GC__FN void gc__profile_warn(const char *message) {
+    gc_options options;
+    memset(&options, 0, sizeof options);
+    gc__warn(&options, message);
+}
+
+/* The profile learns of code that is there. False: no memory. Lock held. */
+GC__FN bool gc__code_note(gc__profiling *all, const void *start, size_t bytes, const char *name,
+                          const gc_profile_line *lines, size_t line_count, uint64_t added_ns) {
+    gc__profile_code *noted = gc__code_copy(&all->profile, start, bytes, name, lines, line_count);
+    if (!noted) return false;
+    noted->added_ns = added_ns;
+    gc__perf_note(start, bytes, name, lines, line_count);
+    return gc__codes_enter(all);
+}
+
+/* The code is about to go. Lock held. */
+GC__FN void gc__code_gone(gc__profiling *all, uintptr_t start) {
+    size_t at = gc__code_place(all, start);
+    if (at == all->code_order_count || all->profile.codes[all->code_order[at]].start != start) return;
+    gc__drain(); /* stacks that were taken before have this code */
+    all->profile.codes[all->code_order[at]].removed_ns = gc__os_now_ns();
+    all->code_order_count--;
+    memmove(all->code_order + at, all->code_order + at + 1, (all->code_order_count - at) * sizeof *all->code_order);
+    all->code_changes++;
+}
+
+/* Code of gc_stackmap.h is added or removed. */
+GC__FN void gc__code_watch(const void *start, size_t bytes, const char *name, bool is_added) {
+    gc__profiling *all = &gc__the_profile;
+    gc__lock_take(&gc__profile_lock);
+    if (all->on && is_added) gc__code_note(all, start, bytes, name, NULL, 0, gc__os_now_ns());
+    if (all->on && !is_added) gc__code_gone(all, (uintptr_t)start);
+    gc__lock_release(&gc__profile_lock);
+}
+
+GC__FN void gc__code_was_there(void *context, const void *start, size_t bytes, const char *name) {
+    gc__code_note((gc__profiling *)context, start, bytes, name, NULL, 0, 0);
+}
+
+/* A new profile begins: it has all code that is known, and that gc_stackmap.h has registered. Lock held. */
 GC__FN void gc__codes_begin(gc__profiling *all) {
+    if (!gc__perf_open(all->profile.options.perf))
+        gc__profile_warn(
+            "the files for perf (/tmp/perf-PID.map, jit-PID.dump in JITDUMPDIR or here) cannot be written, so "
+            "perf will not know the names of compiled code: see that nobody else's are there");
     for (const gc__known_code *code = gc__the_known_codes.first; code; code = code->next)
-        if (gc__code_copy(&all->profile, code->start, code->bytes, code->name, code->lines, code->line_count))
-            gc__codes_enter(all);
+        gc__code_note(all, code->start, code->bytes, code->name, code->lines, code->line_count, 0);
+    __atomic_store_n(&gc__code_watcher, gc__code_watch, __ATOMIC_RELEASE);
+    if (gc__compiled) gc__compiled->each(gc__code_was_there, all);
+}
+
+/* The profile ends. Lock held. */
+GC__FN void gc__codes_end(void) {
+    __atomic_store_n(&gc__code_watcher, 0, __ATOMIC_RELEASE);
+    gc__perf_close();
 }
 
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
@@ -3432,11 +3708,7 @@ GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char
     } else {
         free(code);
     }
-    if (ok && all->on) {
-        gc__profile_code *noted = gc__code_copy(&all->profile, start, bytes, name, lines, line_count);
-        if (noted) noted->added_ns = gc__os_now_ns();
-        ok = noted && gc__codes_enter(all);
-    }
+    if (ok && all->on) ok = gc__code_note(all, start, bytes, name, lines, line_count, gc__os_now_ns());
     gc__lock_release(&gc__profile_lock);
     return ok ? GC_OK : gc__fail(GC_ERROR_MEMORY, "gc_profile_code_add: the system gives no memory for the name");
 }
@@ -3445,49 +3717,12 @@ GC_API void gc_profile_code_remove(const void *start) {
     gc__profiling *all = &gc__the_profile;
     gc__lock_take(&gc__profile_lock);
     gc__known_remove(start);
-    size_t at = gc__code_place(all, (uintptr_t)start);
-    if (all->on && at < all->code_order_count && all->profile.codes[all->code_order[at]].start == (uintptr_t)start) {
-        gc__drain(); /* stacks that were taken before have this code */
-        all->profile.codes[all->code_order[at]].removed_ns = gc__os_now_ns();
-        all->code_order_count--;
-        memmove(all->code_order + at, all->code_order + at + 1, (all->code_order_count - at) * sizeof *all->code_order);
-        all->code_changes++;
-    }
+    if (all->on) gc__code_gone(all, (uintptr_t)start);
     gc__lock_release(&gc__profile_lock);
 }
-/* Names of native code. Files are recorded as they are loaded, since they may be gone when a profile is written; their symbols
-   are read when one is. */
+/* Names of native code: the symbols of files are read when a profile is written. Code of no file has the names that the host,
+   or some compiler in this process, has given it in a perf map. */
 
-
-GC__FN uint32_t gc__names_hex(gc__profile *profile, const uint8_t *bytes, size_t count) {
-    char text[2 * 64 + 1] = "";
-    if (!bytes || count > 64) return 0;
-    for (size_t i = 0; i < count; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-    return gc__profile_text_add(profile, text);
-}
-
-/* Adds a file's code, unless the profile has it already. */
-GC__FN void gc__names_add_module(void *context, const gc__os_code *code) {
-    gc__profile *profile = (gc__profile *)context;
-    char program[GC__IMAGE_PATH];
-    if (!*code->path) gc__os_program_path(program, sizeof program);
-    uint32_t file = gc__profile_text_add(profile, *code->path ? code->path : program);
-    uint32_t build_id = gc__names_hex(profile, code->build_id, code->build_id_bytes);
-    for (size_t i = 1; i < profile->modules_count; i++) {
-        const gc__profile_module *module = &profile->modules[i];
-        if (module->start == code->start && module->file == file && module->build_id == build_id) return;
-    }
-    gc__profile_module *module = GC__PROFILE_APPEND(profile, modules);
-    if (!module) return;
-    module->start = code->start;
-    module->end = code->end;
-    module->offset = code->offset;
-    module->file = file;
-    module->build_id = build_id;
-}
-
-/* Adds the files that have been loaded; to be called when gc__os_file_changes has changed. */
-GC__FN void gc__names_add_modules(gc__profile *profile) { gc__os_each_code(gc__names_add_module, profile); }
 
 /* The module that has the pc: of several, the one that was loaded last. 0: none. */
 GC__FN uint32_t gc__names_module_of(const gc__profile *profile, uintptr_t pc) {
@@ -3516,7 +3751,7 @@ GC__FN bool gc__names_open(gc__profile *profile, uint32_t number, gc__symbols *s
     if (!gc__names_map(module, number == 1 ? GC__OS_PROGRAM_FILE : path, &symbols->image)) return false;
     size_t length = 0;
     const uint8_t *id = gc__image_build_id(&symbols->image, &length);
-    if (module->build_id && gc__names_hex(profile, id, length) != module->build_id) {
+    if (module->build_id && gc__modules_hex(profile, id, length) != module->build_id) {
         gc__symbols_close(symbols);
         return false;
     }
@@ -3546,11 +3781,66 @@ GC__FN void gc__names_use_code(const gc__profile *profile, gc__profile_frame *fr
     }
 }
 
+/* Lists what a perf map names, which the text is: lines "START BYTES NAME". A line's end becomes a 0. Of two lines for one
+   place the later one holds. */
+GC__FN void gc__names_list_map(gc__symbols *symbols, char *text) {
+    for (char *line = text; line && symbols->count * sizeof *symbols->list < symbols->capacity_bytes;) {
+        char *end = strchr(line, '\n'), *at, *name;
+        if (end) *end = 0;
+        unsigned long long start = strtoull(line, &at, 16), bytes = strtoull(at, &name, 16);
+        bool right = at > line && *at == ' ' && name > at && *name == ' ' && name[1] && bytes;
+        gc__symbol symbol = {start, bytes, name + right, UINT32_MAX - (uint32_t)symbols->count};
+        if (right) symbols->list[symbols->count++] = symbol;
+        line = end ? end + 1 : NULL;
+    }
+    qsort(symbols->list, symbols->count, sizeof *symbols->list, gc__symbol_order);
+}
+
+/* Opens a perf map. False: there is none that can be read. */
+GC__FN bool gc__names_open_map(gc__symbols *symbols, const char *path) {
+    gc__image file;
+    memset(symbols, 0, sizeof *symbols);
+    if (gc__image_map(path, &file)) return false;
+    char *text = (char *)gc__os_map(file.size + 1);
+    size_t lines = 1;
+    for (size_t i = 0; i < file.size; i++) lines += file.bytes[i] == '\n';
+    symbols->capacity_bytes = lines * sizeof *symbols->list;
+    symbols->list = text ? (gc__symbol *)gc__os_map(symbols->capacity_bytes) : NULL;
+    symbols->image.bytes = (const uint8_t *)text;
+    symbols->image.size = file.size + 1;
+    if (symbols->list) memcpy(text, file.bytes, file.size);
+    gc__image_unmap(&file);
+    if (symbols->list)
+        gc__names_list_map(symbols, text);
+    else
+        gc__symbols_close(symbols);
+    return symbols->list != NULL;
+}
+
+/* Names frames of code that is in no file. */
+GC__FN void gc__names_use_map(gc__profile *profile) {
+    gc__symbols symbols;
+    char path[64];
+    bool is_open = false;
+    snprintf(path, sizeof path, GC__PERF_MAP, profile->process);
+    for (size_t i = 1; i < profile->frames_count; i++) {
+        gc__profile_frame *frame = &profile->frames[i];
+        if (!frame->pc || frame->code || frame->module) continue;
+        if (!is_open && !gc__names_open_map(&symbols, path)) return;
+        is_open = true;
+        const gc__symbol *symbol = gc__symbols_find(&symbols, frame->pc);
+        if (!symbol) continue;
+        frame->name = gc__profile_text_add(profile, symbol->name);
+        frame->name_start = symbol->start;
+    }
+    if (is_open) gc__symbols_close(&symbols);
+}
+
 /* Finds for each native frame its name, module, file and line, and all modules. It runs in a copy of the profile, by the thread
    that writes, and may take long. */
 GC__FN void gc__names_find(gc__profile *profile) {
     gc__symbols symbols;
-    gc__names_add_modules(profile);
+    gc__modules_add(profile);
     for (size_t i = 1; i < profile->frames_count; i++) {
         gc__profile_frame *frame = &profile->frames[i];
         if (frame->code)
@@ -3568,6 +3858,7 @@ GC__FN void gc__names_find(gc__profile *profile) {
         }
         if (is_open) gc__symbols_close(&symbols);
     }
+    gc__names_use_map(profile);
 }
 /* Stacks as lines of text, root first, each with the bytes that were allocated there: what flame graphs are made from. */
 
@@ -6747,6 +7038,7 @@ GC__FN void gc__profile_forget(gc__profiling *all) {
     all->code_order = NULL;
     all->code_order_count = all->code_order_capacity = 0;
     all->written_ns = all->ended_bytes = 0;
+    all->file_changes = 0;
 }
 
 /* What can be known only now. Lock held. */
@@ -6947,6 +7239,7 @@ GC__FN gc_result gc__profile_end(char *file) {
         for (gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
             __atomic_store_n(&heap->heap->profiler, (const gc__profiler *)NULL, __ATOMIC_RELEASE);
         __atomic_store_n(&all->on, 0u, __ATOMIC_RELEASE);
+        gc__codes_end();
     }
     gc__lock_release(&gc__profile_lock);
     return result;
@@ -6976,12 +7269,6 @@ GC_API void gc_profile_set_host(const gc_profile_host *host) {
 static bool gc__profile_by_environment; /* this and the next: profile lock, or the end of the program */
 static bool gc__profile_asked;          /* the environment was looked at */
 
-GC__FN void gc__profile_warn(const char *message) {
-    gc_options options;
-    memset(&options, 0, sizeof options);
-    gc__warn(&options, message);
-}
-
 /* The bits of the events with that name; 0: none has it. */
 GC__FN unsigned gc__profile_events_named(const char *name, size_t length) {
     static const char *const names[] = {
@@ -7004,6 +7291,11 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
     unsigned events = gc__profile_events_named(option, name);
     if (equals && (end != option + length || end == equals + 1)) return false;
     options->what |= events;
+    if (name == 7 && strncmp(option, "perfmap", name) == 0)
+        options->perf |= GC_PROFILE_PERF_MAP;
+    else if (name == 7 && strncmp(option, "jitdump", name) == 0)
+        options->perf |= GC_PROFILE_JITDUMP;
+    if (options->perf && !events && !equals) return true;
     if (name == 5 && strncmp(option, "ticks", name) == 0)
         options->tick_bytes = number;
     else if (name == 7 && strncmp(option, "objects", name) == 0)
@@ -7036,7 +7328,7 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         if (gc__profile_option_read(options, at, length)) continue;
         gc__fail(GC_ERROR_OPTION,
                  "environment GC_PROFILE: `%.*s` is none of its options: period=N, ticks, ticks=N, objects, objects=N, "
-                 "handles, depth=N, interval=SECONDS, buffer=N, seed=N",
+                 "handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, jitdump",
                  (int)length, at);
         return false;
     }
@@ -7093,6 +7385,7 @@ GC__FN void gc__profile_forked(void) {
         gc__output_fail(&all->output, ECANCELED);
         gc__output_close(&all->output);
     }
+    gc__perf_forget();
     all->file[0] = 0;
     all->writing = 0;
     all->profile.process = gc__os_process_number();

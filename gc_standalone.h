@@ -684,6 +684,188 @@ GC__FN void gc__library_install(const gc_library *library) {
 /* The platform contract for libraries that are loaded, on Linux: what the header of a file says, checked before the dynamic
    linker reads it, whose messages tell less. */
 
+/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing is believed of what they say: a damaged
+   file has fewer of these. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC__IMAGE_FN
+#define GC__IMAGE_FN static __attribute__((unused))
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GC__IMAGE_PATH 4096
+
+#if defined(__x86_64__)
+#define GC__IMAGE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define GC__IMAGE_MACHINE EM_AARCH64
+#else
+#define GC__IMAGE_MACHINE EM_NONE
+#endif
+
+/* A file in memory, read only. */
+typedef struct gc__image {
+    const uint8_t *bytes;
+    size_t size;
+} gc__image;
+
+/* Maps a regular file. NULL, or why that is impossible. */
+GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *fault = fd < 0 ? strerror(errno) : NULL;
+    image->bytes = NULL;
+    image->size = 0;
+    if (!fault && fstat(fd, &status) != 0) fault = strerror(errno);
+    if (!fault && !S_ISREG(status.st_mode)) fault = "it is no regular file";
+    if (!fault && status.st_size == 0) fault = "it is empty";
+    if (!fault) {
+        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) fault = strerror(errno);
+        if (!fault) image->bytes = (const uint8_t *)bytes, image->size = (size_t)status.st_size;
+    }
+    if (fd >= 0) close(fd);
+    return fault;
+}
+
+GC__IMAGE_FN void gc__image_unmap(gc__image *image) {
+    if (image->bytes) munmap((void *)(uintptr_t)image->bytes, image->size);
+    image->bytes = NULL;
+    image->size = 0;
+}
+
+GC__IMAGE_FN bool gc__image_has(const gc__image *image, uint64_t offset, uint64_t bytes) {
+    return offset <= image->size && bytes <= image->size - offset;
+}
+
+/* The build id among notes; NULL: there is none. */
+GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes, uint64_t alignment, size_t *length) {
+    const uint64_t unit = alignment == 8 ? 8 : 4;
+    uint64_t from = 0;
+    Elf64_Nhdr note;
+    while (from <= bytes && bytes - from >= sizeof note) {
+        memcpy(&note, notes + from, sizeof note);
+        uint64_t name = from + sizeof note, contents = name + ((note.n_namesz + unit - 1) & ~(unit - 1));
+        if (contents > bytes || note.n_descsz > bytes - contents) return NULL;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
+            *length = note.n_descsz;
+            return notes + contents;
+        }
+        from = contents + ((note.n_descsz + unit - 1) & ~(unit - 1));
+    }
+    return NULL;
+}
+
+/* Part `i` of the program headers; false: there are not so many. */
+GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr *part) {
+    Elf64_Ehdr header;
+    if (!gc__image_has(image, 0, sizeof header)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    uint64_t at = header.e_phoff + (uint64_t)i * sizeof *part;
+    if (i >= header.e_phnum || header.e_phentsize != sizeof *part || at < header.e_phoff) return false;
+    if (!gc__image_has(image, at, sizeof *part)) return false;
+    memcpy(part, image->bytes + at, sizeof *part);
+    return true;
+}
+
+/* The build id of the file; NULL: it has none. The image may be only the beginning of the file. */
+GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *length) {
+    Elf64_Phdr part;
+    for (unsigned i = 0; gc__image_part(image, i, &part); i++) {
+        if (part.p_type != PT_NOTE || !gc__image_has(image, part.p_offset, part.p_filesz)) continue;
+        const uint8_t *id = gc__image_id_in(image->bytes + part.p_offset, part.p_filesz, part.p_align, length);
+        if (id) return id;
+    }
+    return NULL;
+}
+
+/* Section `i`, whose contents are in the file; false: there are not so many, or the file is no ELF file for 64 bits. One
+   whose contents are not whole has none. */
+GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    if (!gc__image_has(image, 0, sizeof header)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        return false;
+    uint64_t count = header.e_shnum;
+    if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
+    memcpy(section, image->bytes + header.e_shoff, sizeof *section);
+    if (!count) count = section->sh_size; /* more than a half word can say */
+    if (i >= count || i > image->size / sizeof *section) return false;
+    if (!gc__image_has(image, header.e_shoff, (i + 1) * sizeof *section)) return false;
+    memcpy(section, image->bytes + header.e_shoff + i * sizeof *section, sizeof *section);
+    if (section->sh_type == SHT_NOBITS || !gc__image_has(image, section->sh_offset, section->sh_size))
+        section->sh_size = section->sh_offset = 0;
+    return true;
+}
+
+/* The first section of that type; false: there is none. */
+GC__IMAGE_FN bool gc__image_section_of_type(const gc__image *image, uint32_t type, Elf64_Shdr *section) {
+    for (uint64_t i = 0; gc__image_section(image, i, section); i++)
+        if (section->sh_type == type && section->sh_size) return true;
+    return false;
+}
+
+/* A text in a section of texts; NULL: there is none. */
+GC__IMAGE_FN const char *gc__image_text(const gc__image *image, const Elf64_Shdr *texts, uint64_t offset) {
+    if (offset >= texts->sh_size) return NULL;
+    const char *text = (const char *)image->bytes + texts->sh_offset + offset;
+    return memchr(text, 0, texts->sh_size - offset) ? text : NULL;
+}
+
+GC__IMAGE_FN bool gc__image_section_named(const gc__image *image, const char *name, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    Elf64_Shdr texts;
+    if (!gc__image_section(image, 0, section)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    uint64_t names = header.e_shstrndx == SHN_XINDEX ? section->sh_link : header.e_shstrndx;
+    if (!gc__image_section(image, names, &texts)) return false;
+    for (uint64_t i = 0; gc__image_section(image, i, section); i++) {
+        const char *text = gc__image_text(image, &texts, section->sh_name);
+        if (text && strcmp(text, name) == 0) return true;
+    }
+    return false;
+}
+
+/* A table of symbols. */
+typedef struct gc__image_symbols {
+    const gc__image *image;
+    Elf64_Shdr table, texts;
+    uint64_t count;
+} gc__image_symbols;
+
+/* Opens the file's .symtab, or if it has none its .dynsym; false: it has neither. */
+GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__image *image) {
+    symbols->image = image;
+    symbols->count = 0;
+    if (!gc__image_section_of_type(image, SHT_SYMTAB, &symbols->table) &&
+        !gc__image_section_of_type(image, SHT_DYNSYM, &symbols->table))
+        return false;
+    if (!gc__image_section(image, symbols->table.sh_link, &symbols->texts)) return false;
+    symbols->count = symbols->table.sh_size / sizeof(Elf64_Sym);
+    return true;
+}
+
+/* Symbol `i`, and its name; NULL: it has none, or is none of code. */
+GC__IMAGE_FN const char *gc__image_code_symbol(const gc__image_symbols *symbols, uint64_t i, Elf64_Sym *symbol) {
+    memcpy(symbol, symbols->image->bytes + symbols->table.sh_offset + i * sizeof *symbol, sizeof *symbol);
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || symbol->st_shndx == SHN_UNDEF ||
+        symbol->st_shndx == SHN_ABS)
+        return NULL;
+    const char *name = gc__image_text(symbols->image, &symbols->texts, symbol->st_name);
+    return name && *name ? name : NULL;
+}
+#endif
 /* The platform contract for libraries that are loaded by the names of their files, on Linux: finding and opening a file. */
 
 
@@ -963,14 +1145,6 @@ GC__FN bool gc__os_library_at_fork(void (*before)(void), void (*in_parent)(void)
     return pthread_atfork(before, in_parent, in_child) == 0;
 }
 
-#include <elf.h>
-
-#if defined(__x86_64__)
-#define GC__ELF_MACHINE EM_X86_64
-#else
-#define GC__ELF_MACHINE EM_AARCH64
-#endif
-
 typedef struct gc__elf_name {
     uint16_t number;
     const char *text;
@@ -1024,7 +1198,7 @@ GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *star
     bool is_big = start[EI_DATA] == ELFDATA2MSB;
     uint16_t type = (uint16_t)(start[is_big ? 17 : 16] | start[is_big ? 16 : 17] << 8);
     uint16_t machine = (uint16_t)(start[is_big ? 19 : 18] | start[is_big ? 18 : 19] << 8);
-    if (machine != GC__ELF_MACHINE || start[EI_CLASS] != ELFCLASS64 || start[EI_DATA] != ELFDATA2LSB)
+    if (machine != GC__IMAGE_MACHINE || start[EI_CLASS] != ELFCLASS64 || start[EI_DATA] != ELFDATA2LSB)
         return gc__os_trouble(
             library, "Build the library by the compiler that the program was built by",
             "it is for %s (machine %u) with words of %s bits, the %s byte first, and this program for %s "
@@ -1033,7 +1207,7 @@ GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *star
             start[EI_CLASS] == ELFCLASS64   ? "64"
             : start[EI_CLASS] == ELFCLASS32 ? "32"
                                             : "unknown",
-            is_big ? "highest" : "lowest", gc__elf_machine_text(GC__ELF_MACHINE));
+            is_big ? "highest" : "lowest", gc__elf_machine_text(GC__IMAGE_MACHINE));
     if (type == ET_DYN) return true;
     return gc__os_trouble(library, "Link it by `gcc -shared`", "it is %s (type %u), no shared library",
                           gc__elf_type_text(type), type);

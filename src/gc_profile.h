@@ -23,6 +23,7 @@
 #include "profile/output.h"      /* writing files */
 #include "profile/model.h"       /* what a profile holds */
 #include "profile/store.h"       /* texts, stacks, types and entries, each kept once */
+#include "profile/modules.h"     /* files that are loaded */
 #include "profile/symbols.h"     /* symbols of a file */
 #include "profile/chance.h"      /* which bytes are sampled */
 #include "profile/state.h"       /* what is kept of heaps and threads */
@@ -31,6 +32,7 @@
 #include "profile/drain.h"       /* emptying buffers into the profile */
 #include "profile/sample.h"      /* what an allocating thread does */
 #include "profile/collections.h" /* what a collecting thread does */
+#include "profile/perf.h"        /* compiled code for perf */
 #include "profile/codes.h"       /* code that the host has named */
 #include "profile/names.h"       /* names of native code */
 #include "profile/folded.h"      /* stacks as lines of text */

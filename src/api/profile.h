@@ -86,6 +86,10 @@ typedef struct gc_profile_host {
     void *host; /* handed to both */
 } gc_profile_host;
 
+/* Files for perf: /tmp/perf-PID.map; and jit-PID.dump, in the folder of the environment's JITDUMPDIR or else in the current
+   one, for `perf record -k mono` and `perf inject --jit`. */
+enum { GC_PROFILE_PERF_MAP = 1, GC_PROFILE_JITDUMP = 2 };
+
 /* How a profile is taken. All zero is the default. */
 typedef struct gc_profile_options {
     uint64_t period_bytes; /* a byte in so many is sampled; 1: each; 0: 102,400 */
@@ -97,6 +101,7 @@ typedef struct gc_profile_options {
                               0: at the end only */
     uint64_t seed;       /* of the generators that choose bytes; 0: another one each time */
     size_t buffer_bytes; /* of each thread's buffer; 0: 65,536 */
+    unsigned perf; /* GC_PROFILE_PERF_MAP, GC_PROFILE_JITDUMP: Linux's perf is told of named code, too; 0: it is not */
 } gc_profile_options;
 
 /* Sets what the host adds, for the profile that is taken and later ones; NULL: nothing. Call it before the first heap is
@@ -126,8 +131,8 @@ typedef struct gc_profile_line {
 } gc_profile_line;
 
 /* Names compiled code in [start, start + bytes) from now on; all strings are copied. Code that was there before a profile
-   starts may be named at any time. While a profile is taken, /tmp/perf-PID.map and jit-PID.dump get it too, if the options
-   of GC_PROFILE ask for those (perfmap, jitdump). [any thread; may wait; GC_ERROR_MEMORY] */
+   starts may be named at any time. Code of
+   gc_stackmap.h is named without this call. [any thread; may wait; GC_ERROR_MEMORY] */
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
                                      size_t line_count);
 /* The code that starts there is gone; call it before the memory is used again. [any thread; may wait; cannot fail] */

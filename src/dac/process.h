@@ -51,7 +51,7 @@ GC__DAC_FN bool gc__dac_process_native(void *context, size_t i, gc_dac_native *n
     if (i >= process->stops.count) return false;
     native->tid = (uint64_t)process->stops.threads[i].tid;
     unsigned count = gc__dac_os_registers(process->stops.threads[i].tid, words, GC__DAC_KERNEL_REGISTERS);
-    gc__dac_registers(GC__DAC_MACHINE, words, count, native);
+    gc__dac_registers(GC__IMAGE_MACHINE, words, count, native);
     return true;
 }
 

@@ -23,14 +23,6 @@
 
 #define GC__DAC_FN static __attribute__((unused))
 
-#if defined(__x86_64__)
-#define GC__DAC_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define GC__DAC_MACHINE EM_AARCH64
-#else
-#define GC__DAC_MACHINE EM_NONE
-#endif
-
 /* Lets go of a mapped file's pages, which count as this process's memory: they come back when they are read. */
 GC__DAC_FN void gc__dac_os_let_go(const gc__image *file) {
     madvise((void *)(uintptr_t)file->bytes, file->size, MADV_DONTNEED);

@@ -13,6 +13,27 @@ GC__FN int gc__os_file_create(const char *name) {
     return open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 }
 
+/* The same for a file in a folder that everybody may write to: refuses a link, and a file of another user. */
+GC__FN int gc__os_file_create_own(const char *name) {
+    struct stat status;
+    int file = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    if (file < 0) return -1;
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() && ftruncate(file, 0) == 0)
+        return file;
+    close(file);
+    errno = EPERM;
+    return -1;
+}
+
+/* Maps the beginning of a file as code, without any use of that in this process; NULL: the system refuses. */
+GC__FN void *gc__os_file_map_code(int file, size_t bytes) {
+    void *mapped = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* Where perf looks for names of compiled code, by the number of the process. */
+#define GC__PERF_MAP "/tmp/perf-%u.map"
+
 /* Writes all of it, at a position, or where the last such call has ended if that is -1. */
 GC__FN bool gc__os_file_write(int file, const void *data, size_t bytes, int64_t position) {
     for (size_t done = 0; done < bytes;) {

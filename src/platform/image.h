@@ -18,6 +18,14 @@
 
 #define GC__IMAGE_PATH 4096
 
+#if defined(__x86_64__)
+#define GC__IMAGE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define GC__IMAGE_MACHINE EM_AARCH64
+#else
+#define GC__IMAGE_MACHINE EM_NONE
+#endif
+
 /* A file in memory, read only. */
 typedef struct gc__image {
     const uint8_t *bytes;

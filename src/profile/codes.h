@@ -2,6 +2,7 @@
 #pragma once
 
 #include "drain.h"
+#include "perf.h"
 
 /* The place in the order of addresses of the first code that starts at `start` or later. */
 GC__FN size_t gc__code_place(const gc__profiling *all, uintptr_t start) {
@@ -108,11 +109,62 @@ GC__FN void gc__known_remove(const void *start) {
     free(code);
 }
 
-/* A new profile begins: it has all code that is known. Lock held. */
+GC__FN void gc__profile_warn(const char *message) {
+    gc_options options;
+    memset(&options, 0, sizeof options);
+    gc__warn(&options, message);
+}
+
+/* The profile learns of code that is there. False: no memory. Lock held. */
+GC__FN bool gc__code_note(gc__profiling *all, const void *start, size_t bytes, const char *name,
+                          const gc_profile_line *lines, size_t line_count, uint64_t added_ns) {
+    gc__profile_code *noted = gc__code_copy(&all->profile, start, bytes, name, lines, line_count);
+    if (!noted) return false;
+    noted->added_ns = added_ns;
+    gc__perf_note(start, bytes, name, lines, line_count);
+    return gc__codes_enter(all);
+}
+
+/* The code is about to go. Lock held. */
+GC__FN void gc__code_gone(gc__profiling *all, uintptr_t start) {
+    size_t at = gc__code_place(all, start);
+    if (at == all->code_order_count || all->profile.codes[all->code_order[at]].start != start) return;
+    gc__drain(); /* stacks that were taken before have this code */
+    all->profile.codes[all->code_order[at]].removed_ns = gc__os_now_ns();
+    all->code_order_count--;
+    memmove(all->code_order + at, all->code_order + at + 1, (all->code_order_count - at) * sizeof *all->code_order);
+    all->code_changes++;
+}
+
+/* Code of gc_stackmap.h is added or removed. */
+GC__FN void gc__code_watch(const void *start, size_t bytes, const char *name, bool is_added) {
+    gc__profiling *all = &gc__the_profile;
+    gc__lock_take(&gc__profile_lock);
+    if (all->on && is_added) gc__code_note(all, start, bytes, name, NULL, 0, gc__os_now_ns());
+    if (all->on && !is_added) gc__code_gone(all, (uintptr_t)start);
+    gc__lock_release(&gc__profile_lock);
+}
+
+GC__FN void gc__code_was_there(void *context, const void *start, size_t bytes, const char *name) {
+    gc__code_note((gc__profiling *)context, start, bytes, name, NULL, 0, 0);
+}
+
+/* A new profile begins: it has all code that is known, and that gc_stackmap.h has registered. Lock held. */
 GC__FN void gc__codes_begin(gc__profiling *all) {
+    if (!gc__perf_open(all->profile.options.perf))
+        gc__profile_warn(
+            "the files for perf (/tmp/perf-PID.map, jit-PID.dump in JITDUMPDIR or here) cannot be written, so "
+            "perf will not know the names of compiled code: see that nobody else's are there");
     for (const gc__known_code *code = gc__the_known_codes.first; code; code = code->next)
-        if (gc__code_copy(&all->profile, code->start, code->bytes, code->name, code->lines, code->line_count))
-            gc__codes_enter(all);
+        gc__code_note(all, code->start, code->bytes, code->name, code->lines, code->line_count, 0);
+    __atomic_store_n(&gc__code_watcher, gc__code_watch, __ATOMIC_RELEASE);
+    if (gc__compiled) gc__compiled->each(gc__code_was_there, all);
+}
+
+/* The profile ends. Lock held. */
+GC__FN void gc__codes_end(void) {
+    __atomic_store_n(&gc__code_watcher, 0, __ATOMIC_RELEASE);
+    gc__perf_close();
 }
 
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
@@ -133,11 +185,7 @@ GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char
     } else {
         free(code);
     }
-    if (ok && all->on) {
-        gc__profile_code *noted = gc__code_copy(&all->profile, start, bytes, name, lines, line_count);
-        if (noted) noted->added_ns = gc__os_now_ns();
-        ok = noted && gc__codes_enter(all);
-    }
+    if (ok && all->on) ok = gc__code_note(all, start, bytes, name, lines, line_count, gc__os_now_ns());
     gc__lock_release(&gc__profile_lock);
     return ok ? GC_OK : gc__fail(GC_ERROR_MEMORY, "gc_profile_code_add: the system gives no memory for the name");
 }
@@ -146,13 +194,6 @@ GC_API void gc_profile_code_remove(const void *start) {
     gc__profiling *all = &gc__the_profile;
     gc__lock_take(&gc__profile_lock);
     gc__known_remove(start);
-    size_t at = gc__code_place(all, (uintptr_t)start);
-    if (all->on && at < all->code_order_count && all->profile.codes[all->code_order[at]].start == (uintptr_t)start) {
-        gc__drain(); /* stacks that were taken before have this code */
-        all->profile.codes[all->code_order[at]].removed_ns = gc__os_now_ns();
-        all->code_order_count--;
-        memmove(all->code_order + at, all->code_order + at + 1, (all->code_order_count - at) * sizeof *all->code_order);
-        all->code_changes++;
-    }
+    if (all->on) gc__code_gone(all, (uintptr_t)start);
     gc__lock_release(&gc__profile_lock);
 }

@@ -145,6 +145,7 @@ GC__FN void gc__profile_forget(gc__profiling *all) {
     all->code_order = NULL;
     all->code_order_count = all->code_order_capacity = 0;
     all->written_ns = all->ended_bytes = 0;
+    all->file_changes = 0;
 }
 
 /* What can be known only now. Lock held. */
@@ -345,6 +346,7 @@ GC__FN gc_result gc__profile_end(char *file) {
         for (gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
             __atomic_store_n(&heap->heap->profiler, (const gc__profiler *)NULL, __ATOMIC_RELEASE);
         __atomic_store_n(&all->on, 0u, __ATOMIC_RELEASE);
+        gc__codes_end();
     }
     gc__lock_release(&gc__profile_lock);
     return result;

@@ -3,6 +3,7 @@
 
 #include "buffer.h"
 #include "live.h"
+#include "modules.h"
 
 /* Stacks. */
 
@@ -224,6 +225,9 @@ GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
    record that is just being made. */
 GC__FN void gc__drain(void) {
     uint64_t now = gc__the_profile.streaming ? gc__os_now_ns() : 0;
+    uint32_t changes = gc__os_file_changes();
+    if (changes != gc__the_profile.file_changes) gc__modules_add(&gc__the_profile.profile);
+    gc__the_profile.file_changes = changes;
     for (gc__profiled_thread *thread = gc__the_profile.threads; thread; thread = thread->next) gc__drain_thread(thread);
     if (gc__the_profile.streaming) gc__events_write(&gc__the_profile, now);
 }

@@ -6,12 +6,6 @@
 static bool gc__profile_by_environment; /* this and the next: profile lock, or the end of the program */
 static bool gc__profile_asked;          /* the environment was looked at */
 
-GC__FN void gc__profile_warn(const char *message) {
-    gc_options options;
-    memset(&options, 0, sizeof options);
-    gc__warn(&options, message);
-}
-
 /* The bits of the events with that name; 0: none has it. */
 GC__FN unsigned gc__profile_events_named(const char *name, size_t length) {
     static const char *const names[] = {
@@ -34,6 +28,11 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
     unsigned events = gc__profile_events_named(option, name);
     if (equals && (end != option + length || end == equals + 1)) return false;
     options->what |= events;
+    if (name == 7 && strncmp(option, "perfmap", name) == 0)
+        options->perf |= GC_PROFILE_PERF_MAP;
+    else if (name == 7 && strncmp(option, "jitdump", name) == 0)
+        options->perf |= GC_PROFILE_JITDUMP;
+    if (options->perf && !events && !equals) return true;
     if (name == 5 && strncmp(option, "ticks", name) == 0)
         options->tick_bytes = number;
     else if (name == 7 && strncmp(option, "objects", name) == 0)
@@ -66,7 +65,7 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         if (gc__profile_option_read(options, at, length)) continue;
         gc__fail(GC_ERROR_OPTION,
                  "environment GC_PROFILE: `%.*s` is none of its options: period=N, ticks, ticks=N, objects, objects=N, "
-                 "handles, depth=N, interval=SECONDS, buffer=N, seed=N",
+                 "handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, jitdump",
                  (int)length, at);
         return false;
     }
@@ -123,6 +122,7 @@ GC__FN void gc__profile_forked(void) {
         gc__output_fail(&all->output, ECANCELED);
         gc__output_close(&all->output);
     }
+    gc__perf_forget();
     all->file[0] = 0;
     all->writing = 0;
     all->profile.process = gc__os_process_number();

@@ -1,40 +1,10 @@
-/* Names of native code. Files are recorded as they are loaded, since they may be gone when a profile is written; their symbols
-   are read when one is. */
+/* Names of native code: the symbols of files are read when a profile is written. Code of no file has the names that the host,
+   or some compiler in this process, has given it in a perf map. */
 #pragma once
 
-#include "../platform/stack_linux.h"
-#include "store.h"
+#include "../platform/file_linux.h"
+#include "modules.h"
 #include "symbols.h"
-
-GC__FN uint32_t gc__names_hex(gc__profile *profile, const uint8_t *bytes, size_t count) {
-    char text[2 * 64 + 1] = "";
-    if (!bytes || count > 64) return 0;
-    for (size_t i = 0; i < count; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-    return gc__profile_text_add(profile, text);
-}
-
-/* Adds a file's code, unless the profile has it already. */
-GC__FN void gc__names_add_module(void *context, const gc__os_code *code) {
-    gc__profile *profile = (gc__profile *)context;
-    char program[GC__IMAGE_PATH];
-    if (!*code->path) gc__os_program_path(program, sizeof program);
-    uint32_t file = gc__profile_text_add(profile, *code->path ? code->path : program);
-    uint32_t build_id = gc__names_hex(profile, code->build_id, code->build_id_bytes);
-    for (size_t i = 1; i < profile->modules_count; i++) {
-        const gc__profile_module *module = &profile->modules[i];
-        if (module->start == code->start && module->file == file && module->build_id == build_id) return;
-    }
-    gc__profile_module *module = GC__PROFILE_APPEND(profile, modules);
-    if (!module) return;
-    module->start = code->start;
-    module->end = code->end;
-    module->offset = code->offset;
-    module->file = file;
-    module->build_id = build_id;
-}
-
-/* Adds the files that have been loaded; to be called when gc__os_file_changes has changed. */
-GC__FN void gc__names_add_modules(gc__profile *profile) { gc__os_each_code(gc__names_add_module, profile); }
 
 /* The module that has the pc: of several, the one that was loaded last. 0: none. */
 GC__FN uint32_t gc__names_module_of(const gc__profile *profile, uintptr_t pc) {
@@ -63,7 +33,7 @@ GC__FN bool gc__names_open(gc__profile *profile, uint32_t number, gc__symbols *s
     if (!gc__names_map(module, number == 1 ? GC__OS_PROGRAM_FILE : path, &symbols->image)) return false;
     size_t length = 0;
     const uint8_t *id = gc__image_build_id(&symbols->image, &length);
-    if (module->build_id && gc__names_hex(profile, id, length) != module->build_id) {
+    if (module->build_id && gc__modules_hex(profile, id, length) != module->build_id) {
         gc__symbols_close(symbols);
         return false;
     }
@@ -93,11 +63,66 @@ GC__FN void gc__names_use_code(const gc__profile *profile, gc__profile_frame *fr
     }
 }
 
+/* Lists what a perf map names, which the text is: lines "START BYTES NAME". A line's end becomes a 0. Of two lines for one
+   place the later one holds. */
+GC__FN void gc__names_list_map(gc__symbols *symbols, char *text) {
+    for (char *line = text; line && symbols->count * sizeof *symbols->list < symbols->capacity_bytes;) {
+        char *end = strchr(line, '\n'), *at, *name;
+        if (end) *end = 0;
+        unsigned long long start = strtoull(line, &at, 16), bytes = strtoull(at, &name, 16);
+        bool right = at > line && *at == ' ' && name > at && *name == ' ' && name[1] && bytes;
+        gc__symbol symbol = {start, bytes, name + right, UINT32_MAX - (uint32_t)symbols->count};
+        if (right) symbols->list[symbols->count++] = symbol;
+        line = end ? end + 1 : NULL;
+    }
+    qsort(symbols->list, symbols->count, sizeof *symbols->list, gc__symbol_order);
+}
+
+/* Opens a perf map. False: there is none that can be read. */
+GC__FN bool gc__names_open_map(gc__symbols *symbols, const char *path) {
+    gc__image file;
+    memset(symbols, 0, sizeof *symbols);
+    if (gc__image_map(path, &file)) return false;
+    char *text = (char *)gc__os_map(file.size + 1);
+    size_t lines = 1;
+    for (size_t i = 0; i < file.size; i++) lines += file.bytes[i] == '\n';
+    symbols->capacity_bytes = lines * sizeof *symbols->list;
+    symbols->list = text ? (gc__symbol *)gc__os_map(symbols->capacity_bytes) : NULL;
+    symbols->image.bytes = (const uint8_t *)text;
+    symbols->image.size = file.size + 1;
+    if (symbols->list) memcpy(text, file.bytes, file.size);
+    gc__image_unmap(&file);
+    if (symbols->list)
+        gc__names_list_map(symbols, text);
+    else
+        gc__symbols_close(symbols);
+    return symbols->list != NULL;
+}
+
+/* Names frames of code that is in no file. */
+GC__FN void gc__names_use_map(gc__profile *profile) {
+    gc__symbols symbols;
+    char path[64];
+    bool is_open = false;
+    snprintf(path, sizeof path, GC__PERF_MAP, profile->process);
+    for (size_t i = 1; i < profile->frames_count; i++) {
+        gc__profile_frame *frame = &profile->frames[i];
+        if (!frame->pc || frame->code || frame->module) continue;
+        if (!is_open && !gc__names_open_map(&symbols, path)) return;
+        is_open = true;
+        const gc__symbol *symbol = gc__symbols_find(&symbols, frame->pc);
+        if (!symbol) continue;
+        frame->name = gc__profile_text_add(profile, symbol->name);
+        frame->name_start = symbol->start;
+    }
+    if (is_open) gc__symbols_close(&symbols);
+}
+
 /* Finds for each native frame its name, module, file and line, and all modules. It runs in a copy of the profile, by the thread
    that writes, and may take long. */
 GC__FN void gc__names_find(gc__profile *profile) {
     gc__symbols symbols;
-    gc__names_add_modules(profile);
+    gc__modules_add(profile);
     for (size_t i = 1; i < profile->frames_count; i++) {
         gc__profile_frame *frame = &profile->frames[i];
         if (frame->code)
@@ -115,4 +140,5 @@ GC__FN void gc__names_find(gc__profile *profile) {
         }
         if (is_open) gc__symbols_close(&symbols);
     }
+    gc__names_use_map(profile);
 }

@@ -135,8 +135,9 @@ typedef struct gc__profiling {
     uintptr_t *code_order; /* numbers of profile.codes, by address */
     size_t code_order_count, code_order_capacity;
     uint64_t code_changes;
-    gc__os_thread writer; /* writes the file at intervals */
-    uint32_t writing;     /* atomic; it runs, and ends when this is 0 */
+    gc__os_thread writer;  /* writes the file at intervals */
+    uint32_t writing;      /* atomic; it runs, and ends when this is 0 */
+    uint32_t file_changes; /* gc__os_file_changes when profile.modules was complete */
 } gc__profiling;
 
 static gc__profiling gc__the_profile;

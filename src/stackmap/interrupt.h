@@ -149,6 +149,6 @@ GC__FN void gc__code_forget(gc_thread *thread) {
 
 static const gc__compiled_code gc__compiled_by_stackmap = {
     gc__code_visit_stack, gc__code_interrupt,   gc__code_print,   gc__code_print_use,
-    gc__code_forget,      gc__code_leave_stack, gc__code_lay_out, gc__code_original};
+    gc__code_forget,      gc__code_leave_stack, gc__code_lay_out, gc__code_original, gc__code_each};
 
 GC__AT_LOAD GC__FN void gc__compiled_open(void) { gc__compiled = &gc__compiled_by_stackmap; }

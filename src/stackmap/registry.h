@@ -356,6 +356,7 @@ GC_API gc_result gc_code_add(const gc_code *code) {
     gc__lock_take(&gc__code_lock);
     result = gc__code_insert(&gc__the_tree, code);
     gc__lock_release(&gc__code_lock);
+    if (result == GC_OK) gc__code_tell(code->start, code->bytes, gc__code_name(code), true);
     return result;
 }
 
@@ -370,6 +371,7 @@ GC_API gc_result gc_code_remove(const gc_code *code) {
     GC__API_SCOPE("gc_code_remove");
     if (gc__is_null(code, "gc_code_remove", "code")) return GC_ERROR_ARGUMENT;
     gc__tree *tree = &gc__the_tree;
+    gc__code_tell(code->start, code->bytes, gc__code_name(code), false);
     gc__lock_take(&gc__code_lock);
     bool registered = gc__code_is_registered(code);
     if (registered) {
@@ -387,6 +389,16 @@ GC_API gc_result gc_code_remove(const gc_code *code) {
              gc__code_name(code), code->start, code->bytes);
     GC_ASSERT(false, "%s", gc__last_message);
     return GC_ERROR_MISUSE;
+}
+
+/* gc__compiled_code.each. */
+GC__FN void gc__code_each(void (*f)(void *context, const void *start, size_t bytes, const char *name), void *context) {
+    const uintptr_t limit = (uintptr_t)1 << GC__TREE_ADDRESS_BITS;
+    gc__lock_take(&gc__code_lock);
+    const gc_code *code = gc__the_tree.count ? gc__tree_first(0, limit) : NULL;
+    for (; code; code = gc__tree_first(gc__code_end(code), limit))
+        f(context, code->start, code->bytes, gc__code_name(code));
+    gc__lock_release(&gc__code_lock);
 }
 
 /* As long as there is code, as when the program ends without removing it, other threads may look it up. */

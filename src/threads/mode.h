@@ -58,8 +58,19 @@ typedef struct gc__compiled_code {
                     int32_t *saved);
     /* The return address, read from a compiled frame of the calling thread, as it was before it was replaced. */
     uintptr_t (*original)(uintptr_t address);
+    /* Calls f for all registered code, which is neither added nor removed meanwhile. */
+    void (*each)(void (*f)(void *context, const void *start, size_t bytes, const char *name), void *context);
 } gc__compiled_code;
 static const gc__compiled_code *gc__compiled;
+
+/* Called after compiled code was registered, and before it is removed. Set by gc_profile.h while a profile is taken; atomic; 0:
+   nobody wants to know. */
+static void (*gc__code_watcher)(const void *start, size_t bytes, const char *name, bool is_added);
+
+GC__FN void gc__code_tell(const void *start, size_t bytes, const char *name, bool is_added) {
+    void (*watcher)(const void *, size_t, const char *, bool) = __atomic_load_n(&gc__code_watcher, __ATOMIC_ACQUIRE);
+    if (watcher) watcher(start, bytes, name, is_added);
+}
 
 /* The threads of a heap. */
 typedef struct gc__threads {

@@ -507,7 +507,7 @@ static void names(void) {
     has(gc__profile_text(&profile, profile.modules[profile.frames[library].module].file), "libc", "its file");
     ok(!profile.frames[wild].name && !profile.frames[wild].module, "an address of no code");
     size_t modules = profile.modules_count;
-    gc__names_add_modules(&profile);
+    gc__modules_add(&profile);
     is(profile.modules_count, modules, "each module is there once");
     bool vdso = false;
     for (uint32_t i = 1; i < profile.modules_count; i++) {
