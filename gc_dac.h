@@ -3067,7 +3067,8 @@ GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
     if (!walk.stopped) gc__dac_each_handle(dac, walk.copy, heap->address, gc__dac_root_of_handle, &walk);
     if (!walk.stopped) gc__dac_each_finalizer(dac, walk.copy, heap->address, gc__dac_root_of_finalizer, &walk);
     if (gc__dac_member(dac, walk.copy, heap->address, GC__DAC_AT_heap_scan_roots))
-        gc__dac_fail(dac, "this heap has a scan_roots callback, whose roots only the program knows: they are left out");
+        gc__dac_fail(dac, "this heap has a scan_roots callback, whose roots only the program knows: they are left out, and what "
+                          "only they keep looks lost. Roots of gc_roots_add are seen");
     return gc__dac_end_names(dac);
 }
 /* A live process as a target; and opening and closing readers. */

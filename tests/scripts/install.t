@@ -9,10 +9,19 @@ is "$(sed -n 's/^## \[\([0-9.]*\)\].*/\1/p' CHANGELOG.md | head -1)" "$version" 
 # The headers' own directory keeps them apart from another gc.h in the prefix.
 make -s install DESTDIR="$dir/stage" PREFIX=/opt/gc-h
 ok $? "make install DESTDIR="
-is "$(cd "$dir/stage" && find . -type f -not -path '*/doc/*' | sort | xargs)" "$(for file in include/gc-h/gc.h include/gc-h/gc_barrier_x86_64.h \
-    include/gc-h/gc_dac.h include/gc-h/gc_handles.h include/gc-h/gc_profile.h include/gc-h/gc_stackmap.h include/gc-h/gc_standalone.h share/cmake/gc-h/gc-h-config-version.cmake share/cmake/gc-h/gc-h-config.cmake share/pkgconfig/gc-h.pc; do
+is "$(cd "$dir/stage" && find . -type f -not -path '*/doc/*' | sort | xargs)" "$(for file in bin/gc-inspect include/gc-h/gc.h include/gc-h/gc_barrier_x86_64.h \
+    include/gc-h/gc_dac.h include/gc-h/gc_handles.h include/gc-h/gc_profile.h include/gc-h/gc_stackmap.h include/gc-h/gc_standalone.h share/cmake/gc-h/gc-h-config-version.cmake share/cmake/gc-h/gc-h-config.cmake \
+    share/man/man1/gc-inspect.1 share/pkgconfig/gc-h.pc; do
     echo "./opt/gc-h/$file"
 done | xargs)" "what it installs"
+inspect=$dir/stage/opt/gc-h/bin/gc-inspect manual=$dir/stage/opt/gc-h/share/man/man1/gc-inspect.1
+matches "$("$inspect" --version)" '^gc-inspect, ' "the installed gc-inspect runs"
+matches "$(head -1 "$manual")" "gc.h $version" "its manual page is of this version"
+# What --help lists, the manual page has, too.
+listed=$("$inspect" --help | sed -n '/^examples/q; s/^  \(--\)\{0,1\}\([a-z][a-z-]*\).*/\1\2/p')
+missing=
+for word in $listed; do grep -qF -e "B $(printf '%s' "$word" | sed 's/-/\\-/g')" "$manual" || missing="$missing $word"; done
+is "$(echo "$listed" | wc -l) $missing" '22 ' "it has all commands and options"
 is "$(grep '^prefix' "$dir/stage/opt/gc-h/share/pkgconfig/gc-h.pc")" prefix=/opt/gc-h "DESTDIR is no part of the prefix"
 rm -rf build/prefix && make -s install PREFIX=build/prefix
 is "$(grep '^prefix' build/prefix/share/pkgconfig/gc-h.pc)" "prefix=$PWD/build/prefix" "a relative prefix is made absolute"

@@ -27,3 +27,4 @@ build/bench/inspect: bench/inspect.c $(shipped)
 
 bench-inspect: build/bench/inspect build/tools/gc-inspect ## measure gc-inspect upon a heap of 1 GB with 30 million objects
 	bench/inspect.sh
+tests/scripts/install.t: build/tools/gc-inspect

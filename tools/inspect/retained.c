@@ -18,9 +18,12 @@ typedef struct retention {
 
 static bool note_size(void *context, const gc_dac_object *object) {
     retention *r = context;
+    type_count *counted = target_type(r->graph.target, object->type);
+    counted->objects++;
+    counted->bytes += object->bytes;
     uint32_t vertex = objects_find(&r->graph.objects, object->address);
     if (vertex == OBJECT_NONE) return true;
-    uint32_t number = r->tree.number[vertex], type = target_type(r->graph.target, object->type)->index;
+    uint32_t number = r->tree.number[vertex], type = counted->index;
     uint64_t words = (object->bytes + 7) / 8;
     r->words[number] = words < UINT32_MAX ? (uint32_t)words : UINT32_MAX;
     r->type[number] = type < NO_TYPE ? (uint16_t)type : NO_TYPE;
@@ -45,6 +48,7 @@ static void retention_find(retention *r, inspected *target, const gc_dac_heap *h
                     graph_walk_edges, &r->graph);
     r->words = memory_zeroed((size_t)r->tree.objects + 1, sizeof *r->words, "retained sizes");
     r->type = memory_zeroed((size_t)r->tree.objects + 1, sizeof *r->type, "types of objects");
+    for (size_t i = 0; i < target->types_count; i++) target->types[i]->objects = target->types[i]->bytes = 0;
     gc_dac_objects(target->dac, heap, note_size, r);
 }
 
@@ -223,7 +227,6 @@ static void print_all(retention *r, const command_options *options) {
     free(r->tree.number); /* not needed any more, and the next step needs as much */
     r->tree.number = NULL;
     uint64_t *sums = sum_types(r, r->graph.target->types_count);
-    count_types(r->graph.target, r->graph.heap, -1);
     print_types(r->graph.target, sums, options);
     free(sums);
 }
