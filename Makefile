@@ -36,8 +36,8 @@ test_sources := $(wildcard tests/unit/test_*.c)
 own_gc := $(if $(test_sources),$(shell grep -l 'define GC_IMPLEMENTATION' $(test_sources)))
 test_programs :=
 
-# Tests whose subject knows nothing of regions and cards: they have no variant with small ones.
-without_geometry := test_inspect_graph test_jit_assembler test_llvm test_load test_stackmap test_stackmap_dump
+# Tests whose subject knows nothing of regions and cards: they have no variant with small ones, nor with checks of the heap.
+without_geometry := test_code_registry test_inspect_graph test_jit_assembler test_llvm test_load test_stackmap test_stackmap_dump
 
 # A test with its own configuration compiles all of gc.h for itself, so it is compiled by the level that takes least time.
 # $(1): name, $(2): compiler, $(3): flags, $(4): the level of optimization, $(5): that for tests with their own configuration,
@@ -63,7 +63,7 @@ endef
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_sources))
 $(eval $(call variant,plain,$(CC),-Isrc,-O2,-O1,$(test_sources)))
-$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,-O1,$(test_sources)))
+$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,-O1,$(with_geometry)))
 $(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O2,-O1,$(with_geometry)))
 $(eval $(call variant,gcc-sanitize,gcc,-Isrc -fno-var-tracking -DGC_DEBUG=2 $(sanitize),-O1,-O0,$(test_sources)))
 $(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize),-O1,-O0,$(test_sources)))

@@ -22,14 +22,11 @@ leaves() {
     grep '^not ok' "$dir/log" >&2
 }
 
-for optimization in -O0 -O2; do
-    for compilers in 'gcc g++' 'clang clang++'; do
-        # shellcheck disable=SC2086 # two words
-        set -- $compilers
-        leaves "$2 $optimization" "$1" "$2" $optimization -DGC_DEBUG=2
-        leaves "$2 $optimization, C with -fexceptions" "$1 -fexceptions" "$2" $optimization
-    done
-done
+compiled() { leaves "$2 $3 $4" "$@"; }
+compiled gcc g++ -O0 -DGC_DEBUG=2
+compiled gcc g++ -O2 -fexceptions
+compiled clang clang++ -O2 -DGC_DEBUG=2
+compiled clang clang++ -O0 -fexceptions
 leaves 'g++ with AddressSanitizer' gcc g++ -O1 -DGC_DEBUG=2 -fsanitize=address,undefined
 
 build gcc g++ -O1 -DGC_DEBUG=1 && report=$("$dir/exceptions" forget 2>&1)

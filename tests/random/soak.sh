@@ -4,7 +4,8 @@
 # Before that several threads on one heap, each collection verified, for THREADS_SECONDS (600) over all modes, and JIT_PROGRAMS
 # (500) random programs in the example JIT, another program of which is stopped JIT_STOPS (100000) times in each mode; so are
 # the loops of test_code_interrupt, INTERRUPTS (100000) times, and a process that a reader looks into, DAC_STOPS (1000) times.
-# The registry of code is changed 100000 times for each layout, and four threads make and run 80000 methods.
+# The registry of code is changed 100000 times for each layout, and four threads make and run 80000 methods. The barriers are
+# compiled with every combination of options.
 cd "$(dirname "$0")/../.." || exit
 total=${1:-1000000000} seed=${SOAK_SEED:-$(date +%s)} done=0 round=400000
 make -s random-programs build/examples/jit build/tests/plain/test_dac_stops \
@@ -31,6 +32,7 @@ unit() {
 }
 unit code_interrupt --count="${INTERRUPTS:-100000}"
 unit code_registry --rounds=100000 --seed="$seed"
+ALL=1 tests/compile/barriers.t || exit
 unit code_threads --rounds=20000 --seed="$seed"
 DAC_STOPS=${DAC_STOPS:-1000} DAC_SEED=$seed
 export DAC_STOPS DAC_SEED

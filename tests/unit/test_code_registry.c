@@ -39,7 +39,7 @@ static gc_code code_at(uintptr_t start, size_t bytes, const char *name) {
 }
 
 static uint64_t seed = 1;
-static long rounds = 4000;
+static long rounds = 1000;
 static uint64_t random_below(uint64_t limit) {
     seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
     return (seed * 0x2545F4914F6CDD1Du >> 8) % limit;
