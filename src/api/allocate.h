@@ -96,6 +96,20 @@ static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, siz
 }
 #endif
 
+/* gc_allocate, gc_new and gc_new_array for an object that never moves, as strings are that C code keeps, or stacks of fibers:
+   it is marked in place, in regions of its kind, and its address may be kept as long as it lives. Takes a lock, and objects
+   that stay leave holes among them, so it is for such objects only. [cooperative; may collect; NULL: as those] */
+GC_API void *gc_allocate_fixed(gc_thread *thread, size_t bytes);
+#if !GC_HAS_MODEL
+GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type);
+GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length);
+
+/* Makes an array longer where it is, with zeroed elements, if the memory behind it is free: at the end of what the thread has
+   just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before; then
+   nothing has changed, and a new array is what remains. [cooperative; may wait; false] */
+GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
+#endif
+
 /* Adds `bytes` (may be negative) to the memory that the object holds outside the heap, which counts towards budgets and
    heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added.
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */

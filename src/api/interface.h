@@ -137,7 +137,11 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_load_weak_value) \
     X(CALL, gc_value_stack_reserve) \
     X(CALL, gc_value_stack_free) \
-    X(CALL, gc_heap_print_memory)
+    X(CALL, gc_heap_print_memory) \
+    X(CALL, gc_allocate_fixed) \
+    X(TYPED, gc_new_fixed) \
+    X(TYPED, gc_new_array_fixed) \
+    X(TYPED, gc_array_grow)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

@@ -59,6 +59,7 @@ typedef struct gc__cycle {
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
     bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
+    size_t fixed_holes_bytes;     /* in regions of objects that never move that will be allocated in again */
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
     bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
     gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */

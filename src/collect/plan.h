@@ -134,7 +134,7 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
     memset(space, 0, sizeof *space);
     for (int g = 0; g <= generation; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            if (region->kind != GC__SMALL) continue;
+            if (region->kind != GC__SMALL || region->fixed) continue;
             size_t bytes = gc__most_bytes(heap, region);
             int percent = (int)gc__predicted_percent(heap, region);
             space->live[percent] += bytes;
@@ -243,7 +243,8 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
-    if (region->kind == GC__LARGE || heap->options.non_moving || region == heap->cycle->evacuate_into) return GC__MARK;
+    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving || region == heap->cycle->evacuate_into)
+        return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     int percent = (int)gc__predicted_percent(heap, region);
@@ -257,11 +258,22 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     return move;
 }
 
+/* Whether mutators should allocate in the holes of a region of objects that never move. There should be such holes for a
+   nursery, but few regions that each young collection has to look at. */
+GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
+    unsigned percent = gc__predicted_percent(heap, region);
+    size_t enough = gc__max(heap->pace->nursery_bytes, 2 * GC_REGION_BYTES);
+    if (percent >= GC__DENSITY_RECYCLE || heap->cycle->fixed_holes_bytes >= enough) return false;
+    heap->cycle->fixed_holes_bytes += GC_REGION_BYTES / 100 * (100 - percent);
+    return true;
+}
+
 /* Whether mutators should allocate in the holes of a region that stays: a young one that stays only because of pins, or near
    the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
    any if memory is short. */
-GC__FN bool gc__is_recycled(const gc_heap *heap, const gc__region *region, uint8_t verdict) {
+GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
     if (region->kind != GC__SMALL) return false;
+    if (region->fixed) return gc__is_fixed_recycled(heap, region);
     if (!heap->options.non_moving) {
         if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
         return heap->cycle->recycle_below && region != heap->cycle->evacuate_into &&
@@ -292,6 +304,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
     gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
+    heap->cycle->fixed_holes_bytes = 0;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
@@ -307,7 +320,8 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
         }
     }
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
-    heap->recycled = NULL;
+    heap->recycled = heap->fixed_search = NULL;
+    gc__window_set(&heap->fixed, NULL, 0, 0);
     gc__holes_forget(heap);
     return condemned;
 }

@@ -62,7 +62,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         condemned = next;
     }
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
-    heap->recycled = heap->regions[0];
+    heap->recycled = heap->fixed_search = heap->regions[0];
 }
 
 /* Tells barriers where young regions are now, and counts those of generation 1. */

@@ -23,18 +23,20 @@ struct gc_heap {
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
     gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
+    gc_window fixed;               /* where objects that never move are allocated; each has a mark bit at once */
+    gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
     gc_word holes[GC__HOLE_LISTS]; /* lists of holes for mutators, by size */
     uint64_t holes_listed[2];      /* bits of the lists that are not empty */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
-    size_t limit_bytes;    /* heap_bytes_max, or what the arena has */
-    bool limit_is_share;   /* heap_bytes_max is 0, and the limit a share of the container's memory */
-    bool limit_is_open;    /* heap_bytes_max is 0, and the container was not looked at yet */
-    size_t beside_bytes;   /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
+    size_t limit_bytes;  /* heap_bytes_max, or what the arena has */
+    bool limit_is_share; /* heap_bytes_max is 0, and the limit a share of the container's memory */
+    bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
+    size_t beside_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
-    size_t external_bytes; /* off-heap bytes, with and without an owner; atomic */
-    size_t owned_bytes;    /* those of objects */
-    size_t unowned_bytes;  /* those of gc_heap_external_add; atomic */
+    size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
+    size_t owned_bytes;                   /* those of objects */
+    size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
     size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
     size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
@@ -85,7 +87,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->top = region->hole = region->indexed_end = region->base;
     region->live_bytes = region->taken_bytes = region->spare = 0;
     region->generation = region->target = (uint8_t)generation;
-    region->linear = region->formatted = region->overflowed = region->pinned = false;
+    region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
 }
 
 /* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
@@ -181,14 +183,14 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
-    gc__fail(
-        GC_ERROR_HEAP_FULL,
-        "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: raise %s, "
-        "or drop references",
-        gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10,
-        heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max",
-        gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
-        heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "
+             "raise %s, "
+             "or drop references",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10,
+             heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max",
+             gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
+             heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
 }
 
 /* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end

@@ -83,7 +83,7 @@ GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *fro
         gc__region *region = heap->recycled;
         if (!region) return NULL;
         heap->recycled = region->next;
-        if (region->kind == GC__SMALL && !region->linear) gc__region_format(heap, region);
+        if (region->kind == GC__SMALL && !region->linear && !region->fixed) gc__region_format(heap, region);
     }
     gc__region *region = gc__region_of(*from);
     size_t taken = gc__filler_bytes(*from);

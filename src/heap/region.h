@@ -48,6 +48,7 @@ typedef struct gc__region {
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
+    bool fixed;      /* its objects never move */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
 } gc__region;

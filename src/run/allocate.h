@@ -31,6 +31,50 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     return (void *)region->base;
 }
 
+/* What an allocation is for. */
+enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
+
+/* Opens the window for objects that never move: in a hole of a region of theirs, or in a fresh one. Lock held. */
+GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
+    uintptr_t from = 0, end = 0;
+    for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
+        if (heap->fixed_search->fixed && (from = gc__hole_by_marks(heap->fixed_search, bytes, &end)) != 0) break;
+    gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
+    if (!region) return false;
+    if (!from) {
+        gc__marks_clear(region);
+        region->fixed = true;
+        region->hole = end = gc__region_end(region);
+        from = region->base;
+        gc__heap_push(heap, region);
+    }
+    gc__window_set(&heap->fixed, region, from, end);
+    heap->fixed.limit = (char *)end;
+    return true;
+}
+
+/* Lock held. */
+GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
+    gc_window *window = &heap->fixed;
+    if (bytes > gc__window_room(window) && !gc__fixed_open(heap, bytes)) return NULL;
+    char *object = window->next;
+    gc__region *region = window->region;
+    window->next += bytes;
+    memset(object, 0, bytes);
+    if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
+    region->live_bytes += bytes;
+    gc__count(&heap->generation_bytes[0], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
+    return object;
+}
+
+/* From now on the object, which has its header, is one of its region's. Other threads may do the same beside it. */
+GC__FN void gc__fixed_begin(void *object) {
+    size_t index = gc__mark_index((uintptr_t)object);
+    if (gc__region_of((uintptr_t)object)->fixed)
+        __atomic_fetch_or(&gc__the_arena.marks[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
+}
+
 /* Allocates in the window's span, which has room. */
 GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes, bool zeroed) {
     if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
@@ -51,9 +95,16 @@ GC__FN void *gc__allocate_beside(gc_thread *thread, size_t bytes, bool zeroed) {
 }
 
 /* Allocates without collecting; NULL with gc__fail at a limit. */
-GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, bool zeroed) {
+GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
+    bool zeroed = kind != GC__FOR_RAW;
     gc_window *window = gc__thread_window(thread, zeroed);
+    if (kind == GC__FOR_FIXED && bytes <= GC_LARGE_BYTES) {
+        gc__heap_lock_unparked(heap);
+        void *fixed = gc__allocate_fixed(heap, bytes);
+        gc__heap_unlock(heap);
+        return fixed;
+    }
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
@@ -105,7 +156,7 @@ GC__FN void gc__collect_for_holes(gc_heap *heap) {
 
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. */
-GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroed) {
+GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
@@ -113,13 +164,13 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, bool zeroe
     gc__heap_unlock(heap);
     size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
-        void *object = gc__allocate_try(thread, bytes, zeroed);
+        void *object = gc__allocate_try(thread, bytes, kind);
         if (object) return object;
         bool gained = gc__compact_for_room(heap, room_for), strict = room_for == SIZE_MAX;
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
         if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
-        object = gc__allocate_try(thread, bytes, zeroed);
+        object = gc__allocate_try(thread, bytes, kind);
         if (!object && heap->collection.left_out) gc__fail_left_out();
         return object;
     }
@@ -153,17 +204,17 @@ GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
 }
 
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
-GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, bool zeroed) {
-    void *object = gc__allocate_collecting(thread, bytes, zeroed);
+GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
+    void *object = gc__allocate_collecting(thread, bytes, kind);
     if (object) return object;
     gc__explain_full(thread->heap);
     if (!gc__ask_host(thread, bytes)) return NULL;
-    object = gc__allocate_collecting(thread, bytes, zeroed);
+    object = gc__allocate_collecting(thread, bytes, kind);
     if (!object) gc__explain_full(thread->heap);
     return object;
 }
 
-GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, bool zeroed) {
+GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
         gc__fail(GC_ERROR_MISUSE,
@@ -203,17 +254,17 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, bool zeroed) {
         return NULL;
     }
     size_t size = gc__align(bytes);
-    gc_window *window = gc__thread_window(thread, zeroed);
+    if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* as all objects there */
     if (heap->options.stress)
         gc__stress_at_allocation(thread);
-    else if (size <= gc__window_room(window))
-        return gc__allocate_try(thread, size, zeroed);
+    else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
+        return gc__allocate_try(thread, size, kind);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     size_t large = size > GC_LARGE_BYTES ? size : 0;
     size_t spent = gc__spent_bytes(heap);
     if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
-    void *object = gc__allocate_try(thread, size, zeroed);
-    return object ? object : gc__allocate_last_resort(thread, size, zeroed);
+    void *object = gc__allocate_try(thread, size, kind);
+    return object ? object : gc__allocate_last_resort(thread, size, kind);
 }
 
 /* In the function that a program has called, for whose caller the profile looks. */
@@ -224,13 +275,20 @@ GC__INLINED void gc__allocation_note(gc_thread *thread, void *object, size_t byt
 }
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
-    void *object = gc__allocate_any(thread, bytes, zeroed);
+    void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
+    gc__allocation_note(thread, object, bytes, false);
+    return object;
+}
+
+GC_API void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
+    void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
+    if (object) gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, false);
     return object;
 }
 
 #if !GC_HAS_MODEL
-GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+GC__INLINED void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind) {
     const char *fault = gc_type_check(type);
     if (!fault && length && !type->element_bytes)
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
@@ -248,14 +306,114 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
         return NULL;
     }
     if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
-    void *object = gc__allocate_any(thread, bytes, zeroed || !gc__type_is_leaf(type));
+    void *object = gc__allocate_any(thread, bytes, kind);
     if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;
     GC__WRITTEN();
     ((gc_object *)object)->type = type;
+    if (kind == GC__FOR_FIXED) gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, true);
     return object;
+}
+
+GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+    return gc__new(thread, type, length, zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW);
+}
+
+GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type) { return gc__new(thread, type, 0, GC__FOR_FIXED); }
+
+GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
+    return gc__new(thread, type, length, GC__FOR_FIXED);
+}
+#endif
+
+#if !GC_HAS_MODEL
+/* Counts what an object has grown by. Lock held. */
+GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
+    region->live_bytes += bytes;
+    gc__count(&heap->generation_bytes[region->generation], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
+}
+
+/* Takes the pages behind a large object: first those that were written to before, and then spare ones. */
+GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
+    gc__region *last = region + region->span - 1;
+    uintptr_t end = region->top, to = region->base + bytes, clean = gc__region_end(region) - region->spare;
+    if (to > gc__region_end(region) || to < end) return false;
+    size_t slack = gc__large_slack(region), left = gc__region_end(region) - gc__page_end(to);
+    size_t spare = gc__min(region->spare, left);
+    if (!gc__heap_has_room(heap, region->spare - spare)) return false;
+    if (end < clean) memset((void *)end, 0, gc__min(to, clean) - end);
+    if (last->dirty_end < gc__page_end(to)) last->dirty_end = gc__page_end(to);
+    heap->spare_bytes -= region->spare - spare;
+    region->spare = spare;
+    region->top = to;
+    heap->slack_bytes -= slack - gc__large_slack(region);
+    heap->large_bytes += to - end;
+    gc__growth_count(heap, region, to - end);
+    gc__heap_note_held(heap);
+    return true;
+}
+
+/* Takes the beginning of the hole behind an object, in a region whose mark bits are its objects. */
+GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
+    gc_window *fixed = &heap->fixed;
+    if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
+    if (fixed->region == region && (uintptr_t)fixed->next < end + bytes && (uintptr_t)fixed->limit > end) {
+        if ((uintptr_t)fixed->next != end || gc__window_room(fixed) < bytes) return false;
+        fixed->next += bytes;
+    }
+    if (region->hole >= end && region->hole < end + bytes) region->hole = end + bytes;
+    if (region->dirty_end < end + bytes) region->dirty_end = end + bytes;
+    memset((void *)end, 0, bytes);
+    gc__growth_count(heap, region, bytes);
+    return true;
+}
+
+/* The object was the last one in a window of the thread's. */
+GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
+    for (int zeroed = 0; zeroed < 2; zeroed++) {
+        gc_window *window = gc__thread_window(thread, zeroed);
+        if ((uintptr_t)window->next != end || gc__span_room(window) < bytes) continue;
+        void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
+        if (!zeroed) memset(more, 0, bytes);
+        return true;
+    }
+    return false;
+}
+
+GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size_t to) {
+    gc_heap *heap = thread->heap;
+    gc__region *region = gc__region_of(array);
+    if (region->kind == GC__SMALL && (to > GC_LARGE_BYTES || gc__window_grow(thread, array + from, to - from)))
+        return to <= GC_LARGE_BYTES;
+    bool grown = false;
+    gc__heap_lock_unparked(heap);
+    if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
+    if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
+    gc__heap_unlock(heap);
+    return grown;
+}
+
+GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
+    if (gc__is_null(thread, "gc_array_grow", "thread") || gc__is_null(array, "gc_array_grow", "array")) return false;
+    const gc_type *type = gc__object_type((uintptr_t)array);
+    size_t from = gc__object_bytes((uintptr_t)array), bytes;
+    if (!type->element_bytes || !gc__in_arena((uintptr_t)array)) {
+        gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
+                 gc__object_name((uintptr_t)array));
+        GC_ASSERT(false, "%s", gc__last_message);
+        return false;
+    }
+    if (length < ((gc_array *)array)->length || __builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > gc__the_arena.bytes)
+        return false;
+    size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
+    if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to)) return false;
+    memset((char *)array + used, 0, from - used); /* what the old size was rounded up by */
+    ((gc_array *)array)->length = length;
+    return true;
 }
 #endif
 

@@ -138,7 +138,51 @@ static void empty(void) {
     is(after->value, 9, "the object after an empty array");
 }
 
+/* Arrays that grow where they are, among others, of all ages and sizes. */
+static void grown(void) {
+    enum { COUNT = 200, ROUNDS = 30 };
+    int wrong = 0, in_place = 0;
+    vector *keep = new_vector(COUNT);
+    GC_ROOTS(gc, keep);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        for (size_t k = 0; k < COUNT; k++) {
+            size_t i = random_bits() % COUNT, length = random_bits() % 8 ? random_bits() % 90 : random_bits() % (GC_REGION_BYTES / 2);
+            bytes *b = keep->items[i];
+            if (b && random_bits() % 4) {
+                size_t before = b->header.length, more = before + length / 2;
+                wrong += gc_array_grow(gc, b, before ? before - 1 : 0) != !before;
+                bool done = gc_array_grow(gc, b, more);
+                in_place += done && gc__align(sizeof(bytes) + more) > gc__align(sizeof(bytes) + before);
+                wrong += b->header.length != (done ? more : before);
+                for (size_t j = 0; j < b->header.length; j++) wrong += b->items[j] != (j < before ? (unsigned char)(i + j) : 0);
+                for (size_t j = before; j < b->header.length; j++) b->items[j] = (unsigned char)(i + j);
+            } else {
+                b = i % 3 == 0 ? gc_new_array_fixed(gc, &bytes_type, length) : i % 3 == 1 ? gc_new_array_raw(gc, &bytes_type, length) : new_bytes(length);
+                for (size_t j = 0; j < length; j++) b->items[j] = (unsigned char)(i + j);
+                gc_store(gc, &keep->items[i], b);
+            }
+            if (random_bits() % 40 == 0) gc_store(gc, &keep->items[random_bits() % COUNT], NULL);
+        }
+        gc_collect(heap, (int)(round % 3), round % 4 ? 0 : GC_COLLECT_COMPACTING);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        const bytes *b = keep->items[i];
+        for (size_t j = 0; b && j < b->header.length; j++) wrong += b->items[j] != (unsigned char)(i + j);
+    }
+    is(wrong, 0, "arrays grow in place, by zeros");
+    ok(in_place > 100, "%d times", in_place);
+    wrong = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        if (keep->items[i]) wrong += gc_array_grow(gc, keep->items[i], SIZE_MAX) || gc_array_grow(gc, keep->items[i], (size_t)1 << 50);
+    is(wrong, 0, "but not beyond all limits");
+}
+
 int main(void) {
+    run(grown, (gc_options){0});
+    run(grown, (gc_options){.non_moving = true});
+    run(grown, (gc_options){.non_generational = true});
+    run(grown, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 40});
+    run(grown, (gc_options){.heap_bytes_max = 200 * GC_REGION_BYTES});
     run(sizes, (gc_options){0});
     run(sizes, (gc_options){.non_moving = true});
     run(sizes, (gc_options){.nursery_bytes = GC_REGION_BYTES});

@@ -271,7 +271,69 @@ static void *elsewhere(void *unused) {
     return unused;
 }
 
+/* Objects that never move, of all sizes, among others: their addresses are kept outside the heap. */
+static void fixed(void) {
+    enum { COUNT = 1500, ROUNDS = 40 };
+    static struct { node *at; vector *keep; } known[COUNT];
+    int wrong = 0, moved = 0;
+    vector *keep = new_vector(COUNT), *plain = NULL;
+    GC_ROOTS(gc, keep, plain);
+    plain = new_vector(COUNT);
+    memset(known, 0, sizeof known);
+    for (size_t round = 0; round < ROUNDS / (GC_DEBUG ? 4 : 1); round++) {
+        for (size_t k = 0; k < COUNT / 4; k++) {
+            size_t i = random_bits() % COUNT, length = random_bits() % 64 ? random_bits() % 40 : random_bits() % (GC_REGION_BYTES / 4);
+            node *n = new_node(i);
+            gc_store(gc, &plain->items[i], n);
+            vector *v = i % 2 ? gc_new_array_fixed(gc, &vector_type, length + 1) : gc_new_fixed(gc, &node_type);
+            wrong += i % 2 ? v->header.length != length + 1 || v->items[length] || v->items[0] : ((node *)v)->left || ((node *)v)->value;
+            gc_store(gc, i % 2 ? (void *)&v->items[0] : (void *)&((node *)v)->left, plain->items[i]);
+            gc_store(gc, &keep->items[i], v);
+            known[i].at = (node *)v;
+        }
+        gc_collect(heap, (int)(round % 3), round % 2 ? GC_COLLECT_COMPACTING : 0);
+        for (size_t i = 0; i < COUNT; i++) {
+            const node *n = keep->items[i];
+            moved += n != known[i].at;
+            if (n) wrong += (i % 2 ? ((vector *)keep->items[i])->items[0] : n->left) != plain->items[i] || ((node *)plain->items[i])->value != i;
+        }
+        for (size_t i = round % 3; i < COUNT; i += 3) gc_store(gc, &keep->items[i], NULL), known[i].at = NULL;
+    }
+    is(moved, 0, "objects that never move, do not");
+    is(wrong, 0, "and hold what they should");
+    keep = plain = NULL;
+    full(), full();
+    ok(stats().live_bytes < 100, "when they are dead nothing stays: %zu bytes", stats().live_bytes);
+}
+
+/* Their holes are used again. */
+static void fixed_holes(void) {
+    enum { COUNT = 20000 };
+    vector *keep = new_vector(COUNT);
+    GC_ROOTS(gc, keep);
+    size_t most = 0;
+    for (int round = 0; round < 12; round++) {
+        for (size_t i = 0; i < COUNT; i++)
+            if (!keep->items[i]) {
+                node *n = gc_new_fixed(gc, &node_type);
+                gc_store(gc, &keep->items[i], n);
+            }
+        for (size_t i = 0; i < COUNT; i++)
+            if (random_bits() % 2) gc_store(gc, &keep->items[i], NULL);
+        full();
+        if (round > 2 && stats().used_bytes > most) most = stats().used_bytes;
+    }
+    ok(most < 3 * COUNT * sizeof(node) + 20 * GC_REGION_BYTES, "of %zu KiB that were allocated at a time, regions take %zu KiB",
+       COUNT * sizeof(node) >> 10, most >> 10);
+}
+
 int main(void) {
+    run(fixed, (gc_options){0});
+    run(fixed, (gc_options){.non_moving = true});
+    run(fixed, (gc_options){.non_generational = true});
+    run(fixed, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
+    run(fixed, (gc_options){.heap_bytes_max = 400 * GC_REGION_BYTES, .test_scarce_memory = true});
+    run(fixed_holes, (gc_options){0});
     gc_options hosted = {.scan_roots = scan_roots};
     run(pinned, hosted);
     run(pinned_interior, hosted);
