@@ -323,7 +323,7 @@ static void fixed_holes(void) {
         full();
         if (round > 2 && stats().used_bytes > most) most = stats().used_bytes;
     }
-    ok(most < 3 * COUNT * sizeof(node) + 20 * GC_REGION_BYTES, "of %zu KiB that were allocated at a time, regions take %zu KiB",
+    ok(most < 8 * COUNT * sizeof(node), "of %zu KiB that were allocated at a time, regions take %zu KiB",
        COUNT * sizeof(node) >> 10, most >> 10);
 }
 
