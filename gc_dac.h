@@ -629,6 +629,10 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #ifndef GC__IMAGE_FN
 #define GC__IMAGE_FN static __attribute__((unused))
 
+#if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* O_CLOEXEC, also under -std=c11 */
+#endif
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -292,6 +292,10 @@ GC__FN const char *gc__byte_text(gc__byte_reader *reader) {
 #ifndef GC__IMAGE_FN
 #define GC__IMAGE_FN static __attribute__((unused))
 
+#if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* O_CLOEXEC, also under -std=c11 */
+#endif
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -5486,7 +5490,7 @@ GC__FN gc__snapshot_type *gc__snapshot_type_add(gc__snapshot *snapshot, gc_word 
 GC__FN gc_word gc__snapshot_type_key(uintptr_t object) {
 #if GC_HAS_MODEL
     const char *name = gc__object_name(object);
-    return gc__text_hash(name, strlen(name)) | 1;
+    return gc__index_hash(name, strlen(name)) | 1;
 #else
     return GC__WORD(object);
 #endif

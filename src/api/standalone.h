@@ -24,6 +24,7 @@
 #include "heap.h"
 #include "roots.h"
 #include "safe_handle.h"
+#include "value_stack.h"
 #include "weak.h"
 
 /* The environment variables that name a collector: one for the name of a file, which is looked for in the folder of the

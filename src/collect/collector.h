@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../api/heap.h"
+#include "../api/weak.h"
 #include "../base/map.h"
 #include "../heap/region.h"
 

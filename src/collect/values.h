@@ -5,6 +5,7 @@
    lower of untouched and settled[n]; a full one at the base. */
 #pragma once
 
+#include "../base/words.h"
 #include "../heap/slots.h"
 #include "../heap/rank.h"
 

@@ -2,6 +2,7 @@
    which inline the function that handles a slot. */
 #pragma once
 
+#include "../api/value_stack.h"
 #include "../api/weak.h"
 #include "object.h"
 

@@ -57,7 +57,7 @@ GC__FN gc__snapshot_type *gc__snapshot_type_add(gc__snapshot *snapshot, gc_word 
 GC__FN gc_word gc__snapshot_type_key(uintptr_t object) {
 #if GC_HAS_MODEL
     const char *name = gc__object_name(object);
-    return gc__text_hash(name, strlen(name)) | 1;
+    return gc__index_hash(name, strlen(name)) | 1;
 #else
     return GC__WORD(object);
 #endif
