@@ -695,6 +695,10 @@ GC__FN void gc__library_install(const gc_library *library) {
 #ifndef GC__IMAGE_FN
 #define GC__IMAGE_FN static __attribute__((unused))
 
+#if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* O_CLOEXEC, also under -std=c11 */
+#endif
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
