@@ -11,6 +11,7 @@
 #include "text.h"
 
 #define GC__NODE_FIELDS 7
+#define GC__ROW_BYTES_MAX (5 * (GC__NUMBER_BYTES_MAX + 1) + 5)
 #define GC__NODE_OBJECT 3
 #define GC__NODE_SYNTHETIC 9
 #define GC__MASKED_WORDS 64 /* words of an object that have a name of their own */
@@ -94,18 +95,18 @@ GC__FN size_t gc__snapshot_word_name(gc__snapshot *snapshot, size_t offset) {
 
 /* Edges. */
 
-GC__FN void gc__snapshot_numbers(gc__output *out, size_t a, size_t b, size_t c) {
-    const size_t most = 3 * (GC__NUMBER_BYTES_MAX + 1) + 1;
-    if (!gc__output_reserve(out, most)) return;
-    char *end = out->buffer + out->used + most, *at = end;
-    *--at = '\n';
-    *--at = ',';
-    at = gc__digits(at, c);
-    *--at = ',';
-    at = gc__digits(at, b);
-    *--at = ',';
-    at = gc__digits(at, a);
-    memmove(out->buffer + out->used, at, (size_t)(end - at));
+/* Puts a row of numbers, and what follows the last one. */
+GC__INLINED void gc__snapshot_row(gc__output *out, const size_t *numbers, size_t count, const char *tail,
+                                  size_t tail_bytes) {
+    char text[2 * GC__ROW_BYTES_MAX], *end = text + GC__ROW_BYTES_MAX, *at = end - tail_bytes;
+    if (!gc__output_reserve(out, GC__ROW_BYTES_MAX)) return;
+    memcpy(at, tail, tail_bytes);
+    for (size_t i = count; i-- > 0;) {
+        at = gc__digits(at, numbers[i]);
+        if (i) *--at = ',';
+    }
+    memcpy(out->buffer + out->used, at,
+           GC__ROW_BYTES_MAX); /* of constant size, which is faster than of the right one */
     out->used += (size_t)(end - at);
 }
 
@@ -114,7 +115,8 @@ GC__FN void gc__snapshot_edge(gc__snapshot *snapshot, int kind, size_t name, siz
     snapshot->edges_of_holder++;
     if (!snapshot->writing) return;
     snapshot->edges++;
-    gc__snapshot_numbers(snapshot->out, (size_t)kind, name, node * GC__NODE_FIELDS);
+    const size_t row[] = {(size_t)kind, name, node * GC__NODE_FIELDS};
+    gc__snapshot_row(snapshot->out, row, 3, ",\n", 2);
 }
 
 GC__FN size_t gc__snapshot_node_of(const gc__snapshot *snapshot, uintptr_t object) {
@@ -156,6 +158,19 @@ GC__FN void gc__snapshot_visit(gc_visitor *visitor, void *slot, size_t count, un
         gc__snapshot_slot((gc__snapshot *)visitor, (const gc_word *)slot + i, value, weak);
 }
 
+GC__INLINED void gc__snapshot_masked(void *snapshot, gc_word *slot, bool value) {
+    if (*slot) gc__snapshot_slot((gc__snapshot *)snapshot, slot, value, false);
+}
+
+/* The holder's references. */
+GC__FN void gc__snapshot_slots(gc__snapshot *snapshot, uintptr_t object) {
+#if !GC_HAS_MODEL
+    gc__slots_in(object, object, object + gc__object_bytes(object), gc__snapshot_masked, gc__snapshot_masked, snapshot);
+    if (!gc__object_type(object)->trace) return;
+#endif
+    gc__object_trace(object, &snapshot->visitor);
+}
+
 /* What dependent handles have the holder keep. Objects come by their addresses, as those pairs do. */
 GC__FN void gc__snapshot_dependents(gc__snapshot *snapshot) {
     const gc__words *pairs = &snapshot->roots.dependents;
@@ -170,12 +185,8 @@ GC__FN void gc__snapshot_dependents(gc__snapshot *snapshot) {
 /* Nodes. */
 
 GC__FN void gc__snapshot_node(gc__output *out, size_t kind, size_t name, size_t id, size_t bytes, size_t edges) {
-    bytes = gc__min(bytes, UINT32_MAX); /* the readers' numbers have 32 bits */
-    gc__snapshot_numbers(out, kind, name, id);
-    out->used--; /* the end of the line */
-    gc__snapshot_numbers(out, bytes, edges, 0);
-    out->used--;
-    gc__put(out, "0,\n", 3);
+    const size_t row[] = {kind, name, id, gc__min(bytes, UINT32_MAX), edges}; /* readers have 32 bits */
+    gc__snapshot_row(out, row, sizeof row / sizeof *row, ",0,0,\n", 6);
 }
 
 /* An object keeps its number as long as it is not moved, so that snapshots can be compared. The heap may be too large for
@@ -188,7 +199,7 @@ GC__FN size_t gc__snapshot_id(const gc__snapshot *snapshot, uintptr_t object) {
 GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
     gc__snapshot *snapshot = (gc__snapshot *)context;
     if (snapshot->out->error || !gc__snapshot_hold(snapshot, object)) return false;
-    gc__object_visit_entries(object, &snapshot->visitor);
+    gc__snapshot_slots(snapshot, object);
     gc__snapshot_dependents(snapshot);
     if (!snapshot->writing)
         gc__snapshot_node(snapshot->out, GC__NODE_OBJECT, snapshot->type->name, gc__snapshot_id(snapshot, object),

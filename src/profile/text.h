@@ -80,13 +80,20 @@ GC__FN void gc__put_xml(gc__output *output, const char *text) { gc__put_escaped(
 #define GC__NUMBER_BYTES_MAX 20
 
 /* The digits of a number, which end at `end`. Returns where they begin. */
-GC__FN char *gc__digits(char *end, uint64_t number) {
-    while (number > UINT32_MAX) {
-        *--end = (char)('0' + number % 10);
-        number /= 10;
+GC__INLINED char *gc__digits(char *end, uint64_t number) {
+    if (number < 10) {
+        *--end = (char)('0' + number);
+        return end;
     }
-    uint32_t rest = (uint32_t)number;
-    do *--end = (char)('0' + rest % 10);
-    while (rest /= 10);
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
+        "495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596"
+        "979899";
+    for (; number >= 100; number /= 100) {
+        end -= 2;
+        memcpy(end, pairs + 2 * (number % 100), 2);
+    }
+    *--end = pairs[2 * number + 1];
+    if (number >= 10) *--end = pairs[2 * number];
     return end;
 }
