@@ -3,6 +3,7 @@
    its memory was used again. Names of native code come at the end of the file. */
 #pragma once
 
+#include "../api/handle.h"
 #include "nettrace.h"
 
 #define GC__NET_FRAMES \

@@ -1,6 +1,7 @@
 /* Code that the host has named. */
 #pragma once
 
+#include "../threads/lock.h"
 #include "drain.h"
 #include "perf.h"
 

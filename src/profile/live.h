@@ -3,6 +3,7 @@
 
 #include "../collect/claim.h"
 #include "state.h"
+#include "store.h"
 
 GC__FN void gc__amount_add(gc__profile_amount *amount, const gc__tracked *object) {
     amount->samples++;

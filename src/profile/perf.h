@@ -3,6 +3,8 @@
    name and a page of it that is mapped executable are how perf finds it. */
 #pragma once
 
+#include "../base/outside.h"
+#include "../base/words.h"
 #include "../api/profile.h"
 #include "../platform/file_linux.h"
 #include "../platform/image.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../heap/object.h"
+#include "../threads/lock.h"
 #include "drain.h"
 
 #define GC__INNER_FRAMES_MAX 12 /* of gc.h's own functions, above the one that allocates */
