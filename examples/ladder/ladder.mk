@@ -1,4 +1,4 @@
-# The porting ladder (docs/porting.md): build/examples/ladder/rung0 to rung6, some rungs with a mistake planted,
+# The smaller porting ladder (docs/porting_calc.md): build/examples/ladder/rung0 to rung6, some rungs with a mistake planted,
 # rung4-FORGET_BARRIER for example, and some with gcc's sanitizers, whose report the page shows.
 ladder := build/examples/ladder
 ladder_objects := build/objects/examples/ladder

@@ -5,18 +5,16 @@
 
 #include <setjmp.h>
 
-#define OPCODES(X)                                                                                                \
-    X(CONSTANT, 1)                                                                                                \
-    X(NIL, 1)                                                                                                     \
-    X(TRUE, 1)                                                                                                    \
-    X(FALSE, 1) X(POP, -1) X(GET_LOCAL, 1) X(SET_LOCAL, 0) X(GET_GLOBAL, 1) X(SET_GLOBAL, 0) X(DEFINE_GLOBAL, -1) \
-        X(GET_UPVALUE, 1) X(SET_UPVALUE, 0) X(GET_FIELD, 0) X(SET_FIELD, -1) X(GET_INDEX, -1) X(SET_INDEX, -2)    \
-            X(GET_SUPER, 0) X(EQUAL, -1) X(NOT_EQUAL, -1) X(LESS, -1) X(LESS_EQUAL, -1) X(GREATER, -1)            \
-                X(GREATER_EQUAL, -1) X(ADD, -1) X(SUBTRACT, -1) X(MULTIPLY, -1) X(DIVIDE, -1) X(MODULO, -1)       \
-                    X(NEGATE, 0) X(NOT, 0) X(JUMP, 0) X(JUMP_IF_FALSE, -1) X(AND, -1) X(OR, -1) X(LOOP, 0)        \
-                        X(FOR_RANGE, 1) X(FOR_EACH, 1) X(CALL, 0) X(INVOKE, 0) X(INVOKE_SUPER, 0) X(CLOSURE, 1)   \
-                            X(CLOSE_UPVALUE, -1) X(RETURN, -1) X(ARRAY, 0) X(TABLE, 0) X(CLASS, 1) X(INHERIT, 0)  \
-                                X(METHOD, -1)
+/* clang-format off */
+#define OPCODES(X)                                                                                                     \
+    X(CONSTANT, 1) X(NIL, 1) X(TRUE, 1) X(FALSE, 1) X(POP, -1) X(GET_LOCAL, 1) X(SET_LOCAL, 0) X(GET_GLOBAL, 1)        \
+    X(SET_GLOBAL, 0) X(DEFINE_GLOBAL, -1) X(GET_UPVALUE, 1) X(SET_UPVALUE, 0) X(GET_FIELD, 0) X(SET_FIELD, -1)         \
+    X(GET_INDEX, -1) X(SET_INDEX, -2) X(GET_SUPER, 0) X(EQUAL, -1) X(NOT_EQUAL, -1) X(LESS, -1) X(LESS_EQUAL, -1)      \
+    X(GREATER, -1) X(GREATER_EQUAL, -1) X(ADD, -1) X(SUBTRACT, -1) X(MULTIPLY, -1) X(DIVIDE, -1) X(MODULO, -1)         \
+    X(NEGATE, 0) X(NOT, 0) X(JUMP, 0) X(JUMP_IF_FALSE, -1) X(AND, -1) X(OR, -1) X(LOOP, 0) X(FOR_RANGE, 1)             \
+    X(FOR_EACH, 1) X(CALL, 0) X(INVOKE, 0) X(INVOKE_SUPER, 0) X(CLOSURE, 1) X(CLOSE_UPVALUE, -1) X(RETURN, -1)         \
+    X(ARRAY, 0) X(TABLE, 0) X(CLASS, 1) X(INHERIT, 0) X(METHOD, -1)
+/* clang-format on */
 
 /* The number behind each is by how much it changes the height of the stack, apart from what its operands say. */
 typedef enum opcode {

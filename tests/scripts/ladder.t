@@ -1,5 +1,5 @@
 #!/bin/sh
-# The porting ladder: every rung runs every script, plainly, verified and under stress; and docs/porting.md is true.
+# The porting ladder: every rung runs every script, plainly, verified and under stress; and docs/porting.md and docs/porting_calc.md are true.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 unset GC_STRESS GC_VERIFY GC_CHECKMARK
@@ -67,27 +67,27 @@ type.calc:2: error: this operator does not take a number and a string
 name.calc:1: error: b is not defined' "rung $rung, errors of scripts"
 done
 
-# docs/porting.md: each command prints the lines that are shown below it, except for addresses, offsets, and counts of collections.
+# In both pages each command prints the lines that are shown below it, except for addresses, offsets, and counts of collections.
 normal() { sed -E 's/0x[0-9a-f]+/0x/g; s/(collection|generation|offset) [0-9]+/\1/g; s/[ \t]+$//'; }
 awk -v dir="$dir" '
     /^```/ { inside = !inside; file = ""; next }
     !inside { next }
     /^\$ / { file = sprintf("%s/shown-%02d", dir, ++count); print substr($0, 3) > (file ".sh"); next }
-    file && $0 != "..." { print > (file ".lines") }' docs/porting.md
+    file && $0 != "..." { print > (file ".lines") }' docs/porting.md docs/porting_calc.md
 for command in "$dir"/shown-*.sh; do
     sh "$command" 2>&1 | normal > "$dir/output"
     missing=$(normal < "${command%.sh}.lines" | grep -vxFf "$dir/output")
-    is "$missing" '' "docs/porting.md: $(cat "$command")"
+    is "$missing" '' "the pages: $(cat "$command")"
     [ -z "$missing" ] || diag "$(head -20 "$dir/output")"
 done
 count=$(find "$dir" -name 'shown-*.sh' | wc -l)
 test "$count" -ge 6
-ok $? "docs/porting.md shows $count commands"
+ok $? "the pages show $count commands"
 
 # And the size of each step.
 for rung in 1 2 3 4 5 6; do
     steps=$(diff examples/ladder/rung$((rung - 1)).c examples/ladder/rung$rung.c)
     step="+$(echo "$steps" | grep -c '^>') -$(echo "$steps" | grep -c '^<')"
-    matches "$(grep "^## Rung $rung:" docs/porting.md)" "\\$step lines" "docs/porting.md: the step to rung $rung is $step lines"
+    matches "$(grep "^## Rung $rung:" docs/porting_calc.md)" "\\$step lines" "docs/porting_calc.md: the step to rung $rung is $step lines"
 done
 finish

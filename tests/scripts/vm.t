@@ -35,6 +35,14 @@ all "rung $top with a switch" $programs/vm"$top"-VM_SWITCH LC_ALL=C $scripts/*.s
 all 'rung 0 with a switch' $programs/vm0-VM_SWITCH LC_ALL=C $scripts/*.sprig
 all 'rung 0, its own collector at every allocation' $programs/vm0 VM_STRESS=1 $scripts/*.sprig $bench/*.sprig
 
+# docs/porting.md says how large each step is.
+for rung in $rungs; do
+    [ "$rung" -eq 0 ] && continue
+    patch=examples/vm/rungs/$rung.patch
+    step="+$(grep '^+' "$patch" | grep -vc '^+++ ') -$(grep '^-' "$patch" | grep -vc '^--- ')"
+    matches "$(grep "^## Rung $rung:" docs/porting.md)" "\\$step lines" "docs/porting.md: the step to rung $rung is $step lines"
+done
+
 # Under stress and verify. All scripts at every allocation take minutes: make soak does that.
 for rung in $rungs; do
     [ "$rung" -eq 0 ] && continue
