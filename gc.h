@@ -1567,6 +1567,16 @@ GC__FN void gc__os_on_fault(gc__fault_handler f);
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
+#define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
+/* Stores the native call stack's return addresses. Returns how many there are. */
+GC__FN int gc__os_stack_frames(void **frames);
+/* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise file and offset; without
+   the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
+GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact);
+/* Calls f for each piece of static data that the program and its libraries may write. */
+GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context);
+/* Names the static variable at the address, by the tool nm. */
+GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address);
 /* Whether the address is in the code of the program or of a loaded library. */
 GC__FN bool gc__os_is_file_code(const void *address);
 /* A hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only as far as
@@ -1936,8 +1946,6 @@ GC__FN void gc__os_leave(void) {
     gc__os_fault = NULL;
 }
 
-#define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
-
 #ifdef __GLIBC__
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
 GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
@@ -1993,6 +2001,140 @@ GC__FN uint64_t gc__os_stack_hash(void) {
     uint64_t hash = 1469598103934665603u;
     for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
     return hash;
+}
+/* The platform contract for reports, on Linux: names of code and static data, by the tools addr2line and nm if they are there. */
+
+
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The file of which an address is a part. */
+typedef struct gc__os_place {
+    uintptr_t address, offset; /* the offset is what the file's symbols say */
+    char path[512];
+} gc__os_place;
+
+GC__FN int gc__os_place_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+    gc__os_place *place = (gc__os_place *)context;
+    (void)bytes;
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        uintptr_t start = file->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD || place->address - start >= part->p_memsz) continue;
+        place->offset = place->address - file->dlpi_addr;
+        if (*file->dlpi_name)
+            snprintf(place->path, sizeof place->path, "%s", file->dlpi_name);
+        else
+            snprintf(place->path, sizeof place->path, "/proc/%ld/exe", (long)getpid());
+        return 1;
+    }
+    return 0;
+}
+
+/* False: the address is a part of no file. */
+GC__FN bool gc__os_place_of(uintptr_t address, gc__os_place *place) {
+    place->address = address;
+    return dl_iterate_phdr(gc__os_place_in, place) != 0 && !strchr(place->path, '\'');
+}
+
+/* Copies what the tool says to stderr, but for functions of gc.h. Returns how many lines there were. */
+GC__FN int gc__os_copy_names(const char *command, int most) {
+    char line[512];
+    int count = 0;
+    FILE *names = popen(command, "r");
+    while (names && fgets(line, sizeof line, names)) {
+        const char *name = line + strspn(line, " ");
+        if (strncmp(name, "(inlined by) ", 13) == 0) name += 13;
+        if (strncmp(name, "gc__", 4) != 0 && strncmp(name, "??", 2) != 0 && count < most)
+            count += fprintf(stderr, "gc.h:     %s%s", name, strchr(name, '\n') ? "" : "\n") > 0;
+    }
+    if (names) pclose(names);
+    return count;
+}
+
+/* Those in the same file as the first one, whose place is given: one call of the tool names them. Returns how many. */
+GC__FN int gc__os_name_alike(void *const *frames, int count, uintptr_t exact, gc__os_place *place, int *shown) {
+    enum { LINES_MAX = 16, ROOM = 24 };
+    char command[sizeof place->path + 100 + GC__STACK_FRAMES * ROOM];
+    char path[sizeof place->path];
+    size_t length =
+        (size_t)snprintf(command, sizeof command, "addr2line -C -f -i -p -e '%s' 2> /dev/null", place->path);
+    int same = 0;
+    memcpy(path, place->path, sizeof path);
+    for (; same < count; same++) {
+        uintptr_t pc = (uintptr_t)frames[same];
+        if (!gc__os_place_of(pc, place) || strcmp(place->path, path) != 0 || sizeof command - length < ROOM) break;
+        /* A return address is that of the next instruction. */
+        length += (size_t)snprintf(command + length, sizeof command - length, " %#zx", place->offset - (pc != exact));
+    }
+    *shown += gc__os_copy_names(command, LINES_MAX - *shown);
+    return same;
+}
+
+GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
+    int shown = 0, most = count < GC__STACK_FRAMES ? count : GC__STACK_FRAMES;
+    for (int i = 0; i < most;) {
+        gc__os_place place;
+        i += gc__os_place_of((uintptr_t)frames[i], &place)
+                 ? gc__os_name_alike(frames + i, most - i, exact, &place, &shown)
+                 : 1;
+    }
+    if (shown) return;
+    void *copy[GC__STACK_FRAMES];
+    memcpy(copy, frames, (size_t)most * sizeof *copy);
+    gc__os_print_frames(copy, most);
+}
+
+/* The last symbol of data that begins at the offset or before it. */
+GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
+    gc__os_place place;
+    char command[sizeof place.path + 40], line[512], name[200] = "", found[200], kind;
+    unsigned long long at, last = 0;
+    snprintf(text, bytes, "static data at %p", (void *)address);
+    if (!gc__os_place_of(address, &place)) return;
+    snprintf(command, sizeof command, "nm -n '%s' 2> /dev/null", place.path);
+    FILE *symbols = popen(command, "r");
+    while (symbols && fgets(line, sizeof line, symbols)) {
+        if (sscanf(line, "%llx %c %199s", &at, &kind, found) != 3 || at > place.offset) continue;
+        if (!strchr("bBdDvV", kind) || at < last) continue;
+        last = at;
+        memcpy(name, found, sizeof name);
+    }
+    if (symbols) pclose(symbols);
+    if (*name) snprintf(text, bytes, "the static variable `%s` (offset %llu)", name, place.offset - last);
+}
+
+typedef struct gc__os_data_search {
+    void (*f)(void *context, uintptr_t start, uintptr_t end);
+    void *context;
+} gc__os_data_search;
+
+GC__FN int gc__os_data_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+    const gc__os_data_search *search = (const gc__os_data_search *)context;
+    uintptr_t page = gc__os_page_bytes(), hidden = 0, hidden_end = 0;
+    (void)bytes;
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type != PT_GNU_RELRO) continue;
+        hidden = (file->dlpi_addr + part->p_vaddr) & ~(page - 1);
+        hidden_end = (file->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(page - 1);
+    }
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        uintptr_t start = (file->dlpi_addr + part->p_vaddr + 7) & ~(uintptr_t)7,
+                  end = (file->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(uintptr_t)7;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
+        if (start - hidden < hidden_end - hidden) start = hidden_end; /* written before the program began */
+        if (start < end) search->f(search->context, start, end);
+    }
+    return 0;
+}
+
+GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
+    gc__os_data_search search = {f, context};
+    dl_iterate_phdr(gc__os_data_in, &search);
 }
 /* How much memory the process may have: the limits of its control groups and its own. */
 
@@ -8564,10 +8706,36 @@ GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sy
    that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
 
 
-/* For GC_STRESS_STACK. */
+#define GC__STRESS_KEPT 512u /* so many collections' stacks are kept */
+
 typedef struct gc__stress {
-    gc__words stacks_seen; /* hashes of the call stacks that have collected; roots lock */
+    gc__words stacks_seen; /* for GC_STRESS_STACK: hashes of the call stacks that have collected; roots lock */
+    gc__words kept;        /* for each of the last collections: its number, a count of frames, and these */
 } gc__stress;
+
+enum { GC__STRESS_KEPT_WORDS = 2 + GC__STACK_FRAMES };
+
+/* Keeps the native stack of the collection that begins, for reports of what it has moved or found dead. */
+GC__FN void gc__stress_keep_stack(gc_heap *heap) {
+    gc__words *kept = &heap->stress->kept;
+    void *frames[GC__STACK_FRAMES];
+    if (!gc__words_reserve(kept, GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS)) return;
+    uintptr_t *entry = kept->words + heap->collection.number % GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS;
+    entry[0] = heap->collection.number;
+    entry[1] = (uintptr_t)gc__os_stack_frames(frames);
+    memcpy(entry + 2, frames, entry[1] * sizeof *frames);
+}
+
+GC__FN void gc__stress_print_stack(const gc_heap *heap, uint64_t number) {
+    const gc__words *kept = &heap->stress->kept;
+    void *frames[GC__STACK_FRAMES];
+    if (!kept->words) return;
+    const uintptr_t *entry = kept->words + number % GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS;
+    if (!number || entry[0] != number) return;
+    fprintf(stderr, "gc.h: collection %llu was here:\n", (unsigned long long)number);
+    memcpy(frames, entry + 2, entry[1] * sizeof *frames);
+    gc__os_name_frames(frames, (int)entry[1], 0);
+}
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     uintptr_t hash = (uintptr_t)gc__os_stack_hash();
@@ -8597,6 +8765,8 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
 typedef struct gc__holder_search {
     gc_visitor visitor;
     uintptr_t object, first, last; /* the search is for addresses in [first, last] */
+    uintptr_t slots[8];            /* those of the object that hold it and are visited */
+    unsigned slot_count, shown;
 } gc__holder_search;
 
 GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
@@ -8620,25 +8790,67 @@ GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsi
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
         fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds %s: a store there had no write barrier (gc_store)\n",
                 field, gc__object_name(search->object), (void *)search->object, gc__held_text(search, ref, held));
+        if (search->slot_count < 8) search->slots[search->slot_count++] = (uintptr_t)word;
+    }
+}
+
+/* The searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
+GC__FN uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
+    if (gc__is_searched(search, word)) return word;
+    uintptr_t ref = gc__slot_decode(word, GC_HAS_VALUES);
+    return gc__is_searched(search, ref) ? ref : 0;
+}
+
+/* Words of the object that hold the address, though neither its type nor its trace function has reported them. */
+GC__FN void gc__holder_unnamed(gc__holder_search *search) {
+    uintptr_t end = search->object + gc__object_bytes(search->object);
+    for (uintptr_t at = search->object + 8; at + 8 <= end; at += 8) {
+        uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
+        bool visited = !ref;
+        for (unsigned i = 0; i < search->slot_count; i++) visited |= search->slots[i] == at;
+        if (visited || search->slot_count == 8) continue;
+        char held[24];
+        fprintf(stderr, "gc.h:   offset %zu of `%s` %p in the heap holds %s: its type names no reference there\n",
+                (size_t)(at - search->object), gc__object_name(search->object), (void *)search->object,
+                gc__held_text(search, ref, held));
     }
 }
 
 GC__FN bool gc__holder_object(void *context, uintptr_t object) {
     gc__holder_search *search = (gc__holder_search *)context;
     search->object = object;
+    search->slot_count = 0;
     gc__object_visit(object, &search->visitor);
+    gc__holder_unnamed(search);
     return true;
+}
+
+/* Static data, which is read as it is, with what AddressSanitizer leaves between variables. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
+    enum { MOST = 4 };
+    gc__holder_search *search = (gc__holder_search *)context;
+    for (uintptr_t at = start; at < end && search->shown < MOST; at += 8) {
+        uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
+        char name[256], held[24];
+        if (!ref) continue;
+        gc__os_name_data(name, sizeof name, at);
+        if (strstr(name, "`gc__")) continue;
+        fprintf(stderr, "gc.h:   %s holds %s: gc_roots_add, or scan_roots, must report it\n", name,
+                gc__held_text(search, ref, held));
+        search->shown++;
+    }
 }
 
 /* Reads whole stack frames, with what AddressSanitizer leaves between variables. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
                                                                        const uintptr_t *words, size_t count,
                                                                        uintptr_t stack_pointer) {
-    gc__holder_search search = {{gc__holder_visit}, 0, first, last};
+    gc__holder_search search = {{gc__holder_visit}, 0, first, last, {0}, 0, 0};
     char held[24];
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
+    gc__os_each_data(gc__holder_data, &search);
     for (size_t i = 0; i < count; i++)
         if (words[i] - first < last - first + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
@@ -8690,6 +8902,14 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc
     return *first = object;
 }
 
+/* From the frame at the fault on. */
+GC__FN void gc__stress_print_use(uintptr_t pc) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames), first = count - 1;
+    while (first > 0 && (uintptr_t)frames[first] != pc) first--;
+    gc__os_name_frames(frames + first, count - first, pc);
+}
+
 /* The fault handler: says which object was used after it moved or died. */
 __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
@@ -8710,8 +8930,9 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
                     "gc.h: If it was read from an object, name that field in the object's gc_type; if from a static "
                     "variable, gc_roots_add:\n");
     gc__report_holders(heap, first, last, words, count, stack_pointer);
-    fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
-    gc__os_print_stack();
+    gc__stress_print_stack(heap, region->condemned);
+    fprintf(stderr, "gc.h: the use is here:\n");
+    gc__stress_print_use(gc__os_fault_pc(words));
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
 }
@@ -8746,6 +8967,7 @@ GC__FN void gc__faults_watch(void) {
 
 /* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
 GC__FN void gc__stress_index(gc_heap *heap) {
+    gc__stress_keep_stack(heap);
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }
 /* Statistics. */
@@ -11211,7 +11433,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
                           &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
                           &heap->stress->stacks_seen, &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks};
+                          &heap->cycle->stacks,        &heap->stress->kept};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
     free(heap);

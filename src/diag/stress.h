@@ -4,10 +4,36 @@
 
 #include "verify.h"
 
-/* For GC_STRESS_STACK. */
+#define GC__STRESS_KEPT 512u /* so many collections' stacks are kept */
+
 typedef struct gc__stress {
-    gc__words stacks_seen; /* hashes of the call stacks that have collected; roots lock */
+    gc__words stacks_seen; /* for GC_STRESS_STACK: hashes of the call stacks that have collected; roots lock */
+    gc__words kept;        /* for each of the last collections: its number, a count of frames, and these */
 } gc__stress;
+
+enum { GC__STRESS_KEPT_WORDS = 2 + GC__STACK_FRAMES };
+
+/* Keeps the native stack of the collection that begins, for reports of what it has moved or found dead. */
+GC__FN void gc__stress_keep_stack(gc_heap *heap) {
+    gc__words *kept = &heap->stress->kept;
+    void *frames[GC__STACK_FRAMES];
+    if (!gc__words_reserve(kept, GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS)) return;
+    uintptr_t *entry = kept->words + heap->collection.number % GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS;
+    entry[0] = heap->collection.number;
+    entry[1] = (uintptr_t)gc__os_stack_frames(frames);
+    memcpy(entry + 2, frames, entry[1] * sizeof *frames);
+}
+
+GC__FN void gc__stress_print_stack(const gc_heap *heap, uint64_t number) {
+    const gc__words *kept = &heap->stress->kept;
+    void *frames[GC__STACK_FRAMES];
+    if (!kept->words) return;
+    const uintptr_t *entry = kept->words + number % GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS;
+    if (!number || entry[0] != number) return;
+    fprintf(stderr, "gc.h: collection %llu was here:\n", (unsigned long long)number);
+    memcpy(frames, entry + 2, entry[1] * sizeof *frames);
+    gc__os_name_frames(frames, (int)entry[1], 0);
+}
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     uintptr_t hash = (uintptr_t)gc__os_stack_hash();
@@ -37,6 +63,8 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
 typedef struct gc__holder_search {
     gc_visitor visitor;
     uintptr_t object, first, last; /* the search is for addresses in [first, last] */
+    uintptr_t slots[8];            /* those of the object that hold it and are visited */
+    unsigned slot_count, shown;
 } gc__holder_search;
 
 GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
@@ -60,25 +88,67 @@ GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsi
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
         fprintf(stderr, "gc.h:   %s of `%s` %p in the heap holds %s: a store there had no write barrier (gc_store)\n",
                 field, gc__object_name(search->object), (void *)search->object, gc__held_text(search, ref, held));
+        if (search->slot_count < 8) search->slots[search->slot_count++] = (uintptr_t)word;
+    }
+}
+
+/* The searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
+GC__FN uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
+    if (gc__is_searched(search, word)) return word;
+    uintptr_t ref = gc__slot_decode(word, GC_HAS_VALUES);
+    return gc__is_searched(search, ref) ? ref : 0;
+}
+
+/* Words of the object that hold the address, though neither its type nor its trace function has reported them. */
+GC__FN void gc__holder_unnamed(gc__holder_search *search) {
+    uintptr_t end = search->object + gc__object_bytes(search->object);
+    for (uintptr_t at = search->object + 8; at + 8 <= end; at += 8) {
+        uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
+        bool visited = !ref;
+        for (unsigned i = 0; i < search->slot_count; i++) visited |= search->slots[i] == at;
+        if (visited || search->slot_count == 8) continue;
+        char held[24];
+        fprintf(stderr, "gc.h:   offset %zu of `%s` %p in the heap holds %s: its type names no reference there\n",
+                (size_t)(at - search->object), gc__object_name(search->object), (void *)search->object,
+                gc__held_text(search, ref, held));
     }
 }
 
 GC__FN bool gc__holder_object(void *context, uintptr_t object) {
     gc__holder_search *search = (gc__holder_search *)context;
     search->object = object;
+    search->slot_count = 0;
     gc__object_visit(object, &search->visitor);
+    gc__holder_unnamed(search);
     return true;
+}
+
+/* Static data, which is read as it is, with what AddressSanitizer leaves between variables. */
+__attribute__((no_sanitize("address"))) GC__FN void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
+    enum { MOST = 4 };
+    gc__holder_search *search = (gc__holder_search *)context;
+    for (uintptr_t at = start; at < end && search->shown < MOST; at += 8) {
+        uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
+        char name[256], held[24];
+        if (!ref) continue;
+        gc__os_name_data(name, sizeof name, at);
+        if (strstr(name, "`gc__")) continue;
+        fprintf(stderr, "gc.h:   %s holds %s: gc_roots_add, or scan_roots, must report it\n", name,
+                gc__held_text(search, ref, held));
+        search->shown++;
+    }
 }
 
 /* Reads whole stack frames, with what AddressSanitizer leaves between variables. */
 __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
                                                                        const uintptr_t *words, size_t count,
                                                                        uintptr_t stack_pointer) {
-    gc__holder_search search = {{gc__holder_visit}, 0, first, last};
+    gc__holder_search search = {{gc__holder_visit}, 0, first, last, {0}, 0, 0};
     char held[24];
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
+    gc__os_each_data(gc__holder_data, &search);
     for (size_t i = 0; i < count; i++)
         if (words[i] - first < last - first + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
@@ -130,6 +200,14 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc
     return *first = object;
 }
 
+/* From the frame at the fault on. */
+GC__FN void gc__stress_print_use(uintptr_t pc) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames), first = count - 1;
+    while (first > 0 && (uintptr_t)frames[first] != pc) first--;
+    gc__os_name_frames(frames + first, count - first, pc);
+}
+
 /* The fault handler: says which object was used after it moved or died. */
 __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
@@ -150,8 +228,9 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
                     "gc.h: If it was read from an object, name that field in the object's gc_type; if from a static "
                     "variable, gc_roots_add:\n");
     gc__report_holders(heap, first, last, words, count, stack_pointer);
-    fprintf(stderr, "gc.h: the use is here (addr2line -e PROGRAM shows the line):\n");
-    gc__os_print_stack();
+    gc__stress_print_stack(heap, region->condemned);
+    fprintf(stderr, "gc.h: the use is here:\n");
+    gc__stress_print_use(gc__os_fault_pc(words));
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
 }
@@ -186,5 +265,6 @@ GC__FN void gc__faults_watch(void) {
 
 /* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
 GC__FN void gc__stress_index(gc_heap *heap) {
+    gc__stress_keep_stack(heap);
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }

@@ -360,8 +360,6 @@ GC__FN void gc__os_leave(void) {
     gc__os_fault = NULL;
 }
 
-#define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
-
 #ifdef __GLIBC__
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
 GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }

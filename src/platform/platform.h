@@ -139,6 +139,16 @@ GC__FN void gc__os_on_fault(gc__fault_handler f);
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words);
 /* Writes the native call stack to stderr. Safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
+#define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
+/* Stores the native call stack's return addresses. Returns how many there are. */
+GC__FN int gc__os_stack_frames(void **frames);
+/* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise file and offset; without
+   the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
+GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact);
+/* Calls f for each piece of static data that the program and its libraries may write. */
+GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context);
+/* Names the static variable at the address, by the tool nm. */
+GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address);
 /* Whether the address is in the code of the program or of a loaded library. */
 GC__FN bool gc__os_is_file_code(const void *address);
 /* A hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only as far as
@@ -149,6 +159,7 @@ GC__FN uint64_t gc__os_stack_hash(void);
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 #include "os_linux.h"
+#include "names_linux.h"
 #include "memory_linux.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
