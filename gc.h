@@ -133,8 +133,11 @@
 #define GC_SHADOW_HEAP \
     0 /* 1: each collection and gc_heap_verify report stores without barrier, which a copy of old slots shows */
 #endif
+#ifndef GC_EMBEDDED
+#define GC_EMBEDDED 0 /* 1: gc.h installs no handler of faults and reads no environment. Reports of faults are missing then */
+#endif
 #ifndef GC_ENVIRONMENT
-#define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
+#define GC_ENVIRONMENT !GC_EMBEDDED /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
@@ -356,6 +359,10 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, GC__WORD_SIZED(((T *)0)->member[0]), 0, 0)
 #define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__WORD_SIZED(((T *)0)->member[0]), 0)
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
+/* An array of characters, or of other small numbers, with room for one 0 more behind its elements. gc_new_array has it zeroed;
+   who calls gc_new_array_raw writes it. */
+#define GC_TYPE_STRING(T, member) \
+    { #T, GC__FIXED(T, member) + sizeof(((T *)0)->member[0]), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, 0, 0, GC__NO_NAMES }
 /* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
 #define GC_TYPE_ARRAY_WITH(T, member, ...) \
     GC__TYPE_WITH(T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), __typeof__(((T *)0)->member[0]), __VA_ARGS__)
@@ -562,9 +569,11 @@ typedef struct gc_options {
     /* Threads that trace together in a collection, the one that collects included, at most 32; 0: 1. The others are started
        when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there is only one. */
     unsigned collector_threads;
-    bool parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
+    bool
+        parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
                                       once; they must not fork. Otherwise only the thread that collects calls them */
-    bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
+    bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
+    bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
 
     /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
        program with a message, at once or when the heap is next used. */
@@ -583,6 +592,9 @@ typedef struct gc_options {
     void (*restart)(void *host);
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
+    /* Called in a collection when it is known what survives, but before anything is freed: gc_collection_find then answers what
+       became of an object. For tables of the host's own whose entries go with their objects. Must not allocate; 0: none. */
+    void (*collection_traced)(void *host, const gc_collection *collection);
     /* Called when an allocation of `bytes` has failed, before that returns NULL. Returns true to have it tried once more,
        after the hook has dropped references, say. Must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
@@ -611,7 +623,8 @@ typedef struct gc_options {
     gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
     unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
     bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
-    unsigned test_collectors; /* for tests: 1: all collector threads trace in each collection, however small; above that: one
+    unsigned
+        test_collectors; /* for tests: 1: all collector threads trace in each collection, however small; above that: one
                                  at a time, in an order that follows from the number; 0: off */
 } gc_options;
 
@@ -1379,6 +1392,10 @@ enum {
     GC_COLLECT_OPTIMIZED = 4,    /* only if the generation has spent a part of its budget that makes it worth while */
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
 };
+
+/* Within gc_options.collection_traced: where the object is now, and NULL if it was not reached and dies. `object` is an address
+   from before the collection, or any that is on no heap, which is returned. [collection_traced; never collects; cannot fail] */
+GC_API void *gc_collection_find(gc_heap *heap, const void *object);
 
 /* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no
    thread attached), not from a hook or callback: that fails with GC_ERROR_MISUSE, as does another generation. Fails with
@@ -8960,6 +8977,7 @@ GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, u
 
 /* From now on gc__fault reports faults. */
 GC__FN void gc__faults_watch(void) {
+    if (GC_EMBEDDED) return;
     gc__lock_take(&gc__the_arena.lock);
     gc__os_on_fault(gc__fault);
     gc__lock_release(&gc__the_arena.lock);
@@ -9479,7 +9497,7 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
 /* The collector's lists that are empty between collections; they keep their memory. */
 #define GC__COLLECTION_LISTS 7
 GC__FN void gc__collection_lists(const gc_heap *heap, gc__words **lists) {
-    gc__words *all[] = {&heap->cycle->roots,           &heap->cycle->interior,        &heap->cycle->pins,
+    gc__words *all[] = {&heap->cycle->roots,           &heap->cycle->interior,       &heap->cycle->pins,
                         &heap->cycle->external_moving, &heap->collector->mark_stack, &heap->handles->waiting,
                         &heap->handles->ready};
     for (size_t i = 0; i < GC__COLLECTION_LISTS; i++) lists[i] = all[i];
@@ -9531,7 +9549,8 @@ GC__FN void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
 /* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is
    stopped. */
 GC__FN void gc__limit_look(gc_heap *heap) {
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
+        gc__limit_set(heap, 0, gc__container_share());
 }
 /* One collection, start to end. */
 
@@ -9784,6 +9803,10 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(worker, generation);
+    if (heap->options.collection_traced) {
+        GC__HOST_SCOPE;
+        heap->options.collection_traced(heap->options.host, &heap->collection);
+    }
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
     gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(worker);
@@ -9795,6 +9818,14 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__sweep_bounds(heap);
     gc__phase_begin(heap, GC_DAC_CLOSING);
     /* No verdict is set any more; moved-from and empty regions are free. */
+}
+
+GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
+    if (gc__is_null(heap, "gc_collection_find", "heap")) return NULL;
+    GC_ASSERT(heap->collecting && heap->phase == GC_DAC_HANDLES,
+              "gc_collection_find: called outside of options.collection_traced: in other hooks nobody knows yet what "
+              "survives, or everything else is gone");
+    return (void *)gc__address_after_trace((uintptr_t)object);
 }
 
 /* The scope of a collection, which a callback can leave only by returning. */
@@ -10236,17 +10267,25 @@ GC__INLINED void gc__allocation_note(gc_thread *thread, void *object, size_t byt
         profiler->allocated(thread, object, gc__align(bytes), __builtin_return_address(0), typed);
 }
 
+/* What a function for programs returns. */
+GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
+    if (!object && thread->heap->options.abort_when_exhausted)
+        gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
+                  gc__last_message);
+    return object;
+}
+
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
     gc__allocation_note(thread, object, bytes, false);
-    return object;
+    return gc__allocated(thread, object);
 }
 
 GC_API void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
     void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
     if (object) gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, false);
-    return object;
+    return gc__allocated(thread, object);
 }
 
 #if !GC_HAS_MODEL
@@ -10280,13 +10319,12 @@ GC__INLINED void *gc__new(gc_thread *thread, const gc_type *type, size_t length,
 }
 
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
-    return gc__new(thread, type, length, zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW);
+    unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
+    return gc__allocated(thread, gc__new(thread, type, length, kind));
 }
 
-GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type) { return gc__new(thread, type, 0, GC__FOR_FIXED); }
-
-GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
-    return gc__new(thread, type, length, GC__FOR_FIXED);
+GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
+    return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED));
 }
 #endif
 
@@ -10525,10 +10563,11 @@ GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
     if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
     if (wanted && !gc__limit_reach(heap, wanted))
-        return gc__fail(GC_ERROR_HEAP_FULL,
-                        "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
-                        "stays, and does not become %zu KiB: drop references first",
-                        gc__bytes_charged(heap) >> 10, wanted >> 10);
+        return gc__fail(
+            GC_ERROR_HEAP_FULL,
+            "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+            "stays, and does not become %zu KiB: drop references first",
+            gc__bytes_charged(heap) >> 10, wanted >> 10);
     gc__limit_set(heap, bytes, share);
     gc__limit_adapt(heap);
     return GC_OK;
@@ -10811,6 +10850,7 @@ GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__fina
     record->type = gc__object_name(*object);
     record->started_ns = gc__os_now_ns();
     record->critical = finalizer->critical;
+    record->finalizer = finalizer;
     record->reported = false;
     return finalizer;
 }
@@ -10853,6 +10893,17 @@ GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     finalizer->finalize(thread, (void *)object);
     if (profiler) profiler->finalized(thread, type, started_ns);
     return true;
+}
+
+GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
+    if (gc__is_null(thread, "gc_finalizer_running", "thread") || !thread->heap) return NULL;
+    gc__finalizers *all = thread->heap->finalizers;
+    gc__lock_take(&all->lock);
+    const gc__finalizing *record = all->running;
+    while (record && record->thread != thread) record = record->next;
+    const gc_finalizer *running = record ? record->finalizer : NULL;
+    gc__lock_release(&all->lock);
+    return running;
 }
 
 GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {
@@ -11385,7 +11436,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
     options->scan_roots = NULL;
     options->suspend = options->restart = NULL;
-    options->collection_start = options->collection_end = NULL;
+    options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;

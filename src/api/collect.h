@@ -14,6 +14,10 @@ enum {
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
 };
 
+/* Within gc_options.collection_traced: where the object is now, and NULL if it was not reached and dies. `object` is an address
+   from before the collection, or any that is on no heap, which is returned. [collection_traced; never collects; cannot fail] */
+GC_API void *gc_collection_find(gc_heap *heap, const void *object);
+
 /* Collects generations 0..generation (0, 1 or 2) now. Call from an attached thread in cooperative mode (or with no
    thread attached), not from a hook or callback: that fails with GC_ERROR_MISUSE, as does another generation. Fails with
    GC_ERROR_MEMORY if there is no memory for the list of roots; then nothing has changed. Source:

@@ -32,8 +32,11 @@
 #define GC_SHADOW_HEAP \
     0 /* 1: each collection and gc_heap_verify report stores without barrier, which a copy of old slots shows */
 #endif
+#ifndef GC_EMBEDDED
+#define GC_EMBEDDED 0 /* 1: gc.h installs no handler of faults and reads no environment. Reports of faults are missing then */
+#endif
 #ifndef GC_ENVIRONMENT
-#define GC_ENVIRONMENT 1 /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
+#define GC_ENVIRONMENT !GC_EMBEDDED /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.

@@ -18,7 +18,7 @@
 #include "result.h"
 #include "types.h"
 
-/* Static or otherwise immortal; the collector keeps the address. A type that names one (gc_type.finalizer, by
+/* Static, or kept by the host until it has run; the collector keeps the address. A type that names one (gc_type.finalizer, by
    GC_TYPE_FINALIZED) has each of its objects registered by gc_new. */
 struct gc_finalizer {
     void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
@@ -41,6 +41,10 @@ GC_API bool gc_finalizer_suppress(gc_thread *thread, void *object);
 /* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
    own finalizer, runs a normal one, critical ones stay queued. [cooperative; may collect; cannot fail] */
 GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most);
+/* The record by which the finalizer that the thread runs now was registered. It may be the first member of a larger one, which
+   has what a closure has captured, and which the finalizer may free: gc.h reads it no more. [its own thread; never collects;
+   NULL: none runs] */
+GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread);
 /* How many finalizers are queued or running. [any thread; never collects; cannot fail] */
 GC_API size_t gc_finalizers_pending(gc_heap *heap);
 /* Returns true once no finalizer is queued or running, false after timeout_ms. In a heap without a finalizer thread it runs

@@ -85,9 +85,11 @@ typedef struct gc_options {
     /* Threads that trace together in a collection, the one that collects included, at most 32; 0: 1. The others are started
        when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there is only one. */
     unsigned collector_threads;
-    bool parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
+    bool
+        parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
                                       once; they must not fork. Otherwise only the thread that collects calls them */
-    bool keep_memory;        /* never return free memory to the system before gc_heap_destroy */
+    bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
+    bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
 
     /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
        program with a message, at once or when the heap is next used. */
@@ -106,6 +108,9 @@ typedef struct gc_options {
     void (*restart)(void *host);
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
+    /* Called in a collection when it is known what survives, but before anything is freed: gc_collection_find then answers what
+       became of an object. For tables of the host's own whose entries go with their objects. Must not allocate; 0: none. */
+    void (*collection_traced)(void *host, const gc_collection *collection);
     /* Called when an allocation of `bytes` has failed, before that returns NULL. Returns true to have it tried once more,
        after the hook has dropped references, say. Must not allocate from this heap. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
@@ -134,7 +139,8 @@ typedef struct gc_options {
     gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
     unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
     bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
-    unsigned test_collectors; /* for tests: 1: all collector threads trace in each collection, however small; above that: one
+    unsigned
+        test_collectors; /* for tests: 1: all collector threads trace in each collection, however small; above that: one
                                  at a time, in an order that follows from the number; 0: off */
 } gc_options;
 

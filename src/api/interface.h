@@ -141,7 +141,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_allocate_fixed) \
     X(TYPED, gc_new_fixed) \
     X(TYPED, gc_new_array_fixed) \
-    X(TYPED, gc_array_grow)
+    X(TYPED, gc_array_grow) \
+    X(CALL, gc_collection_find) \
+    X(CALL, gc_finalizer_running)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

@@ -93,6 +93,10 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, GC__WORD_SIZED(((T *)0)->member[0]), 0, 0)
 #define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__WORD_SIZED(((T *)0)->member[0]), 0)
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
+/* An array of characters, or of other small numbers, with room for one 0 more behind its elements. gc_new_array has it zeroed;
+   who calls gc_new_array_raw writes it. */
+#define GC_TYPE_STRING(T, member) \
+    { #T, GC__FIXED(T, member) + sizeof(((T *)0)->member[0]), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, 0, 0, GC__NO_NAMES }
 /* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
 #define GC_TYPE_ARRAY_WITH(T, member, ...) \
     GC__TYPE_WITH(T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), __typeof__(((T *)0)->member[0]), __VA_ARGS__)

@@ -258,6 +258,7 @@ GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, u
 
 /* From now on gc__fault reports faults. */
 GC__FN void gc__faults_watch(void) {
+    if (GC_EMBEDDED) return;
     gc__lock_take(&gc__the_arena.lock);
     gc__os_on_fault(gc__fault);
     gc__lock_release(&gc__the_arena.lock);

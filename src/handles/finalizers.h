@@ -28,6 +28,7 @@ typedef struct gc__finalizing {
     const gc_stack *stack; /* on which the thread ran */
     const char *frame;     /* frame of the function of gc.h that runs finalizers */
     const char *type;
+    const gc_finalizer *finalizer;
     uint64_t started_ns;
     bool critical, reported;
 } gc__finalizing;

@@ -36,10 +36,11 @@ GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
     if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
     if (wanted && !gc__limit_reach(heap, wanted))
-        return gc__fail(GC_ERROR_HEAP_FULL,
-                        "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
-                        "stays, and does not become %zu KiB: drop references first",
-                        gc__bytes_charged(heap) >> 10, wanted >> 10);
+        return gc__fail(
+            GC_ERROR_HEAP_FULL,
+            "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+            "stays, and does not become %zu KiB: drop references first",
+            gc__bytes_charged(heap) >> 10, wanted >> 10);
     gc__limit_set(heap, bytes, share);
     gc__limit_adapt(heap);
     return GC_OK;

@@ -274,17 +274,25 @@ GC__INLINED void gc__allocation_note(gc_thread *thread, void *object, size_t byt
         profiler->allocated(thread, object, gc__align(bytes), __builtin_return_address(0), typed);
 }
 
+/* What a function for programs returns. */
+GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
+    if (!object && thread->heap->options.abort_when_exhausted)
+        gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
+                  gc__last_message);
+    return object;
+}
+
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
     gc__allocation_note(thread, object, bytes, false);
-    return object;
+    return gc__allocated(thread, object);
 }
 
 GC_API void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
     void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
     if (object) gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, false);
-    return object;
+    return gc__allocated(thread, object);
 }
 
 #if !GC_HAS_MODEL
@@ -318,13 +326,12 @@ GC__INLINED void *gc__new(gc_thread *thread, const gc_type *type, size_t length,
 }
 
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
-    return gc__new(thread, type, length, zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW);
+    unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
+    return gc__allocated(thread, gc__new(thread, type, length, kind));
 }
 
-GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type) { return gc__new(thread, type, 0, GC__FOR_FIXED); }
-
-GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
-    return gc__new(thread, type, length, GC__FOR_FIXED);
+GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
+    return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED));
 }
 #endif
 

@@ -222,7 +222,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
     options->scan_roots = NULL;
     options->suspend = options->restart = NULL;
-    options->collection_start = options->collection_end = NULL;
+    options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;

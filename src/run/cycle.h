@@ -110,6 +110,10 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(worker, generation);
+    if (heap->options.collection_traced) {
+        GC__HOST_SCOPE;
+        heap->options.collection_traced(heap->options.host, &heap->collection);
+    }
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
     gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(worker);
@@ -121,6 +125,14 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__sweep_bounds(heap);
     gc__phase_begin(heap, GC_DAC_CLOSING);
     /* No verdict is set any more; moved-from and empty regions are free. */
+}
+
+GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
+    if (gc__is_null(heap, "gc_collection_find", "heap")) return NULL;
+    GC_ASSERT(heap->collecting && heap->phase == GC_DAC_HANDLES,
+              "gc_collection_find: called outside of options.collection_traced: in other hooks nobody knows yet what "
+              "survives, or everything else is gone");
+    return (void *)gc__address_after_trace((uintptr_t)object);
 }
 
 /* The scope of a collection, which a callback can leave only by returning. */

@@ -42,6 +42,7 @@ GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__fina
     record->type = gc__object_name(*object);
     record->started_ns = gc__os_now_ns();
     record->critical = finalizer->critical;
+    record->finalizer = finalizer;
     record->reported = false;
     return finalizer;
 }
@@ -84,6 +85,17 @@ GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     finalizer->finalize(thread, (void *)object);
     if (profiler) profiler->finalized(thread, type, started_ns);
     return true;
+}
+
+GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
+    if (gc__is_null(thread, "gc_finalizer_running", "thread") || !thread->heap) return NULL;
+    gc__finalizers *all = thread->heap->finalizers;
+    gc__lock_take(&all->lock);
+    const gc__finalizing *record = all->running;
+    while (record && record->thread != thread) record = record->next;
+    const gc_finalizer *running = record ? record->finalizer : NULL;
+    gc__lock_release(&all->lock);
+    return running;
 }
 
 GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {

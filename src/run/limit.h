@@ -8,7 +8,7 @@
 /* The collector's lists that are empty between collections; they keep their memory. */
 #define GC__COLLECTION_LISTS 7
 GC__FN void gc__collection_lists(const gc_heap *heap, gc__words **lists) {
-    gc__words *all[] = {&heap->cycle->roots,           &heap->cycle->interior,        &heap->cycle->pins,
+    gc__words *all[] = {&heap->cycle->roots,           &heap->cycle->interior,       &heap->cycle->pins,
                         &heap->cycle->external_moving, &heap->collector->mark_stack, &heap->handles->waiting,
                         &heap->handles->ready};
     for (size_t i = 0; i < GC__COLLECTION_LISTS; i++) lists[i] = all[i];
@@ -60,5 +60,6 @@ GC__FN void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
 /* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is
    stopped. */
 GC__FN void gc__limit_look(gc_heap *heap) {
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
+        gc__limit_set(heap, 0, gc__container_share());
 }

@@ -143,6 +143,30 @@ static void save_again(gc_thread *thread, void *object) {
 }
 static const gc_finalizer saving_again = {save_again, false, NULL};
 
+/* A finalizer with data of its own, which it frees. */
+typedef struct closure {
+    gc_finalizer finalizer;
+    uint64_t add;
+} closure;
+static void note_by(gc_thread *thread, void *object) {
+    closure *self = (closure *)(uintptr_t)gc_finalizer_running(thread);
+    note_value(((const node *)object)->value + self->add);
+    free(self);
+}
+
+static void closures(void) {
+    for (uint64_t i = 0; i < 3; i++) {
+        closure *c = calloc(1, sizeof *c);
+        c->finalizer.finalize = note_by, c->add = 1000 * i;
+        is(gc_finalizer_register(gc, new_node(i), &c->finalizer), GC_OK, "a closure is registered");
+    }
+    forget_notes();
+    full();
+    is(gc_finalizers_run(gc, 10), 3, "closures run");
+    ok(noted_at(0) >= 0 && noted_at(1001) >= 0 && noted_at(2002) >= 0, "each with its own data");
+    ok(!gc_finalizer_running(gc), "and none runs now");
+}
+
 static void resurrection(void) {
     forget_notes();
     saved = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
@@ -485,6 +509,7 @@ int main(void) {
         run(registering, kinds[i]);
         run(queued, kinds[i]);
         run(suppressed_by_mark, kinds[i]);
+        run(closures, kinds[i]);
         run(resurrection, kinds[i]);
         run(order, kinds[i]);
         run(circles, kinds[i]);

@@ -357,6 +357,24 @@ static void no_limit(void) {
     end();
 }
 
+static void end_when_exhausted(void *bytes) {
+    begin(&(gc_options){.heap_bytes_max = 8 * GC_REGION_BYTES, .abort_when_exhausted = true});
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    if (*(size_t *)bytes) new_bytes(*(size_t *)bytes);
+    fill(&list);
+}
+
+static void ended_when_exhausted(void) {
+    static char output[4000];
+    size_t bytes = 0;
+    is(tap_child(end_when_exhausted, &bytes, output, sizeof output), 256 + 6, "abort_when_exhausted ends the program");
+    has(output, "raise heap_bytes_max", "with the limit that was met: %s", output);
+    bytes = SIZE_MAX - 8;
+    is(tap_child(end_when_exhausted, &bytes, output, sizeof output), 256 + 6, "also if a size overflows");
+    has(output, "overflows", "says so: %s", output);
+}
+
 static void misused_hook(void) {
     static char output[4000];
     is(tap_child(allocate_in_hook, NULL, output, sizeof output), GC_DEBUG >= 1 ? 256 + 6 : 0,
@@ -382,6 +400,7 @@ int main(void) {
     resources(); /* first: its children must find the arena not reserved yet */
     misused_hook();
     no_limit();
+    ended_when_exhausted();
     static const size_t regions[] = {8, 9, 16};
     for (size_t i = 0; i < 3; i++) {
         heap_max = regions[i] * GC_REGION_BYTES;

@@ -183,6 +183,24 @@ static void host_records(void) {
     is(strcmp(gc_object_type_name(v), "vector"), 0, "while reports use the type's name");
 }
 
+/* A string has room for a 0 behind its characters. */
+typedef struct text {
+    gc_array header;
+    char characters[];
+} text;
+static const gc_type text_type = GC_TYPE_STRING(text, characters);
+
+static void strings(void) {
+    text *t = gc_new_array(gc, &text_type, 8), *next = NULL;
+    GC_ROOTS(gc, t, next);
+    next = gc_new_array(gc, &text_type, 0);
+    memcpy(t->characters, "12345678", 8);
+    is(strlen(t->characters) + strlen(next->characters), 8, "strings end in a 0");
+    is(gc_object_bytes(t), 32, "for which there is room");
+    compact();
+    is(strcmp(t->characters, "12345678") + (int)strlen(next->characters), 0, "also after they have moved");
+}
+
 int main(void) {
     macros();
     clauses();
@@ -190,5 +208,6 @@ int main(void) {
     misdeclared();
     run(last_word, (gc_options){0});
     run(host_records, (gc_options){0});
+    run(strings, (gc_options){0});
     return done();
 }

@@ -90,7 +90,42 @@ static void addresses(void) {
     is(strcmp(gc_object_type_name(n), "node"), 0, "gc_object_type_name");
 }
 
+/* A table of the host's whose entries go with their objects: collection_traced sweeps it. */
+static node *table[100];
+static int dropped, strange;
+static void sweep_table(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    strange += gc_collection_find(heap, NULL) != NULL || gc_collection_find(heap, &table) != &table;
+    for (int i = 0; i < 100; i++) {
+        if (!table[i]) continue;
+        table[i] = gc_collection_find(heap, table[i]);
+        dropped += !table[i];
+    }
+}
+
+static void host_tables(void) {
+    vector *keep = new_vector(100);
+    GC_ROOTS(gc, keep);
+    dropped = strange = 0;
+    for (size_t i = 0; i < 100; i++) {
+        table[i] = new_node(i);
+        if (i % 4 == 0) gc_store(gc, &keep->items[i], table[i]);
+        if (i == 50) gc_collect(heap, 0, 0);
+    }
+    for (int round = 0; round < 4; round++) {
+        int wrong = 0;
+        gc_collect(heap, round % 3, round == 3 ? GC_COLLECT_COMPACTING : 0);
+        for (size_t i = 0; i < 100; i++) wrong += i % 4 == 0 ? table[i] != keep->items[i] : round >= 2 && table[i];
+        is(wrong, 0, "collection_traced finds what became of objects, round %d", round);
+    }
+    is(dropped * 10 + strange, 750, "each that died, once");
+    memset(table, 0, sizeof table);
+}
+
 int main(void) {
+    run(host_tables, (gc_options){.collection_traced = sweep_table});
+    run(host_tables, (gc_options){.collection_traced = sweep_table, .non_moving = true});
+    run(host_tables, (gc_options){.collection_traced = sweep_table, .stress = GC_STRESS_NTH, .stress_interval = 10});
     run(walks, (gc_options){0});
     run(walks, (gc_options){.non_moving = true});
     run(walks, (gc_options){.nursery_bytes = GC_REGION_BYTES, .test_scarce_memory = true});
