@@ -43,7 +43,7 @@ $(vm)/objects/1/gc.o: $(parts)
 vm-build: $(vm_programs) ## build the bytecode VM at every rung of its ladder
 vm-ladder: $(vm_programs) ## measure it: rows of program, rung, cpu_s, peak_mib
 	@examples/vm/measure.sh $(vm_rungs)
-tests/scripts/vm.t: $(vm_programs)
+tests/scripts/vm.t tests/scripts/vm_mistakes.t: $(vm_programs)
 
 # To change a rung, edit what is in its directory below build/, and have the patches written anew.
 vm-patches: ## make the patches of the VM's ladder from build/examples/vm/rung*/
