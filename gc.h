@@ -6818,9 +6818,13 @@ GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     (void)many;
     gc__scan(worker, object);
 }
+GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__object_trace_part(worker, object, from, to);
+}
+GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_range(worker, object, from, to);
 }
 #else
 GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
@@ -6941,6 +6945,12 @@ GC__FN bool gc__stack_drain_many(gc__worker *worker) {
             gc__scan_inline(worker, object, true);
         }
     }
+    return true;
+}
+#else
+/* One worker alone runs there. */
+GC__FN bool gc__stack_drain_many(gc__worker *worker) {
+    gc__stack_drain(worker);
     return true;
 }
 #endif
@@ -9579,6 +9589,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) { (void)heap, (void)gen
 GC__FN void gc__crew_join(gc__worker *worker, int generation) { (void)worker, (void)generation; }
 GC__FN void gc__crew_leave(gc__worker *worker) { (void)worker; }
 GC__FN void gc__crew_fire(gc_heap *heap) { (void)heap; }
+GC__FN void gc__crew_forget(gc_heap *heap) { (void)heap; }
 #else
 GC__FN void gc__crew_thread(void *context) {
     gc__member *member = (gc__member *)context;

@@ -25,6 +25,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) { (void)heap, (void)gen
 GC__FN void gc__crew_join(gc__worker *worker, int generation) { (void)worker, (void)generation; }
 GC__FN void gc__crew_leave(gc__worker *worker) { (void)worker; }
 GC__FN void gc__crew_fire(gc_heap *heap) { (void)heap; }
+GC__FN void gc__crew_forget(gc_heap *heap) { (void)heap; }
 #else
 GC__FN void gc__crew_thread(void *context) {
     gc__member *member = (gc__member *)context;
