@@ -333,6 +333,10 @@ GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
 GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
     return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED));
 }
+
+GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
+    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED));
+}
 #endif
 
 #if !GC_HAS_MODEL
