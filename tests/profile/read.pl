@@ -92,11 +92,15 @@ if ($path =~ /\.folded$/) {
             rule(abs($frame->{width} - 1180 * $frame->{percent} / 100) < 0.2, "$frame->{name} is as wide as its percentage");
             my @below = grep { $_->{x} <= $frame->{x} + 0.02 && $_->{x} + $_->{width} >= $frame->{x} + $frame->{width} - 0.02 } @{$rows{$frame->{y} - 17} || []};
             rule($frame == $all || @below, "$frame->{name} stands on its caller");
+            rule($frame->{x} >= 9.99 && $frame->{x} + $frame->{width} <= 1190.02, "$frame->{name} lies within the picture");
+            $frame->{caller} = $below[0];
         }
         for my $row (values %rows) {
-            my $end = 0;
+            my ($end, $left) = (0, undef);
             for my $frame (sort { $a->{x} <=> $b->{x} } @$row) {
                 rule($frame->{x} >= $end - 0.02, "$frame->{name} does not lie on its neighbor");
+                rule(!$left || ($left->{caller} // 0) != ($frame->{caller} // 0) || $left->{name} lt $frame->{name}, "$frame->{name} is there once, in its order");
+                $left = $frame;
                 $end = $frame->{x} + $frame->{width};
             }
         }
@@ -135,7 +139,7 @@ if ($path =~ /\.folded$/) {
         rule(defined $event->{name} && !ref $event->{name}, "a name: $what");
         rule($ph =~ /^[XiCM]$/, "a known kind: $what");
         for my $id (qw(pid tid)) { rule(defined $event->{$id} && $event->{$id} =~ /^\d+$/ && $event->{$id} < 2 ** 31, "$id has 32 bits: $what") }
-        rule($ph eq 'M' || defined $event->{ts}, "a time: $what");
+        rule($ph eq 'M' || defined $event->{ts} && $event->{ts} < 2 ** 53, "a time: $what");
         rule($ph ne 'X' || defined $event->{dur}, "a duration: $what");
         rule($ph ne 'i' || ($event->{s} // '') =~ /^[tpg]$/, "a scope: $what");
         rule($ph ne 'M' || $event->{name} =~ /^(process|thread)_name$/ && defined $event->{args}{name}, "a name in it: $what");
