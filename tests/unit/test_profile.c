@@ -96,7 +96,7 @@ static void test_estimates(void) {
     ok(fails, "a fixed stride fails where allocation is periodic");
 }
 
-/* The mean of many profiles is right, though each begins with a window that is open. */
+/* The mean of many profiles is right, though windows are given up that are not full. */
 static void test_bias(unsigned profiles) {
     double sum = 0, objects = 200000;
     gc_type type = named_type("bias", 40);
@@ -104,7 +104,10 @@ static void test_bias(unsigned profiles) {
     for (unsigned i = 0; i < profiles; i++) {
         gc_profile_options options = {.period_bytes = 2000, .seed = 1000 + i, .depth_max = 1};
         gc_profile_start(&options, NULL);
-        for (unsigned n = 0; n < (unsigned)objects; n++) gc_new(gc, &type);
+        for (unsigned n = 0; n < (unsigned)objects; n++) {
+            gc_new(gc, &type);
+            if (n % 500 == 0) gc_collect(heap, 0, GC_COLLECT_BLOCKING); /* which ends the window */
+        }
         gc_profile_write(profile_file("bias.txt"));
         gc_profile_stop();
         char *text = profile_text("bias.txt");
@@ -152,6 +155,7 @@ static void test_kinds(void) {
 static void test_live(gc_options options) {
     gc_type kept = vector_type, dead = named_type("dead", 32), old = named_type("old", 24);
     kept.name = "kept";
+    reported last;
     begin_verified(options);
     profile_begin(exact);
     vector *list = gc_new_array(gc, &kept, 100);
@@ -181,7 +185,26 @@ static void test_live(gc_options options) {
     compact();
     is(report_now("dead").count, 900, "after its end a profile stays as it is");
     profile_begin(exact);
+    full();
     is(report_now("dead").count, 0, "the next one begins anew");
+    is(gc_profile_stop(), GC_OK, "and ends");
+    list = gc_new_array(gc, &kept, 100);
+    GC_ROOTS(gc, list);
+    profile_begin(exact);
+    for (int i = 0; i < 100; i++) {
+        void *object = gc_new(gc, &old);
+        gc_store(gc, &list->items[i], object);
+    }
+    full();
+    gc_profile_stop();
+    memset(list->items, 0, 100 * sizeof *list->items);
+    profile_begin(exact);
+    gc_new(gc, &dead);
+    new_node(1);
+    full();
+    last = report_now("node");
+    ok(last.count == 1 && last.died[0] == 100 && last.died[1] == 0,
+       "objects that the last one has sampled do not count in the next");
     gc_profile_stop();
     end();
 }
@@ -438,8 +461,10 @@ static void test_killed(void) {
     free(text);
     kill_with("killed.json", ",period=1000");
     text = profile_text("killed.json");
-    ok(text[0] == '[' && strlen(text) > 2 && text[strlen(text) - 1] == '}',
-       "what was streamed ends with a whole record");
+    /* The system may stop in the middle of the last write. */
+    char *cut = strrchr(text, '\n');
+    ok(text[0] == '[' && cut && cut - text > 2 && cut[-1] == ',' && cut[-2] == '}',
+       "what was streamed are whole records");
     has(text, "\"name\":\"node\"", "and has events");
     free(text);
 }

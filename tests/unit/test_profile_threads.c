@@ -4,6 +4,7 @@
 #include "profile.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #define THREADS 8
 
@@ -128,6 +129,47 @@ static void test_threads(unsigned objects) {
     gc_profile_set_host(NULL);
 }
 
+/* However many threads there are, a type has so many OBJECT events in a second. */
+
+static uint64_t object_events; /* atomic */
+
+static void note_object(void *host, const gc_profile_event *event) {
+    (void)host;
+    if (event->kind == GC_PROFILE_OBJECT) __atomic_fetch_add(&object_events, 1, __ATOMIC_RELAXED);
+}
+
+static void *allocate_one_type(void *argument) {
+    gc_thread *self = gc_thread_attach(argument);
+    for (unsigned i = 0; i < 20000; i++) gc_new(self, &types[0]);
+    gc_thread_detach(self);
+    return NULL;
+}
+
+static void test_rate(void) {
+    pthread_t threads[THREADS];
+    struct timespec from, to;
+    gc_profile_host host = {NULL, note_object, NULL};
+    gc_profile_set_host(&host);
+    gc_profile_options options = {.what = GC_PROFILE_BIT(OBJECT), .per_second = 3};
+    ok(gc_profile_start(&options, NULL) == GC_OK, "a profile starts");
+    begin(NULL);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, allocate_one_type, heap) != 0) abort();
+    {
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    uint64_t seconds = (uint64_t)(to.tv_sec - from.tv_sec) + 1;
+    ok(object_events >= 1 && object_events <= 3 * (seconds + 1),
+       "%llu events of %d threads in %llu s, at most 3 in each", (unsigned long long)object_events, THREADS,
+       (unsigned long long)seconds);
+    gc_profile_stop();
+    end();
+    gc_profile_set_host(NULL);
+}
+
 /* A thread whose buffer nobody empties, since an event of another heap's collection is being told. */
 
 static uint32_t held, release; /* atomic */
@@ -190,6 +232,7 @@ int main(int argc, char **argv) {
         snprintf(names[i], sizeof names[i], "frame%d", i);
     }
     test_threads(objects);
+    test_rate();
     test_losses();
     profile_clean();
     return done();
