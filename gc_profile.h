@@ -1469,7 +1469,8 @@ GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame 
    gc__output_close says so.
 
    A file that is written as a whole has a temporary name until it is complete. One that is streamed has its own name, and
-   gets whole records only, so that what was written before a program is killed can be read. */
+   is handed whole records only, so that what was written before a program is killed can be read. (A system that ends a
+   program in the midst of a write may leave a part of the last one.) */
 
 
 #include <stdarg.h>
