@@ -46,6 +46,9 @@ static void meet(checker *c, uint32_t index, char *address, const char *from, si
         return;
     }
     node_check(c->w, index, address, from, slot);
+    if (n->fixed_at && n->fixed_at != address)
+        wrong("the `%s` (id %llu), which never moves, has moved from %p to %p", n->kind->name, (unsigned long long)n->serial,
+              (void *)n->fixed_at, (void *)address);
     n->epoch = m->epoch;
     n->address = address;
     m->stack[c->pending++] = index;

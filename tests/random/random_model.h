@@ -17,6 +17,7 @@ typedef struct node {
     size_t length, external;
     uint64_t epoch;  /* of the last check that met it */
     char *address;   /* in that check */
+    char *fixed_at;  /* NULL: it may move */
     uint32_t next;   /* free */
     cell cells[];
 } node;

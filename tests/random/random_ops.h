@@ -162,7 +162,11 @@ static object allocate(world *w, kind *k, size_t length) {
     size_t hook_calls = w->out_of_memory;
     bool raw = is_leaf(k) && k->type.element_bytes && one_in(&w->random, 2);
     bound_live(w);
-    char *address = !k->type.element_bytes ? gc_new(w->thread, &k->type)
+    bool fixed = one_in(&w->random, 16);
+    raw &= !fixed;
+    char *address = fixed && k->type.element_bytes ? gc_new_array_fixed(w->thread, &k->type, length)
+                    : fixed                ? gc_new_fixed(w->thread, &k->type)
+                    : !k->type.element_bytes ? gc_new(w->thread, &k->type)
                     : raw                  ? gc_new_array_raw(w->thread, &k->type, length)
                                            : gc_new_array(w->thread, &k->type, length);
     if (!address) {
@@ -172,6 +176,7 @@ static object allocate(world *w, kind *k, size_t length) {
     if ((uintptr_t)address & 7) wrong("a new `%s` is at %p", k->name, (void *)address);
     check_fresh(k, address, kind_bytes(k, length), raw);
     object o = {model_add(&w->model, k, length), address};
+    node_of(w, o)->fixed_at = fixed ? address : NULL;
     initialize(w, o);
     return o;
 }
