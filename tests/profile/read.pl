@@ -133,7 +133,7 @@ if ($path =~ /\.folded$/) {
 } elsif ($path =~ /\.json$/) {
     my $events = eval { JSON::PP->new->utf8->decode($text) };
     rule(ref $events eq 'ARRAY', "an array of JSON: $@") or exit 1;
-    my (%slices, $last);
+    my (%slices, %pauses);
     for my $event (@$events) {
         my ($ph, $what) = ($event->{ph} // '', $json->encode($event));
         rule(defined $event->{name} && !ref $event->{name}, "a name: $what");
@@ -147,7 +147,9 @@ if ($path =~ /\.folded$/) {
         print 'thread ', $event->{tid}, ' ', $json->encode($event->{args}{name}), "\n" if $ph eq 'M' && $event->{name} eq 'thread_name';
         if ($ph eq 'X') {
             push @{$slices{$event->{tid}}}, $event;
-            print "pause $event->{args}{number} $event->{ts} $event->{dur} $event->{tid}\n" if defined $event->{args}{number};
+            next if !defined $event->{args}{number};
+            print "pause $event->{args}{number} $event->{ts} $event->{dur} $event->{tid}\n";
+            rule(!$pauses{"$event->{args}{heap} $event->{args}{number}"}++, "each collection once: $what");
         }
         if ($event->{name} eq 'allocated, by type') { allocated($_, @{$event->{args}{$_}}{qw(count bytes)}) for keys %{$event->{args}} }
     }
