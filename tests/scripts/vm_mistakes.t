@@ -33,7 +33,7 @@ mistake() {
     fi
 }
 
-mistake 'a root of new_closure' objects.c '/GC_ROOTS(vm.gc, f);/d' closures '' 'field `function` .* of `closure`'
+mistake 'a root of new_closure' objects.c '/GC_ROOTS(vm.gc, f);/d' closures '' 'field `function` .* of `closure`|used a `function`'
 mistake 'a root of new_bound' objects.c '/GC_ROOTS_VALUES(vm.gc, receiver);/d' bound_methods '' 'field `receiver` .* of `bound`'
 mistake 'an interior root of capture' objects.c '/GC_ROOTS_INTERIOR(vm.gc, link);/d' closures 'capture:new_object(' 'moved away'
 mistake 'a root of capture_all' run.c '/GC_ROOTS(vm.gc, c);/d' closures 'capture_all:capture(' 'moved away'
@@ -47,7 +47,7 @@ mistake 'a field that its type forgets' collector.c 's/GC_TYPE(instance, class, 
 mistake 'a barrier of array_push' objects.c 's/gc_store_value(vm.gc, &a->values->items\[a->count++\], v)/a->values->items[a->count++] = v/' \
     closures '' 'element [0-9]+ .* of `values` .* missing write barrier'
 mistake 'a barrier of close_upvalues' objects.c 's/gc_store_value(vm.gc, &u->closed, \*u->location)/u->closed = *u->location/' \
-    upvalues '' 'field `closed` .* of `upvalue` .* missing write barrier'
+    late_upvalues '' 'field `closed` .* of `upvalue` .* missing write barrier'
 mistake 'a store to the stack of a coroutine that waits' run.c '/gc_remember(vm.gc, u->running);/d' coroutine_upvalues '' \
     'of `coroutine` .* missing write barrier'
 mistake 'an owned slot without its barrier' emit.c 's/gc_store_value_in(vm.gc, f, &f->constants\[f->constant_count\], v)/f->constants[f->constant_count] = v/' \
