@@ -534,11 +534,31 @@ GC__FN uint32_t gc__os_file_changes(void) {
     return count;
 }
 
-/* Of the file that has code at a pc: its .eh_frame_hdr (0: it has none), and the segment that this is in, beyond which nothing
-   is read. */
+/* By which the program's own file is opened, even if it was removed since. */
+#define GC__OS_PROGRAM_FILE "/proc/self/exe"
+
+/* Of the file that has code at a pc: its .eh_frame_hdr, or else its .eh_frame (0: it has none), and the segment that this is
+   in, beyond which nothing is read. */
 typedef struct gc__os_tables {
-    uintptr_t header, start, end;
+    uintptr_t header, frames, start, end;
 } gc__os_tables;
+
+/* Where the program's .eh_frame is, by its section, since programs that are linked statically often have no .eh_frame_hdr;
+   in relation to where the program is loaded. 0: it has none. */
+GC__FN uintptr_t gc__os_program_frames(void) {
+    static uintptr_t frames; /* atomic; 0: not looked for yet; 1: there are none */
+    uintptr_t found = __atomic_load_n(&frames, __ATOMIC_RELAXED);
+    gc__image program;
+    Elf64_Shdr section;
+    if (found) return found == 1 ? 0 : found;
+    found = 1;
+    if (!gc__image_map(GC__OS_PROGRAM_FILE, &program)) {
+        if (gc__image_section_named(&program, ".eh_frame", &section)) found = section.sh_addr;
+        gc__image_unmap(&program);
+    }
+    __atomic_store_n(&frames, found, __ATOMIC_RELAXED);
+    return found == 1 ? 0 : found;
+}
 
 typedef struct gc__os_tables_search {
     uintptr_t pc;
@@ -546,20 +566,28 @@ typedef struct gc__os_tables_search {
     void *context;
 } gc__os_tables_search;
 
+GC__FN bool gc__os_is_program(const struct dl_phdr_info *file) {
+    return (uintptr_t)file->dlpi_phdr == getauxval(AT_PHDR);
+}
+
 GC__FN int gc__os_tables_in(struct dl_phdr_info *file, size_t bytes, void *context) {
     const gc__os_tables_search *search = (const gc__os_tables_search *)context;
-    gc__os_tables tables = {0, 0, 0};
+    gc__os_tables tables = {0, 0, 0, 0};
     if (!gc__os_file_has_code(file, bytes, (void *)search->pc)) return 0;
     for (int i = 0; i < file->dlpi_phnum; i++)
         if (file->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) tables.header = file->dlpi_addr + file->dlpi_phdr[i].p_vaddr;
+    if (!tables.header && gc__os_is_program(file) && gc__os_program_frames())
+        tables.frames = file->dlpi_addr + gc__os_program_frames();
     for (int i = 0; i < file->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &file->dlpi_phdr[i];
         uintptr_t start = file->dlpi_addr + part->p_vaddr;
-        if (part->p_type != PT_LOAD || !(part->p_flags & PF_R) || tables.header - start >= part->p_memsz) continue;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_R) ||
+            (tables.header | tables.frames) - start >= part->p_memsz)
+            continue;
         tables.start = start;
         tables.end = start + part->p_memsz;
     }
-    if (!tables.end) tables.header = 0;
+    if (!tables.end) tables.header = tables.frames = 0;
     search->f(search->context, &tables);
     return 1;
 }
@@ -583,17 +611,15 @@ typedef struct gc__os_code {
 typedef struct gc__os_code_search {
     void (*f)(void *context, const gc__os_code *code);
     void *context;
-    bool has_program;
 } gc__os_code_search;
 
 GC__FN int gc__os_code_in(struct dl_phdr_info *file, size_t bytes, void *context) {
-    gc__os_code_search *search = (gc__os_code_search *)context;
+    const gc__os_code_search *search = (const gc__os_code_search *)context;
     gc__os_code code = {0, 0, 0, file->dlpi_name, NULL, 0};
     uintptr_t page = gc__os_page_bytes();
     (void)bytes;
-    if (!search->has_program) code.path = "";
+    if (gc__os_is_program(file)) code.path = "";
     if (file->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) code.path = GC__OS_NO_FILE;
-    search->has_program = true;
     for (int i = 0; i < file->dlpi_phnum && !code.build_id; i++) {
         const ElfW(Phdr) *part = &file->dlpi_phdr[i];
         if (part->p_type != PT_NOTE) continue;
@@ -613,7 +639,7 @@ GC__FN int gc__os_code_in(struct dl_phdr_info *file, size_t bytes, void *context
 }
 /* Calls f for the code of each file that is loaded, the program first. */
 GC__FN void gc__os_each_code(void (*f)(void *context, const gc__os_code *code), void *context) {
-    gc__os_code_search search = {f, context, false};
+    gc__os_code_search search = {f, context};
     dl_iterate_phdr(gc__os_code_in, &search);
 }
 /* The path of the program; "": the system does not say. */
@@ -621,8 +647,6 @@ GC__FN void gc__os_program_path(char *path, size_t bytes) {
     ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
     path[length < 0 ? 0 : length] = 0;
 }
-/* By which the program's own file is opened, even if it was removed since. */
-#define GC__OS_PROGRAM_FILE "/proc/self/exe"
 
 typedef struct gc__native_cursor {
     uintptr_t registers[GC__CPU_REGISTERS]; /* by the numbers of DWARF */
@@ -870,11 +894,11 @@ typedef struct gc__cfi {
     bool has_augmentation, is_signal_frame;
     gc__byte_reader initial; /* instructions */
     uintptr_t location;
-    gc__cfi_row row, first; /* `first`: after the CIE's instructions */
-    gc__cfi_row remembered[GC__CFI_REMEMBERED];
-    unsigned remembered_count;
     uintptr_t end; /* of the segment */
     bool is_wrong;
+    unsigned remembered_count;
+    gc__cfi_row row, first; /* `first`: after the CIE's instructions */
+    gc__cfi_row remembered[GC__CFI_REMEMBERED];
 } gc__cfi;
 
 /* An address as .eh_frame encodes it, in relation to itself or to `base`. */
@@ -1096,8 +1120,7 @@ GC__FN void gc__cfi_run(gc__cfi *cfi, gc__byte_reader reader, uintptr_t pc) {
 /* Finds the row for the pc by the FDE at `start`. False: the FDE is damaged, or of other code. */
 GC__FN bool gc__cfi_read(gc__cfi *cfi, uintptr_t start, uintptr_t low, uintptr_t end, uintptr_t pc) {
     gc__byte_reader from = gc__byte_reader_of(start, end), entry;
-    memset(cfi, 0, sizeof *cfi);
-    cfi->end = end;
+    memset(cfi, 0, offsetof(gc__cfi, row));
     if (!gc__cfi_entry(&from, &entry)) return false;
     uintptr_t here = (uintptr_t)entry.at;
     uint64_t back = gc__byte_number(&entry, 4);
@@ -1106,6 +1129,8 @@ GC__FN bool gc__cfi_read(gc__cfi *cfi, uintptr_t start, uintptr_t low, uintptr_t
     uintptr_t bytes = gc__cfi_address(&entry, cfi->encoding & 0x0f, 0);
     if (cfi->has_augmentation) gc__byte_skip(&entry, gc__byte_uleb(&entry));
     if (entry.is_broken || pc - first >= bytes) return false;
+    memset(&cfi->row, 0, sizeof cfi->row);
+    cfi->end = end;
     cfi->row.cfa.how = GC__CFI_SUM;
     cfi->row.registers[GC__CPU_SP].how = GC__CFI_SUM;
     gc__cfi_run(cfi, cfi->initial, UINTPTR_MAX);
@@ -1115,7 +1140,7 @@ GC__FN bool gc__cfi_read(gc__cfi *cfi, uintptr_t start, uintptr_t low, uintptr_t
     return !cfi->is_wrong;
 }
 
-/* Tries each FDE in turn, for files whose header has no list. */
+/* Tries each FDE in turn, for files that have no list. */
 GC__FN bool gc__cfi_try_all(gc__cfi *cfi, uintptr_t frames, const gc__os_tables *tables, uintptr_t pc) {
     gc__byte_reader from = gc__byte_reader_of(frames, tables->end), entry;
     for (uintptr_t at = frames; gc__cfi_entry(&from, &entry); at = (uintptr_t)from.at) {
@@ -1130,6 +1155,7 @@ GC__FN bool gc__cfi_try_all(gc__cfi *cfi, uintptr_t frames, const gc__os_tables 
 /* Finds the row for the pc. False: the file has none, or its tables are damaged. */
 GC__FN bool gc__cfi_find(gc__cfi *cfi, const gc__os_tables *tables, uintptr_t pc) {
     gc__byte_reader header = gc__byte_reader_of(tables->header, tables->end);
+    if (GC__CPU_HAS_CFI && tables->frames) return gc__cfi_try_all(cfi, tables->frames, tables, pc);
     if (!GC__CPU_HAS_CFI || !tables->header || gc__byte_number(&header, 1) != 1) return false;
     unsigned of_frames = (unsigned)gc__byte_number(&header, 1), of_count = (unsigned)gc__byte_number(&header, 1),
              of_list = (unsigned)gc__byte_number(&header, 1);
@@ -1276,12 +1302,13 @@ GC__FN void gc__rule_find(uintptr_t pc, uint32_t changes, gc__rule *rule, gc__cf
 
 
 static __thread uintptr_t gc__native_low, gc__native_high; /* the thread's own stack; 0: not asked for yet */
+static __thread uint32_t gc__native_changes;               /* gc__os_file_changes at the thread's last walk */
 
 /* Completes a frame that has its registers. `may_ask`: the C library may be asked for the stack's bounds. */
 GC__FN void gc__native_bound(gc__native_cursor *frame, bool may_ask) {
     uintptr_t sp = frame->registers[GC__CPU_SP];
     if (GC__UNLIKELY(!gc__native_high) && may_ask) gc__os_stack_bounds(&gc__native_low, &gc__native_high);
-    frame->changes = gc__os_file_changes();
+    frame->changes = gc__native_changes = gc__os_file_changes();
     frame->low = frame->high = 0;
     if (sp - gc__native_low >= gc__native_high - gc__native_low) return;
     frame->low = sp;
@@ -1619,6 +1646,7 @@ typedef struct gc__profile_module {
     uintptr_t start, end;
     uint64_t offset;         /* of `start` in the file */
     uint32_t file, build_id; /* texts; the build id in hexadecimal digits, or 0 */
+    uint32_t listed;         /* the last list of loaded files that had it */
 } gc__profile_module;
 
 /* Code that the host has named. */
@@ -1740,6 +1768,7 @@ typedef struct gc__profile {
     size_t texts_count, frames_count, stacks_count, types_count, modules_count, codes_count, lines_count, entries_count,
         collections_count, threads_count, heaps_count;
 
+    uint32_t lists;            /* of loaded files that were made */
     uint64_t allocated_bytes;  /* by all threads since the start */
     uint64_t lost_events;      /* for which a buffer had no room */
     uint64_t lost_samples;     /* those of them that were samples, and samples for which there was no memory */
@@ -1911,13 +1940,14 @@ GC__FN uint32_t gc__profile_type_add(gc__profile *profile, const char *name) {
 typedef struct gc__frame_key {
     uintptr_t pc;
     uint32_t code, name, file, line;
+    uint32_t module, zero;
 } gc__frame_key;
 
 GC__FN bool gc__frame_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
     const gc__profile_frame *frame = &profile->frames[number];
     const gc__frame_key *k = (const gc__frame_key *)key;
     (void)bytes;
-    if (frame->pc != k->pc || frame->code != k->code) return false;
+    if (frame->pc != k->pc || frame->code != k->code || frame->module != k->module) return false;
     return k->pc || (frame->name == k->name && frame->file == k->file && frame->line == k->line);
 }
 
@@ -1933,6 +1963,7 @@ GC__FN uint32_t gc__profile_frame_add(gc__profile *profile, const gc__frame_key 
     frame->name = key->name;
     frame->file = key->file;
     frame->line = key->line;
+    frame->module = key->module;
     gc__index_set(&profile->frame_index, place, hash, profile->frames_count - 1);
     return (uint32_t)(profile->frames_count - 1);
 }
@@ -2046,8 +2077,10 @@ GC__FN void gc__modules_add_one(void *context, const gc__os_code *code) {
     uint32_t file = gc__profile_text_add(profile, *code->path ? code->path : program);
     uint32_t build_id = gc__modules_hex(profile, code->build_id, code->build_id_bytes);
     for (size_t i = 1; i < profile->modules_count; i++) {
-        const gc__profile_module *module = &profile->modules[i];
-        if (module->start == code->start && module->file == file && module->build_id == build_id) return;
+        gc__profile_module *module = &profile->modules[i];
+        if (module->start != code->start || module->file != file || module->build_id != build_id) continue;
+        module->listed = profile->lists;
+        return;
     }
     gc__profile_module *module = GC__PROFILE_APPEND(profile, modules);
     if (!module) return;
@@ -2056,10 +2089,25 @@ GC__FN void gc__modules_add_one(void *context, const gc__os_code *code) {
     module->offset = code->offset;
     module->file = file;
     module->build_id = build_id;
+    module->listed = profile->lists;
 }
 
 /* Adds the files that have been loaded; to be called when gc__os_file_changes has changed. */
-GC__FN void gc__modules_add(gc__profile *profile) { gc__os_each_code(gc__modules_add_one, profile); }
+GC__FN void gc__modules_add(gc__profile *profile) {
+    profile->lists++;
+    gc__os_each_code(gc__modules_add_one, profile);
+}
+
+/* The module that has the pc: of several, the one that was loaded last. 0: none. */
+GC__FN uint32_t gc__modules_of(const gc__profile *profile, uintptr_t pc) {
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < profile->modules_count; i++) {
+        const gc__profile_module *module = &profile->modules[i];
+        if (pc - module->start >= module->end - module->start) continue;
+        if (!found || module->listed > profile->modules[found].listed) found = i;
+    }
+    return found;
+}
 /* The symbols of one file of native code, by address. */
 
 
@@ -2413,7 +2461,7 @@ typedef struct gc__profiling {
     uint64_t code_changes;
     gc__os_thread writer;  /* writes the file at intervals */
     uint32_t writing;      /* atomic; it runs, and ends when this is 0 */
-    uint32_t file_changes; /* gc__os_file_changes when profile.modules was complete */
+    uint32_t file_changes; /* atomic, written under the lock: gc__os_file_changes when profile.modules was complete */
 } gc__profiling;
 
 static gc__profiling gc__the_profile;
@@ -2587,11 +2635,12 @@ GC__FN uint32_t gc__code_at(const gc__profiling *all, uintptr_t pc) {
 
 /* The words of a stack, and in `after` how many there are with the names that follow this one. */
 GC__FN uint32_t gc__stack_frame(gc__profiling *all, const uint64_t *words, size_t *after) {
-    gc__frame_key key = {0, 0, 0, 0, 0};
+    gc__frame_key key = {0, 0, 0, 0, 0, 0, 0};
     *after = 1;
     if (!(*words & GC__HOST_FRAME)) {
         key.pc = (uintptr_t)*words;
         key.code = gc__code_at(all, key.pc);
+        key.module = key.code ? 0 : gc__modules_of(&all->profile, key.pc);
         return gc__profile_frame_add(&all->profile, &key);
     }
     size_t function = *words >> 40 & 0xFF, file = *words >> 32 & 0xFF;
@@ -2615,7 +2664,8 @@ GC__FN uint32_t gc__stack_make(gc__profiling *all, const uint64_t *words, size_t
 /* The stack with these words. Two that differ have the same hash of 64 bits in one of 10 ^ 9 profiles with 100,000 stacks. */
 GC__FN uint32_t gc__stack_of(gc__profiling *all, const uint64_t *words, size_t count) {
     gc__stack_cache *cache = &all->cache;
-    uint64_t hash = gc__profile_hash(words, count * sizeof *words, all->code_changes + 1) | 1;
+    uint64_t hash =
+        gc__profile_hash(words, count * sizeof *words, all->code_changes + 1 + ((uint64_t)all->file_changes << 40)) | 1;
     if (!count || !gc__stack_cache_reserve(cache)) return 0;
     size_t at = (size_t)hash & (cache->capacity - 1);
     while (cache->hashes[at] && cache->hashes[at] != hash) at = (at + 1) & (cache->capacity - 1);
@@ -2770,10 +2820,10 @@ GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
    record that is just being made. */
 GC__FN void gc__drain(void) {
     uint64_t now = gc__the_profile.streaming ? gc__os_now_ns() : 0;
-    uint32_t changes = gc__os_file_changes();
-    if (changes != gc__the_profile.file_changes) gc__modules_add(&gc__the_profile.profile);
-    gc__the_profile.file_changes = changes;
     for (gc__profiled_thread *thread = gc__the_profile.threads; thread; thread = thread->next) gc__drain_thread(thread);
+    uint32_t changes = gc__os_file_changes(); /* stacks that were taken before are of the files that were loaded then */
+    if (changes != gc__the_profile.file_changes) gc__modules_add(&gc__the_profile.profile);
+    __atomic_store_n(&gc__the_profile.file_changes, changes, __ATOMIC_RELAXED);
     if (gc__the_profile.streaming) gc__events_write(&gc__the_profile, now);
 }
 /* What an allocating thread does: finds which objects are sampled, takes call stacks, and puts records into its buffer. */
@@ -2857,14 +2907,22 @@ GC__FN gc__profiled_thread *gc__thread_profiled(gc_thread *thread) {
     return gc__thread_begin(thread, false);
 }
 
-/* Puts a record into the buffer, and empties all buffers if this one is half full and nobody else does so. */
+/* Empties all buffers, unless another thread does so. */
+GC__FN bool gc__drain_now(void) {
+    if (!gc__lock_try(&gc__profile_lock)) return false;
+    gc__drain();
+    gc__lock_release(&gc__profile_lock);
+    return true;
+}
+
+/* Puts a record into the buffer. Empties all buffers afterwards if this one is half full; and ahead, if the record's stack was
+   taken after a change of the files that are loaded. */
 GC__FN void gc__record_put(gc__profiled_thread *self, const gc__noted *record) {
+    uint32_t changes = __atomic_load_n(&gc__the_profile.file_changes, __ATOMIC_RELAXED);
+    if (GC__UNLIKELY(record->stack_words && gc__native_changes != changes)) gc__drain_now();
     bool put = gc__buffer_put(self, record);
-    if (GC__UNLIKELY(!put || gc__buffer_used(self) > self->buffer_bytes / 2) && gc__lock_try(&gc__profile_lock)) {
-        gc__drain();
-        gc__lock_release(&gc__profile_lock);
-        if (!put) put = gc__buffer_put(self, record);
-    }
+    if (GC__UNLIKELY(!put || gc__buffer_used(self) > self->buffer_bytes / 2) && gc__drain_now() && !put)
+        put = gc__buffer_put(self, record);
     if (put) return;
     __atomic_store_n(&self->lost, self->lost + 1, __ATOMIC_RELAXED);
     if (record->also & GC_PROFILE_BIT(SAMPLE))
@@ -3685,13 +3743,13 @@ GC__FN void gc__codes_begin(gc__profiling *all) {
             "perf will not know the names of compiled code: see that nobody else's are there");
     for (const gc__known_code *code = gc__the_known_codes.first; code; code = code->next)
         gc__code_note(all, code->start, code->bytes, code->name, code->lines, code->line_count, 0);
-    __atomic_store_n(&gc__code_watcher, gc__code_watch, __ATOMIC_RELEASE);
+    __atomic_store_n(&gc__code_watcher, &gc__code_watch, __ATOMIC_RELEASE);
     if (gc__compiled) gc__compiled->each(gc__code_was_there, all);
 }
 
 /* The profile ends. Lock held. */
 GC__FN void gc__codes_end(void) {
-    __atomic_store_n(&gc__code_watcher, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&gc__code_watcher, (gc__code_watch_call)0, __ATOMIC_RELEASE);
     gc__perf_close();
 }
 
@@ -3728,13 +3786,6 @@ GC_API void gc_profile_code_remove(const void *start) {
 /* Names of native code: the symbols of files are read when a profile is written. Code of no file has the names that the host,
    or some compiler in this process, has given it in a perf map. */
 
-
-/* The module that has the pc: of several, the one that was loaded last. 0: none. */
-GC__FN uint32_t gc__names_module_of(const gc__profile *profile, uintptr_t pc) {
-    for (size_t i = profile->modules_count; i-- > 1;)
-        if (pc - profile->modules[i].start < profile->modules[i].end - profile->modules[i].start) return (uint32_t)i;
-    return 0;
-}
 
 /* Maps the file of a module; what is no file is copied. False: it cannot be. */
 GC__FN bool gc__names_map(const gc__profile_module *module, const char *path, gc__image *image) {
@@ -3850,8 +3901,8 @@ GC__FN void gc__names_find(gc__profile *profile) {
         gc__profile_frame *frame = &profile->frames[i];
         if (frame->code)
             gc__names_use_code(profile, frame);
-        else if (frame->pc)
-            frame->module = gc__names_module_of(profile, frame->pc);
+        else if (frame->pc && !frame->module)
+            frame->module = gc__modules_of(profile, frame->pc);
     }
     for (uint32_t module = 1; module < profile->modules_count; module++) {
         bool is_open = false;

@@ -66,11 +66,31 @@ GC__FN uint32_t gc__os_file_changes(void) {
     return count;
 }
 
-/* Of the file that has code at a pc: its .eh_frame_hdr (0: it has none), and the segment that this is in, beyond which nothing
-   is read. */
+/* By which the program's own file is opened, even if it was removed since. */
+#define GC__OS_PROGRAM_FILE "/proc/self/exe"
+
+/* Of the file that has code at a pc: its .eh_frame_hdr, or else its .eh_frame (0: it has none), and the segment that this is
+   in, beyond which nothing is read. */
 typedef struct gc__os_tables {
-    uintptr_t header, start, end;
+    uintptr_t header, frames, start, end;
 } gc__os_tables;
+
+/* Where the program's .eh_frame is, by its section, since programs that are linked statically often have no .eh_frame_hdr;
+   in relation to where the program is loaded. 0: it has none. */
+GC__FN uintptr_t gc__os_program_frames(void) {
+    static uintptr_t frames; /* atomic; 0: not looked for yet; 1: there are none */
+    uintptr_t found = __atomic_load_n(&frames, __ATOMIC_RELAXED);
+    gc__image program;
+    Elf64_Shdr section;
+    if (found) return found == 1 ? 0 : found;
+    found = 1;
+    if (!gc__image_map(GC__OS_PROGRAM_FILE, &program)) {
+        if (gc__image_section_named(&program, ".eh_frame", &section)) found = section.sh_addr;
+        gc__image_unmap(&program);
+    }
+    __atomic_store_n(&frames, found, __ATOMIC_RELAXED);
+    return found == 1 ? 0 : found;
+}
 
 typedef struct gc__os_tables_search {
     uintptr_t pc;
@@ -78,20 +98,28 @@ typedef struct gc__os_tables_search {
     void *context;
 } gc__os_tables_search;
 
+GC__FN bool gc__os_is_program(const struct dl_phdr_info *file) {
+    return (uintptr_t)file->dlpi_phdr == getauxval(AT_PHDR);
+}
+
 GC__FN int gc__os_tables_in(struct dl_phdr_info *file, size_t bytes, void *context) {
     const gc__os_tables_search *search = (const gc__os_tables_search *)context;
-    gc__os_tables tables = {0, 0, 0};
+    gc__os_tables tables = {0, 0, 0, 0};
     if (!gc__os_file_has_code(file, bytes, (void *)search->pc)) return 0;
     for (int i = 0; i < file->dlpi_phnum; i++)
         if (file->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) tables.header = file->dlpi_addr + file->dlpi_phdr[i].p_vaddr;
+    if (!tables.header && gc__os_is_program(file) && gc__os_program_frames())
+        tables.frames = file->dlpi_addr + gc__os_program_frames();
     for (int i = 0; i < file->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &file->dlpi_phdr[i];
         uintptr_t start = file->dlpi_addr + part->p_vaddr;
-        if (part->p_type != PT_LOAD || !(part->p_flags & PF_R) || tables.header - start >= part->p_memsz) continue;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_R) ||
+            (tables.header | tables.frames) - start >= part->p_memsz)
+            continue;
         tables.start = start;
         tables.end = start + part->p_memsz;
     }
-    if (!tables.end) tables.header = 0;
+    if (!tables.end) tables.header = tables.frames = 0;
     search->f(search->context, &tables);
     return 1;
 }
@@ -115,17 +143,15 @@ typedef struct gc__os_code {
 typedef struct gc__os_code_search {
     void (*f)(void *context, const gc__os_code *code);
     void *context;
-    bool has_program;
 } gc__os_code_search;
 
 GC__FN int gc__os_code_in(struct dl_phdr_info *file, size_t bytes, void *context) {
-    gc__os_code_search *search = (gc__os_code_search *)context;
+    const gc__os_code_search *search = (const gc__os_code_search *)context;
     gc__os_code code = {0, 0, 0, file->dlpi_name, NULL, 0};
     uintptr_t page = gc__os_page_bytes();
     (void)bytes;
-    if (!search->has_program) code.path = "";
+    if (gc__os_is_program(file)) code.path = "";
     if (file->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) code.path = GC__OS_NO_FILE;
-    search->has_program = true;
     for (int i = 0; i < file->dlpi_phnum && !code.build_id; i++) {
         const ElfW(Phdr) *part = &file->dlpi_phdr[i];
         if (part->p_type != PT_NOTE) continue;
@@ -145,7 +171,7 @@ GC__FN int gc__os_code_in(struct dl_phdr_info *file, size_t bytes, void *context
 }
 /* Calls f for the code of each file that is loaded, the program first. */
 GC__FN void gc__os_each_code(void (*f)(void *context, const gc__os_code *code), void *context) {
-    gc__os_code_search search = {f, context, false};
+    gc__os_code_search search = {f, context};
     dl_iterate_phdr(gc__os_code_in, &search);
 }
 /* The path of the program; "": the system does not say. */
@@ -153,5 +179,3 @@ GC__FN void gc__os_program_path(char *path, size_t bytes) {
     ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
     path[length < 0 ? 0 : length] = 0;
 }
-/* By which the program's own file is opened, even if it was removed since. */
-#define GC__OS_PROGRAM_FILE "/proc/self/exe"

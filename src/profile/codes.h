@@ -158,13 +158,13 @@ GC__FN void gc__codes_begin(gc__profiling *all) {
             "perf will not know the names of compiled code: see that nobody else's are there");
     for (const gc__known_code *code = gc__the_known_codes.first; code; code = code->next)
         gc__code_note(all, code->start, code->bytes, code->name, code->lines, code->line_count, 0);
-    __atomic_store_n(&gc__code_watcher, gc__code_watch, __ATOMIC_RELEASE);
+    __atomic_store_n(&gc__code_watcher, &gc__code_watch, __ATOMIC_RELEASE);
     if (gc__compiled) gc__compiled->each(gc__code_was_there, all);
 }
 
 /* The profile ends. Lock held. */
 GC__FN void gc__codes_end(void) {
-    __atomic_store_n(&gc__code_watcher, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&gc__code_watcher, (gc__code_watch_call)0, __ATOMIC_RELEASE);
     gc__perf_close();
 }
 

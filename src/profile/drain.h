@@ -42,11 +42,12 @@ GC__FN uint32_t gc__code_at(const gc__profiling *all, uintptr_t pc) {
 
 /* The words of a stack, and in `after` how many there are with the names that follow this one. */
 GC__FN uint32_t gc__stack_frame(gc__profiling *all, const uint64_t *words, size_t *after) {
-    gc__frame_key key = {0, 0, 0, 0, 0};
+    gc__frame_key key = {0, 0, 0, 0, 0, 0, 0};
     *after = 1;
     if (!(*words & GC__HOST_FRAME)) {
         key.pc = (uintptr_t)*words;
         key.code = gc__code_at(all, key.pc);
+        key.module = key.code ? 0 : gc__modules_of(&all->profile, key.pc);
         return gc__profile_frame_add(&all->profile, &key);
     }
     size_t function = *words >> 40 & 0xFF, file = *words >> 32 & 0xFF;
@@ -70,7 +71,8 @@ GC__FN uint32_t gc__stack_make(gc__profiling *all, const uint64_t *words, size_t
 /* The stack with these words. Two that differ have the same hash of 64 bits in one of 10 ^ 9 profiles with 100,000 stacks. */
 GC__FN uint32_t gc__stack_of(gc__profiling *all, const uint64_t *words, size_t count) {
     gc__stack_cache *cache = &all->cache;
-    uint64_t hash = gc__profile_hash(words, count * sizeof *words, all->code_changes + 1) | 1;
+    uint64_t hash =
+        gc__profile_hash(words, count * sizeof *words, all->code_changes + 1 + ((uint64_t)all->file_changes << 40)) | 1;
     if (!count || !gc__stack_cache_reserve(cache)) return 0;
     size_t at = (size_t)hash & (cache->capacity - 1);
     while (cache->hashes[at] && cache->hashes[at] != hash) at = (at + 1) & (cache->capacity - 1);
@@ -225,9 +227,9 @@ GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
    record that is just being made. */
 GC__FN void gc__drain(void) {
     uint64_t now = gc__the_profile.streaming ? gc__os_now_ns() : 0;
-    uint32_t changes = gc__os_file_changes();
-    if (changes != gc__the_profile.file_changes) gc__modules_add(&gc__the_profile.profile);
-    gc__the_profile.file_changes = changes;
     for (gc__profiled_thread *thread = gc__the_profile.threads; thread; thread = thread->next) gc__drain_thread(thread);
+    uint32_t changes = gc__os_file_changes(); /* stacks that were taken before are of the files that were loaded then */
+    if (changes != gc__the_profile.file_changes) gc__modules_add(&gc__the_profile.profile);
+    __atomic_store_n(&gc__the_profile.file_changes, changes, __ATOMIC_RELAXED);
     if (gc__the_profile.streaming) gc__events_write(&gc__the_profile, now);
 }

@@ -29,6 +29,7 @@ typedef struct gc__profile_module {
     uintptr_t start, end;
     uint64_t offset;         /* of `start` in the file */
     uint32_t file, build_id; /* texts; the build id in hexadecimal digits, or 0 */
+    uint32_t listed;         /* the last list of loaded files that had it */
 } gc__profile_module;
 
 /* Code that the host has named. */
@@ -150,6 +151,7 @@ typedef struct gc__profile {
     size_t texts_count, frames_count, stacks_count, types_count, modules_count, codes_count, lines_count, entries_count,
         collections_count, threads_count, heaps_count;
 
+    uint32_t lists;            /* of loaded files that were made */
     uint64_t allocated_bytes;  /* by all threads since the start */
     uint64_t lost_events;      /* for which a buffer had no room */
     uint64_t lost_samples;     /* those of them that were samples, and samples for which there was no memory */

@@ -6,13 +6,6 @@
 #include "modules.h"
 #include "symbols.h"
 
-/* The module that has the pc: of several, the one that was loaded last. 0: none. */
-GC__FN uint32_t gc__names_module_of(const gc__profile *profile, uintptr_t pc) {
-    for (size_t i = profile->modules_count; i-- > 1;)
-        if (pc - profile->modules[i].start < profile->modules[i].end - profile->modules[i].start) return (uint32_t)i;
-    return 0;
-}
-
 /* Maps the file of a module; what is no file is copied. False: it cannot be. */
 GC__FN bool gc__names_map(const gc__profile_module *module, const char *path, gc__image *image) {
     if (strcmp(path, GC__OS_NO_FILE) != 0) return !gc__image_map(path, image);
@@ -127,8 +120,8 @@ GC__FN void gc__names_find(gc__profile *profile) {
         gc__profile_frame *frame = &profile->frames[i];
         if (frame->code)
             gc__names_use_code(profile, frame);
-        else if (frame->pc)
-            frame->module = gc__names_module_of(profile, frame->pc);
+        else if (frame->pc && !frame->module)
+            frame->module = gc__modules_of(profile, frame->pc);
     }
     for (uint32_t module = 1; module < profile->modules_count; module++) {
         bool is_open = false;

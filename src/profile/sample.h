@@ -83,14 +83,22 @@ GC__FN gc__profiled_thread *gc__thread_profiled(gc_thread *thread) {
     return gc__thread_begin(thread, false);
 }
 
-/* Puts a record into the buffer, and empties all buffers if this one is half full and nobody else does so. */
+/* Empties all buffers, unless another thread does so. */
+GC__FN bool gc__drain_now(void) {
+    if (!gc__lock_try(&gc__profile_lock)) return false;
+    gc__drain();
+    gc__lock_release(&gc__profile_lock);
+    return true;
+}
+
+/* Puts a record into the buffer. Empties all buffers afterwards if this one is half full; and ahead, if the record's stack was
+   taken after a change of the files that are loaded. */
 GC__FN void gc__record_put(gc__profiled_thread *self, const gc__noted *record) {
+    uint32_t changes = __atomic_load_n(&gc__the_profile.file_changes, __ATOMIC_RELAXED);
+    if (GC__UNLIKELY(record->stack_words && gc__native_changes != changes)) gc__drain_now();
     bool put = gc__buffer_put(self, record);
-    if (GC__UNLIKELY(!put || gc__buffer_used(self) > self->buffer_bytes / 2) && gc__lock_try(&gc__profile_lock)) {
-        gc__drain();
-        gc__lock_release(&gc__profile_lock);
-        if (!put) put = gc__buffer_put(self, record);
-    }
+    if (GC__UNLIKELY(!put || gc__buffer_used(self) > self->buffer_bytes / 2) && gc__drain_now() && !put)
+        put = gc__buffer_put(self, record);
     if (put) return;
     __atomic_store_n(&self->lost, self->lost + 1, __ATOMIC_RELAXED);
     if (record->also & GC_PROFILE_BIT(SAMPLE))

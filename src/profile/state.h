@@ -137,7 +137,7 @@ typedef struct gc__profiling {
     uint64_t code_changes;
     gc__os_thread writer;  /* writes the file at intervals */
     uint32_t writing;      /* atomic; it runs, and ends when this is 0 */
-    uint32_t file_changes; /* gc__os_file_changes when profile.modules was complete */
+    uint32_t file_changes; /* atomic, written under the lock: gc__os_file_changes when profile.modules was complete */
 } gc__profiling;
 
 static gc__profiling gc__the_profile;

@@ -129,13 +129,14 @@ GC__FN uint32_t gc__profile_type_add(gc__profile *profile, const char *name) {
 typedef struct gc__frame_key {
     uintptr_t pc;
     uint32_t code, name, file, line;
+    uint32_t module, zero;
 } gc__frame_key;
 
 GC__FN bool gc__frame_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
     const gc__profile_frame *frame = &profile->frames[number];
     const gc__frame_key *k = (const gc__frame_key *)key;
     (void)bytes;
-    if (frame->pc != k->pc || frame->code != k->code) return false;
+    if (frame->pc != k->pc || frame->code != k->code || frame->module != k->module) return false;
     return k->pc || (frame->name == k->name && frame->file == k->file && frame->line == k->line);
 }
 
@@ -151,6 +152,7 @@ GC__FN uint32_t gc__profile_frame_add(gc__profile *profile, const gc__frame_key 
     frame->name = key->name;
     frame->file = key->file;
     frame->line = key->line;
+    frame->module = key->module;
     gc__index_set(&profile->frame_index, place, hash, profile->frames_count - 1);
     return (uint32_t)(profile->frames_count - 1);
 }

@@ -39,11 +39,11 @@ typedef struct gc__cfi {
     bool has_augmentation, is_signal_frame;
     gc__byte_reader initial; /* instructions */
     uintptr_t location;
-    gc__cfi_row row, first; /* `first`: after the CIE's instructions */
-    gc__cfi_row remembered[GC__CFI_REMEMBERED];
-    unsigned remembered_count;
     uintptr_t end; /* of the segment */
     bool is_wrong;
+    unsigned remembered_count;
+    gc__cfi_row row, first; /* `first`: after the CIE's instructions */
+    gc__cfi_row remembered[GC__CFI_REMEMBERED];
 } gc__cfi;
 
 /* An address as .eh_frame encodes it, in relation to itself or to `base`. */
@@ -265,8 +265,7 @@ GC__FN void gc__cfi_run(gc__cfi *cfi, gc__byte_reader reader, uintptr_t pc) {
 /* Finds the row for the pc by the FDE at `start`. False: the FDE is damaged, or of other code. */
 GC__FN bool gc__cfi_read(gc__cfi *cfi, uintptr_t start, uintptr_t low, uintptr_t end, uintptr_t pc) {
     gc__byte_reader from = gc__byte_reader_of(start, end), entry;
-    memset(cfi, 0, sizeof *cfi);
-    cfi->end = end;
+    memset(cfi, 0, offsetof(gc__cfi, row));
     if (!gc__cfi_entry(&from, &entry)) return false;
     uintptr_t here = (uintptr_t)entry.at;
     uint64_t back = gc__byte_number(&entry, 4);
@@ -275,6 +274,8 @@ GC__FN bool gc__cfi_read(gc__cfi *cfi, uintptr_t start, uintptr_t low, uintptr_t
     uintptr_t bytes = gc__cfi_address(&entry, cfi->encoding & 0x0f, 0);
     if (cfi->has_augmentation) gc__byte_skip(&entry, gc__byte_uleb(&entry));
     if (entry.is_broken || pc - first >= bytes) return false;
+    memset(&cfi->row, 0, sizeof cfi->row);
+    cfi->end = end;
     cfi->row.cfa.how = GC__CFI_SUM;
     cfi->row.registers[GC__CPU_SP].how = GC__CFI_SUM;
     gc__cfi_run(cfi, cfi->initial, UINTPTR_MAX);
@@ -284,7 +285,7 @@ GC__FN bool gc__cfi_read(gc__cfi *cfi, uintptr_t start, uintptr_t low, uintptr_t
     return !cfi->is_wrong;
 }
 
-/* Tries each FDE in turn, for files whose header has no list. */
+/* Tries each FDE in turn, for files that have no list. */
 GC__FN bool gc__cfi_try_all(gc__cfi *cfi, uintptr_t frames, const gc__os_tables *tables, uintptr_t pc) {
     gc__byte_reader from = gc__byte_reader_of(frames, tables->end), entry;
     for (uintptr_t at = frames; gc__cfi_entry(&from, &entry); at = (uintptr_t)from.at) {
@@ -299,6 +300,7 @@ GC__FN bool gc__cfi_try_all(gc__cfi *cfi, uintptr_t frames, const gc__os_tables 
 /* Finds the row for the pc. False: the file has none, or its tables are damaged. */
 GC__FN bool gc__cfi_find(gc__cfi *cfi, const gc__os_tables *tables, uintptr_t pc) {
     gc__byte_reader header = gc__byte_reader_of(tables->header, tables->end);
+    if (GC__CPU_HAS_CFI && tables->frames) return gc__cfi_try_all(cfi, tables->frames, tables, pc);
     if (!GC__CPU_HAS_CFI || !tables->header || gc__byte_number(&header, 1) != 1) return false;
     unsigned of_frames = (unsigned)gc__byte_number(&header, 1), of_count = (unsigned)gc__byte_number(&header, 1),
              of_list = (unsigned)gc__byte_number(&header, 1);

@@ -11,12 +11,13 @@
 #include "rule.h"
 
 static __thread uintptr_t gc__native_low, gc__native_high; /* the thread's own stack; 0: not asked for yet */
+static __thread uint32_t gc__native_changes;               /* gc__os_file_changes at the thread's last walk */
 
 /* Completes a frame that has its registers. `may_ask`: the C library may be asked for the stack's bounds. */
 GC__FN void gc__native_bound(gc__native_cursor *frame, bool may_ask) {
     uintptr_t sp = frame->registers[GC__CPU_SP];
     if (GC__UNLIKELY(!gc__native_high) && may_ask) gc__os_stack_bounds(&gc__native_low, &gc__native_high);
-    frame->changes = gc__os_file_changes();
+    frame->changes = gc__native_changes = gc__os_file_changes();
     frame->low = frame->high = 0;
     if (sp - gc__native_low >= gc__native_high - gc__native_low) return;
     frame->low = sp;

@@ -65,10 +65,11 @@ static const gc__compiled_code *gc__compiled;
 
 /* Called after compiled code was registered, and before it is removed. Set by gc_profile.h while a profile is taken; atomic; 0:
    nobody wants to know. */
-static void (*gc__code_watcher)(const void *start, size_t bytes, const char *name, bool is_added);
+typedef void (*gc__code_watch_call)(const void *start, size_t bytes, const char *name, bool is_added);
+static gc__code_watch_call gc__code_watcher;
 
 GC__FN void gc__code_tell(const void *start, size_t bytes, const char *name, bool is_added) {
-    void (*watcher)(const void *, size_t, const char *, bool) = __atomic_load_n(&gc__code_watcher, __ATOMIC_ACQUIRE);
+    gc__code_watch_call watcher = __atomic_load_n(&gc__code_watcher, __ATOMIC_ACQUIRE);
     if (watcher) watcher(start, bytes, name, is_added);
 }
 

@@ -7,12 +7,12 @@ static gc__profile profile;
 static uintptr_t code[4]; /* that the host has compiled */
 
 static uint32_t native_frame(uintptr_t pc, uint32_t number) {
-    gc__frame_key key = {pc, number, 0, 0, 0};
+    gc__frame_key key = {pc, number, 0, 0, 0, 0, 0};
     return gc__profile_frame_add(&profile, &key);
 }
 
 static uint32_t host_frame(const char *name, const char *file, uint32_t line) {
-    gc__frame_key key = {0, 0, gc__profile_text_add(&profile, name), gc__profile_text_add(&profile, file), line};
+    gc__frame_key key = {0, 0, gc__profile_text_add(&profile, name), gc__profile_text_add(&profile, file), line, 0, 0};
     return gc__profile_frame_add(&profile, &key);
 }
 

@@ -25,7 +25,7 @@ static uint32_t made_stack(gc__profile *profile, const char *functions) {
     uint32_t stack = 0;
     while (*functions) {
         size_t length = strcspn(functions, " ");
-        gc__frame_key key = {0, 0, gc__profile_text_add_part(profile, functions, length), 0, 0};
+        gc__frame_key key = {0, 0, gc__profile_text_add_part(profile, functions, length), 0, 0, 0, 0};
         stack = gc__profile_stack_add(profile, gc__profile_frame_add(profile, &key), stack);
         functions += length + (functions[length] == ' ');
     }
@@ -47,7 +47,7 @@ static void made_entries(gc__profile *profile) {
         made_amount(i % 3 ? &entry->died[i % 2] : &entry->live[2], made->count, made->bytes);
     }
     /* A native frame without a name. */
-    gc__frame_key key = {0xABCDEF, 0, 0, 0, 0};
+    gc__frame_key key = {0xABCDEF, 0, 0, 0, 0, 0, 0};
     uint32_t stack = gc__profile_stack_add(profile, gc__profile_frame_add(profile, &key), made_stack(profile, "main"));
     made_amount(&gc__profile_entry_add(profile, gc__profile_type_add(profile, "node"), stack)->allocated, 4, 128);
 }
