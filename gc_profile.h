@@ -3324,6 +3324,7 @@ GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event
 GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     gc_heap *heap = self->heap;
     gc__profile_collection *collection = &self->collection;
+    uint64_t cpu_ns = gc__os_cpu_ns();
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__profiled_thread *profiled = gc__record(thread)->profiled;
         if (profiled && profiled->waiting && profiled->profile == self->profile) gc__allocation_end(profiled);
@@ -3339,6 +3340,7 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     gc__lock_take(&gc__profile_lock);
     gc__drain();
     gc__lock_release(&gc__profile_lock);
+    heap->pace->stopped_cpu_ns += gc__os_cpu_ns() - cpu_ns; /* or the nursery would grow to have fewer collections */
 }
 
 /* Ends the phase that has run until now. */
