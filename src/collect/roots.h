@@ -64,12 +64,17 @@ GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
            gc__words_push(&cycle->interior, object);
 }
 
+/* One slot among others that are none, out of the way of plain ones. */
+GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool value) {
+    return gc__root_gather_plain(cycle, slot, 1, value);
+}
+
 /* A weak table of the host's: its strong slots are roots. */
 GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__notes_push(&cycle->entries, entries);
     for (size_t i = 0; i < entries->count; i++) {
-        if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_plain(cycle, gc__entry_key(entries, i), 1, value);
-        if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_plain(cycle, gc__entry_value(entries, i), 1, value);
+        if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_slot(cycle, gc__entry_key(entries, i), value);
+        if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_slot(cycle, gc__entry_value(entries, i), value);
     }
     return ok;
 }
@@ -80,7 +85,7 @@ GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
     bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
     uintptr_t from = gc__stack_begin(part->stack, heap->collection.generation);
     for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
-        ok &= gc__root_gather_plain(cycle, (gc_word *)at, 1, value);
+        ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
     return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
            gc__words_push(&cycle->stacks, (uintptr_t)part->frame);
 }

@@ -267,11 +267,10 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     return object ? object : gc__allocate_last_resort(thread, size, kind);
 }
 
-/* In the function that a program has called, for whose caller the profile looks. */
-GC__INLINED void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, bool typed) {
+/* `caller`: the return address of the function that a program has called, for the profile. */
+GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed) {
     const gc__profiler *profiler = gc__profiler_of(thread->heap);
-    if (GC__UNLIKELY(profiler != NULL) && object)
-        profiler->allocated(thread, object, gc__align(bytes), __builtin_return_address(0), typed);
+    if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
 }
 
 /* What a function for programs returns. */
@@ -284,19 +283,20 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
-    gc__allocation_note(thread, object, bytes, false);
+    gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
     return gc__allocated(thread, object);
 }
 
 GC_API void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
     void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
     if (object) gc__fixed_begin(object);
-    gc__allocation_note(thread, object, bytes, false);
+    gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
     return gc__allocated(thread, object);
 }
 
 #if !GC_HAS_MODEL
-GC__INLINED void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind) {
+GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
+                              const void *caller) {
     const char *fault = gc_type_check(type);
     if (!fault && length && !type->element_bytes)
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
@@ -321,21 +321,21 @@ GC__INLINED void *gc__new(gc_thread *thread, const gc_type *type, size_t length,
     GC__WRITTEN();
     ((gc_object *)object)->type = type;
     if (kind == GC__FOR_FIXED) gc__fixed_begin(object);
-    gc__allocation_note(thread, object, bytes, true);
+    gc__allocation_note(thread, object, bytes, caller, true);
     return object;
 }
 
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
-    return gc__allocated(thread, gc__new(thread, type, length, kind));
+    return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
 
 GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
-    return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED));
+    return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED, __builtin_return_address(0)));
 }
 
 GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
-    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED));
+    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
 }
 #endif
 
