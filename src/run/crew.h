@@ -81,7 +81,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     gc__collector *collector = heap->collector;
     if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
     unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
-    if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting) return;
+    if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting || gc__is_abandoned(heap)) return;
     if (!gc__crew_is_worth(heap, generation)) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
@@ -103,7 +103,8 @@ GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     gc__crew *crew = heap->collector->crew;
     if (!crew || crew->count < 2 || crew->forked || heap->cycle->evacuate_into) return;
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
-    bool worth = gc__crew_is_worth(heap, generation) || gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
+    bool worth = gc__crew_is_worth(heap, generation);
+    if (!worth && generation < 2) worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
     if (!worth || !gc__crew_open(crew, worker)) worker->crew = NULL;
 }
 

@@ -1,35 +1,382 @@
-/* Collections by several threads: what they must find, whatever the order in which they work. */
+/* Collections by several threads. Each shape of a heap is collected by real threads, and by threads that take turns in an order
+   which follows from a number, so that a fault comes again. Every collection is verified, and checked by a second mark. */
 #include "../fixture.h"
 
-static node *tree(int depth, uintptr_t number) {
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+static unsigned threads, order;
+
+static void begin_crew(gc_options options) {
+    options.collector_threads = threads;
+    options.test_collectors = order;
+    begin_verified(options);
+}
+
+/* A graph in which everything refers to everything: the model is the numbers of the nodes. */
+#define NODES 3000
+static unsigned left_of[NODES], right_of[NODES];
+
+static void graph_store(vector *all, unsigned i, unsigned left, unsigned right) {
+    node *n = all->items[i];
+    gc_store(gc, &n->left, all->items[left]);
+    gc_store(gc, &n->right, all->items[right]);
+    left_of[i] = left, right_of[i] = right;
+}
+
+static unsigned any_node(void) { return (unsigned)(random_bits() % NODES); }
+
+static void graph_make(vector *all, unsigned i) {
+    GC_ROOTS(gc, all);
+    node *n = new_node(i);
+    gc_store(gc, &all->items[i], n);
+}
+
+/* A fault of the copying shows as two objects where there was one. */
+static bool graph_is_whole(const vector *all) {
+    for (unsigned i = 0; i < NODES; i++) {
+        const node *n = all->items[i];
+        if (n->value != i || n->left != all->items[left_of[i]] || n->right != all->items[right_of[i]]) return false;
+    }
+    return true;
+}
+
+static bool graph_survives(vector *all, int collections) {
+    GC_ROOTS(gc, all);
+    bool whole = true;
+    for (int k = 0; k < collections && whole; k++) {
+        /* Some are made anew: all that referred to them refer to others now. */
+        for (int i = 0; i < 300; i++) graph_make(all, any_node());
+        for (unsigned i = 0; i < NODES; i++) graph_store(all, i, left_of[i], right_of[i]);
+        for (int i = 0; i < 300; i++) graph_store(all, any_node(), any_node(), any_node());
+        gc_collect(heap, k % 3, k % 6 == 5 ? GC_COLLECT_COMPACTING : GC_COLLECT_BLOCKING);
+        whole = graph_is_whole(all);
+    }
+    return whole;
+}
+
+static vector *graph(void) {
+    vector *all = new_vector(NODES);
+    GC_ROOTS(gc, all);
+    for (unsigned i = 0; i < NODES; i++) graph_make(all, i);
+    for (unsigned i = 0; i < NODES; i++) graph_store(all, i, any_node(), any_node());
+    return all;
+}
+
+static void a_graph(void) {
+    vector *all = NULL;
+    GC_ROOTS(gc, all);
+    all = graph();
+    ok(graph_survives(all, 9), "%u threads, order %u: a graph", threads, order);
+}
+
+static node *tree(int depth, uint64_t number) {
     node *root = NULL, *left = NULL, *right = NULL;
     GC_ROOTS(gc, root, left, right);
-    if (depth) left = tree(depth - 1, 2 * number);
-    if (depth) right = tree(depth - 1, 2 * number + 1);
-    root = gc_new(gc, &node_type);
+    /* NULL: the heap is full. */
+    if (depth && !(left = tree(depth - 1, 2 * number))) return NULL;
+    if (depth && !(right = tree(depth - 1, 2 * number + 1))) return NULL;
+    root = new_node(number);
+    if (!root) return NULL;
     root->left = left;
     root->right = right;
-    root->value = number;
     return root;
 }
 
-static bool tree_is_whole(const node *n, int depth, uintptr_t number) {
+static bool tree_is_whole(const node *n, int depth, uint64_t number) {
     if (!n || n->value != number) return false;
-    return !depth || (tree_is_whole(n->left, depth - 1, 2 * number) && tree_is_whole(n->right, depth - 1, 2 * number + 1));
+    return !depth ||
+           (tree_is_whole(n->left, depth - 1, 2 * number) && tree_is_whole(n->right, depth - 1, 2 * number + 1));
 }
 
-int main(void) {
-    begin_verified((gc_options){.collector_threads = 4, .test_collectors = 1});
+static void a_tree(void) {
+    node *root = NULL;
+    GC_ROOTS(gc, root);
+    root = tree(12, 1);
+    for (int i = 0; i < 4; i++) gc_collect(heap, i % 3, i == 3 ? GC_COLLECT_COMPACTING : GC_COLLECT_BLOCKING);
+    ok(tree_is_whole(root, 12, 1), "%u threads, order %u: a tree", threads, order);
+}
+
+static void a_list(void) {
+    node *first = NULL;
+    GC_ROOTS(gc, first);
+    for (unsigned i = 0; i < 5000; i++) {
+        node *n = new_node(i);
+        n->left = first;
+        first = n;
+    }
+    for (int i = 0; i < 4; i++) gc_collect(heap, i % 3, GC_COLLECT_BLOCKING);
+    unsigned length = 0;
+    for (const node *n = first; n && n->value == 4999 - length; n = n->left) length++;
+    is(length, 5000, "%u threads, order %u: a list", threads, order);
+}
+
+/* One array, of which workers take halves; later, only the cards to which was stored. */
+static void an_array(void) {
+    vector *all = NULL;
+    GC_ROOTS(gc, all);
+    size_t length = GC_LARGE_BYTES / 4;
+    all = new_vector(length);
+    bool whole = true;
+    for (int k = 0; k < 4; k++) {
+        for (size_t i = (size_t)k; i < length; i += 7) {
+            node *n = new_node(i);
+            gc_store(gc, &all->items[i], n);
+        }
+        gc_collect(heap, k % 3, GC_COLLECT_BLOCKING);
+        for (size_t i = 0; i < length; i++) {
+            const node *n = all->items[i];
+            if (n ? n->value != i : i % 7 <= (size_t)k) whole = false;
+        }
+    }
+    ok(whole, "%u threads, order %u: a large array", threads, order);
+}
+
+/* Trace functions, and who may call them. */
+typedef struct traced {
+    gc_object header;
+    void *a, *b;
+} traced;
+static pthread_t collects;
+static unsigned by_others;
+
+static void traced_trace(void *object, gc_visitor *visitor) {
+    traced *t = object;
+    if (!pthread_equal(collects, pthread_self())) __atomic_fetch_add(&by_others, 1, __ATOMIC_RELAXED);
+    gc_visit(visitor, &t->a, 2, 0);
+}
+static const gc_type traced_type = GC_TYPE_TRACED(traced, traced_trace);
+
+static traced *traced_tree(int depth) {
+    traced *root = NULL, *a = NULL, *b = NULL;
+    GC_ROOTS(gc, root, a, b);
+    if (depth) a = traced_tree(depth - 1);
+    if (depth) b = traced_tree(depth - 1);
+    root = gc_new(gc, &traced_type);
+    root->a = a, root->b = b;
+    return root;
+}
+
+static size_t traced_count(const traced *t) { return t ? 1 + traced_count(t->a) + traced_count(t->b) : 0; }
+
+static void trace_functions(void) {
+    vector *all = NULL;
+    GC_ROOTS(gc, all);
+    collects = pthread_self();
+    by_others = 0;
+    all = new_vector(64);
+    for (unsigned i = 0; i < 64; i++) {
+        traced *t = traced_tree(6);
+        gc_store(gc, &all->items[i], t);
+    }
+    for (int i = 0; i < 4; i++) gc_collect(heap, i % 3, GC_COLLECT_BLOCKING);
+    size_t count = 0;
+    for (unsigned i = 0; i < 64; i++) count += traced_count(all->items[i]);
+    is(count, 64 * 127, "%u threads, order %u: objects with trace functions", threads, order);
+}
+
+/* No room for copies, from whichever thread: after some nurseries of which nothing survived, one of which everything does is
+   expected to need less than it does. `filled`: regions of old objects. */
+static uint64_t stayed;
+static bool a_full_heap(size_t filled) {
+    vector *old = NULL, *more = NULL;
+    node *root = NULL;
+    GC_ROOTS(gc, old, more, root);
+    for (size_t bytes = 0; bytes < filled * GC_REGION_BYTES && (more = new_vector(1000)); bytes += 8016) {
+        gc_store(gc, &more->items[0], old);
+        old = more;
+    }
+    full();
+    for (int i = 0; i < 6; i++) {
+        for (int k = 0; k < 100; k++) new_node(1);
+        gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+    }
+    root = tree(14, 1);
+    bool whole = true;
+    for (int i = 0; i < 3 && root && whole; i++) {
+        gc_collect(heap, i, GC_COLLECT_BLOCKING);
+        whole = tree_is_whole(root, 14, 1);
+    }
+    stayed += stats().evacuation_failures;
+    return whole;
+}
+
+static void full_heaps(void) {
+    bool whole = true;
+    stayed = 0;
+    for (size_t filled = 8; filled < 16; filled += 4) {
+        size_t limit = (size_t)5 << 20;
+        if (limit < 20 * GC_REGION_BYTES) limit = 20 * GC_REGION_BYTES;
+        begin_crew((gc_options){.heap_bytes_max = limit, .nursery_bytes = (size_t)2 << 20});
+        whole &= a_full_heap(filled);
+        end();
+    }
+    ok(whole && stayed, "%u threads, order %u: heaps without room for %llu copies", threads, order,
+       (unsigned long long)stayed);
+}
+
+static void shapes(void) {
+    static void (*const each[])(void) = {a_graph, a_tree, a_list, an_array, trace_functions};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        begin_crew((gc_options){0});
+        each[i]();
+        end();
+        is(by_others, 0, "trace functions run on the thread that collects only");
+    }
+    begin_crew((gc_options){.parallel_trace_functions = true});
+    trace_functions();
+    end();
+    by_others = 0;
+    begin_crew((gc_options){.test_scarce_memory = true});
+    a_graph();
+    end();
+    begin_crew((gc_options){.non_moving = true});
+    a_graph();
+    end();
+    begin_crew((gc_options){.non_generational = true});
+    a_graph();
+    end();
+    full_heaps();
+}
+
+/* Threads of this process whose name begins with "gc worker", and whether all of them leave signals to others. */
+static unsigned workers(bool *quiet) {
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    *quiet = true;
+    for (const struct dirent *task; tasks && (task = readdir(tasks));) {
+        char path[300], line[256];
+        unsigned long long blocked = 0;
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        FILE *status = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        bool mine = false;
+        while (status && fgets(line, sizeof line, status)) {
+            if (strncmp(line, "Name:\tgc worker ", 16) == 0) mine = true;
+            sscanf(line, "SigBlk: %llx", &blocked);
+        }
+        if (status) fclose(status);
+        count += mine;
+        if (mine && !(blocked >> (SIGTERM - 1) & 1)) *quiet = false;
+    }
+    if (tasks) closedir(tasks);
+    return count;
+}
+
+static void when_there_are_threads(void) {
+    bool quiet;
+    begin(&(gc_options){.collector_threads = 4, .nursery_bytes = (size_t)1 << 18});
+    for (int i = 0; i < 20000; i++) new_node(1);
+    full();
+    is(workers(&quiet), 0, "a heap with little to trace has no threads");
     {
         node *root = NULL;
         GC_ROOTS(gc, root);
         root = tree(16, 1);
-        for (int i = 0; i < 6; i++) {
-            gc_collect(heap, i % 3, i & 1 ? GC_COLLECT_COMPACTING : 0);
-            ok(tree_is_whole(root, 16, 1), "a tree");
-        }
-        gc_heap_print_stats(heap, stderr);
+        full();
+        is(workers(&quiet), 3, "one with more has them from the first collection that can use them");
+        ok(quiet, "and they leave signals to the program");
+        ok(tree_is_whole(root, 16, 1), "and they trace");
     }
     end();
+    is(workers(&quiet), 0, "they are gone with the heap");
+}
+
+static char warned[300];
+static void on_warning(void *host, const char *message) {
+    (void)host;
+    snprintf(warned, sizeof warned, "%s", message);
+}
+
+/* In a child, which has no privileges. */
+static int without_threads(void) {
+    if (getuid() == 0 && setuid(65534) != 0) return 77;
+    if (setrlimit(RLIMIT_NPROC, &(struct rlimit){0, 0}) != 0) return 77;
+    begin(&(gc_options){.collector_threads = 4, .warning = on_warning});
+    node *root = NULL;
+    GC_ROOTS(gc, root);
+    root = tree(16, 1);
+    full();
+    bool right =
+        tree_is_whole(root, 16, 1) && strstr(warned, "only 1 of 4 collector threads") && strstr(warned, "ulimit -u");
+    warned[0] = 0;
+    full();
+    return right && !warned[0] ? 0 : 1;
+}
+
+static void threads_are_refused(void) {
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) _exit(without_threads());
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        ok(true, "# SKIP threads cannot be refused here");
+    else
+        is(status, 0, "a system that gives no thread: a warning, once, and fewer threads");
+}
+
+/* fork() in a trace function, while others trace. */
+static pid_t forked;
+static bool forks;
+static void forking_trace(void *object, gc_visitor *visitor) {
+    traced_trace(object, visitor);
+    if (!forks) return;
+    forks = false;
+    forked = fork();
+}
+static const gc_type forking_type = GC_TYPE_TRACED(traced, forking_trace);
+
+static void a_fork_in_a_trace(void) {
+    begin_crew((gc_options){0});
+    {
+        traced *root = NULL;
+        GC_ROOTS(gc, root);
+        root = gc_new(gc, &forking_type);
+        node *left = tree(10, 1);
+        gc_store(gc, &root->a, left);
+        forks = true;
+        fflush(stdout);
+        full();
+        bool whole = tree_is_whole(root->a, 10, 1);
+        for (int i = 0; i < 3; i++) full();
+        whole = whole && tree_is_whole(root->a, 10, 1);
+        if (!forked) {
+            bool quiet;
+            _exit(whole && workers(&quiet) == threads - 1 ? 0 : 1);
+        }
+        int status = 1;
+        waitpid(forked, &status, 0);
+        ok(whole, "%u threads, order %u: fork in a trace function: the parent goes on", threads, order);
+        is(status, 0, "and so does the child, with new threads");
+    }
+    end();
+}
+
+static void limits(void) {
+    ok(!gc_heap_create(&(gc_options){.collector_threads = 33}), "33 collector threads are too many");
+    has(gc_last_message(), "at most 32", "and the message says how many may be");
+    begin(&(gc_options){.collector_threads = 32, .test_collectors = 1});
+    {
+        vector *all = NULL;
+        GC_ROOTS(gc, all);
+        all = graph();
+        ok(graph_survives(all, 3), "32 are not");
+    }
+    end();
+}
+
+int main(void) {
+    static const unsigned crews[][2] = {{2, 1}, {3, 7}, {8, 1}, {8, 12345}};
+    for (size_t i = 0; i < sizeof crews / sizeof *crews; i++) {
+        threads = crews[i][0], order = crews[i][1];
+        shapes();
+    }
+    when_there_are_threads();
+    threads_are_refused();
+    for (order = 1; order < 3; order++) threads = 3, a_fork_in_a_trace();
+    limits();
     return done();
 }

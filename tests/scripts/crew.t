@@ -1,0 +1,28 @@
+#!/bin/sh
+# Races planted in a copy of gc.h: each makes test_crew fail, with real threads or with threads that take turns.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# planted NAME CODE: CODE is perl that changes the text in $_; the test must notice
+planted() {
+    cp gc*.h "$folder"
+    CODE=$2 perl -0777 -i -pe 'my $was = $_; eval $ENV{CODE}; die $@ if $@; die "nothing to change\n" if $_ eq $was' "$folder/gc.h" &&
+        ${CC:-cc} -std=c11 -pthread -O1 -g0 -w -DGC_DEBUG=3 -I"$folder" tests/unit/gc.c tests/unit/test_crew.c -o "$folder/test" &&
+        ! timeout 60 "$folder/test" > "$folder/log" 2>&1
+    ok $? "$1"
+}
+
+planted 'a copy that is not claimed' \
+    's/__atomic_compare_exchange_n\(&GC__WORD\(object\), &header, forward, false, __ATOMIC_ACQ_REL,\s*__ATOMIC_ACQUIRE\)/(GC__WORD(object) = forward)/'
+planted 'an entry of a shared piece that is lost' \
+    's/(take_piece.*?for \(size_t i = )0;/$1gc__entry_words(&piece->words[0]);/s'
+planted 'a run that ends while one worker is busy' \
+    's/\? !crew->ending : crew->busy != 0/? !crew->ending : crew->busy > 1/'
+planted 'a window that is closed twice' \
+    's/(gc__copies_close\(gc_window \*window\) \{.*?)gc__window_set\(window, NULL, 0, 0\);/$1/s'
+planted 'a copy that is found before it is claimed' \
+    's/(copy_body\(copy, object, header, bytes\);\s*)(else)/$1$2/; s/if \(GC_DEBUG >= 3 && many\) gc__crew_step\(worker\);/if (many) { gc__mark_publish(copy); gc__crew_step(worker); }/'
+planted 'a header that is read again after the test for a copy' \
+    's/size_t bytes = gc__object_bytes_as\(object, header\);/gc__crew_step(worker); size_t bytes = gc__object_bytes(object);/'
+finish
