@@ -39,6 +39,10 @@ build/bench/threads: bench/threads.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
+build/bench/parallel: bench/parallel.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
+
 build/bench/handles: bench/handles.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
@@ -74,6 +78,10 @@ bench-barriers: build/bench/barriers $(bench_barriers:%=build/bench/workloads-ba
 bench-threads: build/bench/threads ## measure stopping threads, and whether two allocate twice as fast as one
 	build/bench/threads stop
 	build/bench/threads rate
+
+bench-parallel: build/bench/workloads build/bench/parallel ## measure collections by 1, 2 and 8 threads
+	build/bench/parallel
+	bench/parallel.sh
 
 bench-handles: build/bench/handles ## measure handles, finalizers and safe handles
 	build/bench/handles

@@ -45,6 +45,7 @@ typedef struct gc__member {
     uint32_t woken;    /* changes when the member is woken; atomic */
     bool busy;         /* lock */
     uint32_t poll;     /* objects between its looks */
+    uint32_t polled;   /* those of the present one */
     uint64_t taken_at; /* `objects` when it last took what others shared */
     gc__words refused; /* slots whose referents found no room: entries as in the FIFO */
     size_t for_host_count;
@@ -77,6 +78,7 @@ typedef struct gc__crew {
     uint32_t random;    /* of that order */
     uint32_t turn;      /* whose turn it is; atomic */
     uint64_t steps;     /* rounds of turns */
+    uint64_t began_ns;  /* when the last run began; atomic */
     uint64_t traces;    /* that the crew took part in */
     gc__member members[GC__CREW_MAX];
 } gc__crew;
@@ -170,7 +172,10 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
         else
             gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
     }
-    member->asleep_ns += gc__os_now_ns() - start;
+    uint64_t woke = gc__os_now_ns();
+    start =
+        gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
+    member->asleep_ns += woke > start ? woke - start : 0;
     gc__lock_take(&crew->lock);
 }
 
@@ -335,12 +340,13 @@ GC__FN void gc__crew_step(gc__worker *worker) {
 GC__OUT_OF_LINE bool gc__crew_poll(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     gc__member *member = &crew->members[worker->number];
+    member->objects += member->polled;
     worker->until_poll = __atomic_load_n(&member->poll, __ATOMIC_RELAXED);
-    member->objects += worker->until_poll;
     if (crew->seed) {
         gc__crew_step(worker);
         worker->until_poll = 1 + gc__crew_random(crew) % 16;
     }
+    member->polled = worker->until_poll;
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) {
         worker->until_poll = 1;
         return false;
@@ -378,7 +384,9 @@ GC__FN void gc__crew_begin(gc__crew *crew, size_t units) {
     __atomic_store_n(&crew->next_unit, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&crew->stop, 0u, __ATOMIC_RELAXED);
     __atomic_store_n(&crew->turn, 0u, __ATOMIC_SEQ_CST);
-    for (unsigned i = 0; i < crew->count; i++) crew->members[i].worker.until_poll = crew->seed ? 1 : GC__POLL;
+    for (unsigned i = 0; i < crew->count; i++)
+        crew->members[i].polled = crew->members[i].worker.until_poll = crew->seed ? 1 : GC__POLL;
+    __atomic_store_n(&crew->began_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
     gc__crew_note_hunger(crew);
     gc__crew_unlock(crew);
 }

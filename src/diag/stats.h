@@ -69,13 +69,20 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     const gc__crew *crew = heap->collector->crew;
-    if (crew) fprintf(file, "collectors   %u threads, in %llu of the traces\n", crew->count, (unsigned long long)crew->traces);
+    if (crew)
+        fprintf(file, "collectors   %u threads, in %llu of the traces\n", crew->count,
+                (unsigned long long)crew->traces);
     for (unsigned i = 0; crew && i < crew->count; i++) {
         const gc__member *member = &crew->members[i];
-        fprintf(file, "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; idle %.3f ms\n", i,
-                (unsigned long long)member->objects, (double)member->bytes / 1048576.0, (unsigned long long)member->shared,
-                (unsigned long long)member->steals, (unsigned long long)member->lost,
-                (double)member->asleep_ns / (double)GC__NS_PER_MS);
+        fprintf(
+            file,
+            "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms\n",
+            i, (unsigned long long)member->objects, (double)member->bytes / 1048576.0,
+            (unsigned long long)member->shared, (unsigned long long)member->steals, (unsigned long long)member->lost,
+            (double)member->asleep_ns / (double)GC__NS_PER_MS);
+        if (crew->seed)
+            fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)member->steps_asleep,
+                    (unsigned long long)crew->steps);
     }
     gc__heap_unlock(heap);
 }

@@ -11,6 +11,11 @@ compiled tests/random/random.t
 
 for variant in shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox; do random $variant "$ops" 1; done
 random shadow $((ops / 3)) 2
+# Several collector threads, at once and in turns: 1 or the number that their order follows from.
+for crew in "2 1" "3 77" "8 1"; do
+    GC_COLLECTOR_THREADS=${crew% *} GC_TEST_COLLECTORS=${crew#* } random shift18 $((ops / 5)) "${crew% *}"
+done
+GC_COLLECTOR_THREADS=3 GC_TEST_COLLECTORS=5 random bit-cards $((ops / 5)) 4
 random sanitize $((ops / 10)) 3
 echo "# $operations operations"
 

@@ -48,6 +48,11 @@ while [ "$maps" -lt "$stackmaps" ]; do
 done
 start=$(date +%s)
 while [ "$done" -lt "$total" ]; do
+    # One round in four with collector threads: as many as the seed says, at once or in turns.
+    unset GC_COLLECTOR_THREADS GC_TEST_COLLECTORS
+    if [ $((seed / 15 % 4)) -eq 0 ]; then
+        export GC_COLLECTOR_THREADS=$((2 + seed % 7)) GC_TEST_COLLECTORS=$((seed % 3 ? seed : 1))
+    fi
     for variant in shift16 shift18 shift22 shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox shadow sanitize at_run_time at_run_time-tagged; do
         [ "$done" -lt "$total" ] || break
         seed=$((seed + 1))

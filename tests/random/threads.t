@@ -20,6 +20,7 @@ threads debug moving $((seconds / 2)) 2
 threads logging moving $((seconds / 2)) 3
 threads asan moving $((seconds / 2)) 4
 for mode in moving conservative stress limit; do threads tsan $mode "$seconds" 5; done
+for mode in moving limit; do GC_COLLECTOR_THREADS=3 GC_TEST_COLLECTORS=1 threads tsan $mode "$seconds" 6; done
 threads tsan-watch moving $((seconds / 2)) 5
 
 tsan=$(mktemp)
