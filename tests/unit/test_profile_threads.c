@@ -8,7 +8,7 @@
 
 #define THREADS 8
 
-static char names[THREADS][16];
+static char names[THREADS][24];
 static gc_type types[THREADS];
 static __thread int me = -1;
 static uint64_t seen[THREADS], strangers; /* atomic */
