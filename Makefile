@@ -140,9 +140,10 @@ test: ## run every test (about ten minutes on two cores); with CASE=name only th
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec '' --timer $(wanted)
 
-soak: ## ten minutes of threads, and a billion random operations (OPS=N for another number)
+soak: ## ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) random-programs
 	tests/random/soak.sh $(or $(OPS),1000000000)
+	VM_FULL=1 tests/scripts/vm.t
 
 fuzz: ## run each fuzzer for an hour (FUZZ_SECONDS=N for another time)
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) tests/fuzz/fuzz.t
