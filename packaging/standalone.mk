@@ -1,7 +1,7 @@
 # make standalone: collectors as libraries, for programs that are compiled with GC_STANDALONE (docs/standalone.md). They keep
 # the code of threads' variables in the form for libraries, and their unwind tables, for exceptions that finalizers throw.
 standalone := build/standalone
-standalone_libraries := $(addprefix $(standalone)/libgc-,release.so checked.so)
+standalone_libraries := $(addprefix $(standalone)/libgc-,release.so checked.so profile.so)
 standalone_flags := -std=c11 $(WARNINGS) -g -fPIC -fexceptions -shared -pthread -Wl,--no-undefined -Wl,-z,now -MMD -MP -I.
 
 # $(1): name, $(2): flags
@@ -13,6 +13,7 @@ endef
 $(eval $(call standalone_library,release,-O2))
 $(eval $(call standalone_library,checked,-O2 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1 \
     -DGC_LIBRARY_SETTINGS='"GC_STRESS=stack GC_VERIFY=1 GC_CHECKMARK=1"'))
+$(eval $(call standalone_library,profile,-O2 -DGC_LIBRARY_PROFILE))
 
 # The Scheme interpreter as a program that can change its collector.
 standalone_scheme := build/examples/scheme-standalone

@@ -62,7 +62,8 @@ typedef enum gc_stress {
     GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint and slow path of an allocation, and at random instructions of
                              compiled code that may be interrupted (gc_stackmap.h) */
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
-    GC_STRESS_STACK       /* collect at the first allocation from each distinct native call stack */
+    GC_STRESS_STACK       /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
+                             have shown no new one, one in 16 is looked at until there is one */
 } gc_stress;
 
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */

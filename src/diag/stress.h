@@ -8,6 +8,7 @@
 
 typedef struct gc__stress {
     gc__words stacks_seen; /* for GC_STRESS_STACK: hashes of the call stacks that have collected; roots lock */
+    size_t allocations;    /* since the last new one; atomic */
     gc__words kept;        /* for each of the last collections: its number, a count of frames, and these */
 } gc__stress;
 
@@ -35,14 +36,24 @@ GC__FN void gc__stress_print_stack(const gc_heap *heap, uint64_t number) {
     gc__os_name_frames(frames, (int)entry[1], 0);
 }
 
+/* Walking the stack takes a microsecond or more. After so many allocations from stacks that were seen, only some are looked
+   at. */
+#define GC__STRESS_SETTLED 10000
+#define GC__STRESS_SKIPPED 16
+
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
+    size_t allocations = __atomic_add_fetch(&heap->stress->allocations, 1, __ATOMIC_RELAXED);
+    if (allocations > GC__STRESS_SETTLED && allocations % GC__STRESS_SKIPPED) return false;
     uintptr_t hash = (uintptr_t)gc__os_stack_hash();
     gc__words *seen = &heap->stress->stacks_seen;
     size_t i = 0;
     gc__lock_take(&heap->threads->roots_lock);
     while (i < seen->count && seen->words[i] != hash) i++;
     bool is_new = i == seen->count;
-    if (is_new) gc__words_push(seen, hash);
+    if (is_new) {
+        gc__words_push(seen, hash);
+        __atomic_store_n(&heap->stress->allocations, 0, __ATOMIC_RELAXED);
+    }
     gc__lock_release(&heap->threads->roots_lock);
     return is_new;
 }

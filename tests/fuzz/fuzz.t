@@ -9,9 +9,16 @@ optimize=-O0
 
 for source in tests/fuzz/*.c; do
     name=$(basename "$source" .c)
-    program=build/fuzz/fuzz_$name found=build/fuzz/$name
-    if ! clang -std=c11 -Wall -Wextra -Werror -g $optimize -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-        -pthread -Isrc "$source" -o "$program"; then
+    program=build/fuzz/fuzz_$name found=build/fuzz/$name corpus=tests/fuzz/corpus/$name
+    compile=(clang -std=c11 -Wall -Wextra -Werror -g $optimize -fsanitize=fuzzer,address,undefined
+        -fno-sanitize-recover=undefined -pthread -Isrc)
+    parts=() more=()
+    if [ "$name" = inspect ]; then # linked with the tool, which is not fuzzed by coverage of main alone
+        parts=(tools/inspect/*.c -D_GNU_SOURCE -Dmain=inspect_main -Dexit=inspect_exit)
+        more=(-detect_leaks=0 -close_fd_mask=3) # it ends without giving its memory back, and prints
+        corpus=tests/fuzz/corpus/dac
+    fi
+    if ! "${compile[@]}" "${parts[@]}" "$source" -o "$program"; then
         ok 1 "$name: compiles"
         continue
     fi
@@ -21,14 +28,15 @@ for source in tests/fuzz/*.c; do
     else
         runs=30000
         [ "$name" = dac ] && runs=5000 # each input is a core, whose walks take a while
+        [ "$name" = inspect ] && runs=500
         what="$runs mutations" amount=(-runs=$runs -seed=1)
         rm -rf "$found"
     fi
     mkdir -p "$found"
-    options=(-artifact_prefix="build/fuzz/$name-" -timeout=10 -rss_limit_mb=2000 -verbosity=0)
-    "$program" "${options[@]}" -runs=0 "tests/fuzz/corpus/$name" > "$found.log" 2>&1
-    is $? 0 "$name: the corpus of $(find "tests/fuzz/corpus/$name" -type f | wc -l) inputs"
-    "$program" "${options[@]}" "${amount[@]}" "$found" "tests/fuzz/corpus/$name" >> "$found.log" 2>&1
+    options=(-artifact_prefix="build/fuzz/$name-" -timeout=10 -rss_limit_mb=2000 -verbosity=0 "${more[@]}")
+    "$program" "${options[@]}" -runs=0 "$corpus" > "$found.log" 2>&1
+    is $? 0 "$name: the corpus of $(find "$corpus" -type f | wc -l) inputs"
+    "$program" "${options[@]}" "${amount[@]}" "$found" "$corpus" >> "$found.log" 2>&1
     is $? 0 "$name: $what"
     [ "$failures" -eq 0 ] || tail -30 "$found.log" | sed 's/^/# /' >&2
 done

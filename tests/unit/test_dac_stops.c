@@ -364,7 +364,7 @@ static void test_steps(gc_options options, const char *name) {
 
 int main(void) {
     const char *stops = getenv("DAC_STOPS"), *given = getenv("DAC_SEED");
-    int count = stops ? atoi(stops) : 50;
+    int count = stops ? atoi(stops) : 15;
     if (!may_open(GC_DAC_STOP)) return ok(true, "# SKIP ptrace is not permitted here"), done();
     if (given) seed = strtoull(given, NULL, 10) | 1;
     diag("DAC_SEED=%llu", (unsigned long long)seed);

@@ -233,6 +233,8 @@ void note(const char *format, ...) {
 }
 
 void output_begin(const char *command) {
+    depth = 0;
+    has_element = false;
     json_begin(NULL, '{');
     json_text("command", command);
 }
@@ -249,4 +251,6 @@ void output_end(void) {
     json_end();
     json_end();
     free(notes);
+    notes = NULL;
+    notes_count = notes_capacity = 0;
 }
