@@ -624,15 +624,15 @@ typedef struct gc_options {
     gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
     unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
     bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
-    unsigned
-        test_collectors; /* for tests: 1: all collector threads trace in each collection, however small; above that: one
-                                 at a time, in an order that follows from the number; 0: off */
+    /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
+       that follows from the number; 0: off. */
+    unsigned test_collectors;
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
    failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
-   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1. [any thread; never collects; NULL:
-   GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
+   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N. [any thread;
+   never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
@@ -11276,17 +11276,28 @@ GC__FN gc_result gc__fork_open(void) {
 /* Creating and destroying heaps. */
 
 
-/* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
+/* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
+GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
+    const char *text = gc__setting(name);
+    if (!text || !*text) return true;
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value > ~0u)
+        return gc__fail(GC_ERROR_OPTION, "environment %s=%s: it must be a number", name, text) == GC_OK;
+    *number = (unsigned)value;
+    return true;
+}
+
+/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK and GC_COLLECTOR_THREADS. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     const char *checkmark = gc__setting("GC_CHECKMARK");
     if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
-    const char *threads = gc__setting("GC_COLLECTOR_THREADS");
-    if (threads) options->collector_threads = (unsigned)strtoul(threads, NULL, 10);
-    const char *order = gc__setting("GC_TEST_COLLECTORS");
-    if (order) options->test_collectors = (unsigned)strtoul(order, NULL, 10);
+    if (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
+        !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors))
+        return GC_ERROR_OPTION;
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;

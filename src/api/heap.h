@@ -140,15 +140,15 @@ typedef struct gc_options {
     gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
     unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
     bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
-    unsigned
-        test_collectors; /* for tests: 1: all collector threads trace in each collection, however small; above that: one
-                                 at a time, in an order that follows from the number; 0: off */
+    /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
+       that follows from the number; 0: off. */
+    unsigned test_collectors;
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
    failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
-   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1. [any thread; never collects; NULL:
-   GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
+   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N. [any thread;
+   never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,

@@ -11,17 +11,28 @@
 #include "adjust.h"
 #include "fork.h"
 
-/* Reads GC_STRESS, GC_VERIFY and GC_CHECKMARK. */
+/* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
+GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
+    const char *text = gc__setting(name);
+    if (!text || !*text) return true;
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value > ~0u)
+        return gc__fail(GC_ERROR_OPTION, "environment %s=%s: it must be a number", name, text) == GC_OK;
+    *number = (unsigned)value;
+    return true;
+}
+
+/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK and GC_COLLECTOR_THREADS. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     const char *checkmark = gc__setting("GC_CHECKMARK");
     if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
-    const char *threads = gc__setting("GC_COLLECTOR_THREADS");
-    if (threads) options->collector_threads = (unsigned)strtoul(threads, NULL, 10);
-    const char *order = gc__setting("GC_TEST_COLLECTORS");
-    if (order) options->test_collectors = (unsigned)strtoul(order, NULL, 10);
+    if (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
+        !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors))
+        return GC_ERROR_OPTION;
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;

@@ -24,4 +24,7 @@ handles shift18 "$ops" 4 5 6
 handles shift22 "$ops" 7
 handles debug "$ops" 8 9
 handles sanitize "$ops" 10
+# Collector threads, at once and in turns.
+export GC_COLLECTOR_THREADS=3 GC_TEST_COLLECTORS
+for GC_TEST_COLLECTORS in 1 9; do handles shift18 "$ops" 11; done
 finish

@@ -1,5 +1,6 @@
 /* Collections by several threads. Each shape of a heap is collected by real threads, and by threads that take turns in an order
    which follows from a number, so that a fault comes again. Every collection is verified, and checked by a second mark. */
+#define _GNU_SOURCE
 #include "../fixture.h"
 
 #include <dirent.h>
@@ -358,6 +359,10 @@ static void a_fork_in_a_trace(void) {
 static void limits(void) {
     ok(!gc_heap_create(&(gc_options){.collector_threads = 33}), "33 collector threads are too many");
     has(gc_last_message(), "at most 32", "and the message says how many may be");
+    setenv("GC_COLLECTOR_THREADS", "two", 1);
+    ok(!gc_heap_create(NULL), "the environment asks for a number of threads that is none");
+    has(gc_last_message(), "GC_COLLECTOR_THREADS=two", "and the message names the variable");
+    unsetenv("GC_COLLECTOR_THREADS");
     begin(&(gc_options){.collector_threads = 32, .test_collectors = 1});
     {
         vector *all = NULL;
