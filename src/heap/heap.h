@@ -1,6 +1,7 @@
 /* The heap: one instance of everything that heaps of a process do not share. */
 #pragma once
 
+#include "../api/thread.h"
 #include "rank.h"
 #include "arena.h"
 
