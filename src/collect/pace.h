@@ -45,12 +45,15 @@ GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + gc__external_bytes(heap); }
 
+/* The same, and survivors between which mutators allocate. */
+GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) + heap->nursery_survivor_bytes; }
+
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
    time: enough was promoted for it to free a part of that. */
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
-    size_t old = gc__old_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
+    size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
     size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes) + 2 * GC_REGION_BYTES;
     bool grows = heap->pace->nursery_grows != 0;
@@ -66,7 +69,7 @@ GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational) return 2;
-    size_t young = heap->generation_bytes[1], old = gc__old_bytes(heap);
+    size_t young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
     if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
     if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
     size_t budget = 2 * heap->pace->nursery_bytes;

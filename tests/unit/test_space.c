@@ -68,7 +68,7 @@ static void in_place(void) {
     }
     gc_stats stats;
     gc_heap_stats(heap, &stats);
-    ok(stats.committed_bytes_peak < LIVE * GC_REGION_BYTES * 4, "a heap of %d regions that moves nothing held %.1f at most",
+    ok(stats.committed_bytes_peak < LIVE * GC_REGION_BYTES / 2 * 5 + GC_REGION_BYTES, "a heap of %d regions that moves nothing held %.1f at most",
        LIVE, (double)stats.committed_bytes_peak / GC_REGION_BYTES);
 }
 
