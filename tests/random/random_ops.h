@@ -148,12 +148,60 @@ static void initialize(world *w, object o) {
     }
 }
 
+/* Limits near what lives. */
+
+/* What the model's objects take of the limit at least: whole pages if they are large, 2 % for tables, and what is beside. */
+static size_t least_charge(world *w) {
+    size_t bytes = 0;
+    gc_stats s;
+    gc_heap_stats(w->heap, &s);
+    for (size_t i = 1; i < w->model.count; i++) {
+        const node *n = w->model.nodes[i];
+        if (!n) continue;
+        size_t size = (node_bytes(n) + 7) & ~(size_t)7;
+        bytes += (size > GC_LARGE_BYTES ? (size + 4095) & ~(size_t)4095 : size) + n->external;
+    }
+    return bytes + bytes / 50 + s.beside_bytes;
+}
+
+/* What cannot be of use, at most: a region for each pinned object, and for each kind of window, and what is being filled. */
+static size_t most_waste(const world *w) {
+    size_t regions = 5;
+    for (const root *r = w->roots; r < w->roots + ROOTS; r++) regions += root_in_use(r) && root_is_pinning(r) && r->index;
+    return regions * GC_REGION_BYTES;
+}
+
+/* Whether `more` bytes must have found room, by what is free in all holes together. Where nothing moves, holes may be too small. */
+static bool must_fit(world *w, size_t more, size_t limit) {
+    size_t charge = least_charge(w);
+    return !w->options.non_moving && charge + charge / 16 + more + more / 50 + most_waste(w) <= limit;
+}
+
+/* The limit becomes 1.1 to 3 times what lives. */
+static void op_follow(world *w) {
+    run.doing = "changing the limit";
+    check(w, false);
+    size_t charge = least_charge(w), least = 8 * GC_REGION_BYTES;
+    size_t limit = charge / 100 * (110 + below(&w->random, 190)) + GC_REGION_BYTES;
+    if (limit < least) limit = least;
+    gc_result result = gc_heap_set_bytes_max(w->heap, limit);
+    if (result == GC_OK) w->options.heap_bytes_max = limit;
+    else if (result != GC_ERROR_HEAP_FULL || must_fit(w, 0, limit))
+        wrong("gc_heap_set_bytes_max(%zu), while %zu are needed: %s", limit, charge, gc_last_message());
+    gc_stats s;
+    gc_heap_stats(w->heap, &s);
+    if (s.heap_bytes_max != w->options.heap_bytes_max) wrong("the limit is %zu, expected %zu", s.heap_bytes_max, w->options.heap_bytes_max);
+}
+
 static void allocation_failed(world *w, const kind *k, size_t length, size_t hook_calls) {
     gc_result result = gc_last_result();
     bool allowed = w->options.heap_bytes_max && (result == GC_ERROR_HEAP_FULL || result == GC_ERROR_TOO_LARGE);
     if (!allowed) wrong("no `%s` of length %zu: %s", k->name, length, gc_last_message());
     if (result == GC_ERROR_HEAP_FULL && w->out_of_memory == hook_calls) wrong("the out_of_memory hook was not called");
     check(w, false);
+    if (w->follows && result == GC_ERROR_HEAP_FULL && must_fit(w, kind_bytes(k, length), w->options.heap_bytes_max))
+        wrong("no `%s` of %zu bytes, where objects need %zu of %zu bytes: %s", k->name, kind_bytes(k, length), least_charge(w),
+              w->options.heap_bytes_max, gc_last_message());
     drop_roots(w, 1 + below(&w->random, 3));
 }
 

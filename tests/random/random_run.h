@@ -48,6 +48,7 @@ typedef struct mode {
 
 static void perform(world *w, phase p, const mode *m) {
     run.op++;
+    if (w->follows && one_in(&w->random, 300)) op_follow(w);
     if (one_in(&w->random, m->collect_every)) {
         run.doing = "collect";
         op_collect(w);
@@ -154,6 +155,14 @@ static void options_adaptive(world *w, gc_options *o) {
     o->pause_goal_us = one_in(&w->random, 2) ? 100 : 0;
 }
 
+static void options_follow(world *w, gc_options *o) {
+    o->heap_bytes_max = 64 * GC_REGION_BYTES;
+    if (one_in(&w->random, 2)) o->nursery_bytes = skewed(&w->random, 16 << 10, o->heap_bytes_max / 16);
+    o->non_moving = one_in(&w->random, 6);
+    o->non_generational = one_in(&w->random, 6);
+    w->follows = true;
+}
+
 static const mode modes[] = {
     {"moving", options_moving, 1, 600, 100},
     {"non_moving", options_non_moving, 1, 600, 100},
@@ -166,6 +175,7 @@ static const mode modes[] = {
     {"limit", options_limit, 1, 1000, 30},
     {"two_heaps", options_moving, 2, 600, 100},
     {"adaptive", options_adaptive, 1, 5000, 60},
+    {"follow", options_follow, 1, 1500, 30},
 };
 #define MODES (sizeof modes / sizeof *modes)
 

@@ -54,6 +54,7 @@ typedef struct world {
     size_t out_of_memory; /* calls of the hook */
     size_t collections, checked_collections;
     size_t live_most, bytes_most;
+    bool follows;         /* heap_bytes_max follows what lives */
     bool starting;        /* collection_start came, collection_end not yet */
     int asked_generation; /* of gc_collect, and how, while it runs */
     bool asked_compacting;
