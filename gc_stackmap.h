@@ -1420,6 +1420,8 @@ GC__FN uint64_t gc__slot_rank(const gc_stackmap_slot *slot, unsigned section) {
 /* Whether a stack map is whole. It may come from anywhere, so nothing is taken for granted; and it takes constant memory. */
 
 
+#include <stdarg.h>
+
 #define GC__CHECK_WORDS 64
 
 typedef struct gc__map_check {

@@ -1,6 +1,7 @@
 /* Where the memory of a heap goes: sums, and a picture of its regions. */
 #pragma once
 
+#include "../base/words.h"
 #include "../heap/window.h"
 #include "../threads/stop.h"
 

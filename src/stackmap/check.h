@@ -7,6 +7,8 @@
 #include "rules.h"
 #include "unwind.h"
 
+#include <stdarg.h>
+
 #define GC__CHECK_WORDS 64
 
 typedef struct gc__map_check {
