@@ -20,7 +20,7 @@ typedef struct gc__native_cursor {
    a signal on one. */
 GC__FN bool gc__native_probe(gc__native_cursor *frame, uintptr_t address) {
     uintptr_t page = address & ~(uintptr_t)4095, word;
-    if (page == frame->page) return true;
+    if (page && page == frame->page) return true;
     if (!page || !gc__os_read(&word, (const void *)address, sizeof word)) return false;
     frame->page = page;
     return true;

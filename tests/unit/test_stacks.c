@@ -288,7 +288,8 @@ NOINLINE static void compiled(void) {
     method_end(m);
     check_compiled(m, "with a frame pointer");
     method *without = method_begin("without");
-    save(without, RBX), clear(without, RBX), call_native(without, call_capture, 0), restore(without, RBX), ret(without);
+    save(without, RBX), save(without, RBP), clear(without, RBX), clear(without, RBP); /* its caller is found by rbp */
+    call_native(without, call_capture, 0), restore(without, RBP), restore(without, RBX), ret(without);
     method_end(without);
     check_compiled(without, "without a frame pointer");
     method *outer = caller_of(without);
@@ -364,6 +365,36 @@ static void damaged(void) {
     ok(longest > 1, "20000 walks from anywhere end without a fault; the longest had %zu frames", longest);
 }
 
+/* Expressions: a length, operations, and their result. */
+static void expressions(void) {
+    static const struct {
+        uint8_t bytes[8];
+        intptr_t result;
+    } known[] = {{{3, 0x35, 0x33, 0x22}, 8},    {{3, 0x35, 0x33, 0x1c}, 2},     {{2, 0x08, 0xFF}, 255},
+                 {{2, 0x09, 0xFF}, -1},         {{3, 0x35, 0x23, 5}, 10},       {{3, 0x33, 0x32, 0x24}, 12},
+                 {{3, 0x33, 0x32, 0x2a}, 1},    {{3, 0x37, 0x33, 0x1a}, 3},     {{3, 0x31, 0x32, 0x13}, 1},
+                 {{3, 0x31, 0x32, 0x14}, 1},    {{2, 0x70, 0x78}, 92},          {{2, 0x31, 0x1f}, -1},
+                 {{4, 0x31, 0x32, 0x15, 1}, 1}, {{3, 0x0a, 0x34, 0x12}, 0x1234}};
+    static const uint8_t wrong[][8] = {{1, 0x22},       {2, 0x31, 0x22}, {0},      {9, 0x31},
+                                       {2, 0x30, 0x06}, {2, 0x76, 0},    {1, 0xE0}};
+    gc__native_cursor cursor;
+    memset(&cursor, 0, sizeof cursor);
+    cursor.known = 1, cursor.registers[0] = 100;
+    unsigned right = 0, refused = 0;
+    uintptr_t value;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        uintptr_t at = (uintptr_t)known[i].bytes;
+        bool has = gc__expression_value(&cursor, gc__byte_reader_of(at, at + 8), NULL, &value);
+        right += has && value == (uintptr_t)known[i].result;
+        if (!has || value != (uintptr_t)known[i].result) diag("expression %zu", i);
+    }
+    is(right, sizeof known / sizeof *known, "expressions have the values that DWARF gives them");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refused += !gc__expression_value(&cursor, gc__byte_reader_of((uintptr_t)wrong[i], (uintptr_t)wrong[i] + 8),
+                                         NULL, &value);
+    is(refused, sizeof wrong / sizeof *wrong, "those that take what is not there have none");
+}
+
 /* Tables that are damaged: each byte of a small file's, in turn. */
 static void damaged_tables(void) {
     static gc__cfi cfi;
@@ -371,7 +402,8 @@ static void damaged_tables(void) {
     uintptr_t pc = (uintptr_t)recurse + 4;
     gc__rule rule;
     gc__rule_find(pc, 1, &rule, &cfi);
-    ok(rule.kind == (GC__CPU_HAS_CFI ? GC__RULE_SHORT : GC__RULE_NO_TABLE), "a function's table is found where tables are read");
+    ok(rule.kind == (GC__CPU_HAS_CFI ? GC__RULE_SHORT : GC__RULE_NO_TABLE),
+       "a function's table is found where tables are read");
     uint8_t table[256];
     gc__os_tables tables = {(uintptr_t)table, 0, (uintptr_t)table, (uintptr_t)table + sizeof table};
     for (int i = 0; i < 200000; i++) {
@@ -531,6 +563,7 @@ int main(void) {
     compiled();
 #endif
     damaged();
+    expressions();
     damaged_tables();
     files();
     names();
