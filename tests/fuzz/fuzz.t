@@ -13,7 +13,7 @@ for source in tests/fuzz/*.c; do
     compile=(clang -std=c11 -Wall -Wextra -Werror -g $optimize -fsanitize=fuzzer,address,undefined
         -fno-sanitize-recover=undefined -pthread -Isrc)
     parts=() more=()
-    if [ "$name" = inspect ]; then # linked with the tool, which is not fuzzed by coverage of main alone
+    if [ "$name" = inspect ]; then # it is the tool itself
         parts=(tools/inspect/*.c -D_GNU_SOURCE -Dmain=inspect_main -Dexit=inspect_exit)
         more=(-detect_leaks=0 -close_fd_mask=3) # it ends without giving its memory back, and prints
         corpus=tests/fuzz/corpus/dac
