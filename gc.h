@@ -1588,6 +1588,8 @@ GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
 /* Stores the native call stack's return addresses. Returns how many there are. */
 GC__FN int gc__os_stack_frames(void **frames);
+/* Prints the frames to stderr, by what the C library knows of them. */
+GC__FN void gc__os_print_frames(void **frames, int count);
 /* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise file and offset; without
    the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
 GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact);
@@ -9399,6 +9401,8 @@ GC__FN void gc__dac_describe(GcDacVars *to) {
     memcpy(to->version, gc__dac_vars.version, sizeof to->version);
     to->magic = GC__DAC_MAGIC; /* last: now it is a description */
 }
+
+GC__FN GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 
 /* Never called. It is there for the note, which a function can make whatever the compiler calls the record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {

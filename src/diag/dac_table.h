@@ -68,6 +68,8 @@ GC__FN void gc__dac_describe(GcDacVars *to) {
     to->magic = GC__DAC_MAGIC; /* last: now it is a description */
 }
 
+GC__FN GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
+
 /* Never called. It is there for the note, which a function can make whatever the compiler calls the record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
     __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"

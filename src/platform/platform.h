@@ -142,6 +142,8 @@ GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
 /* Stores the native call stack's return addresses. Returns how many there are. */
 GC__FN int gc__os_stack_frames(void **frames);
+/* Prints the frames to stderr, by what the C library knows of them. */
+GC__FN void gc__os_print_frames(void **frames, int count);
 /* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise file and offset; without
    the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
 GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact);

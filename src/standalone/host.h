@@ -4,6 +4,7 @@
 #include "geometry.h"
 #include "../base/outside.h"
 #include "../base/report.h"
+#include "../diag/dac_table.h"
 #include "../platform/stubs.h"
 
 #ifndef GC_STANDALONE_LIBRARY
@@ -69,7 +70,7 @@ GC__FN gc_library *gc__library_embed(void) {
     gc__library_host(library);
     gc__the_outside.context = library;
     gc__the_outside.stomp = library->host.stomp;
-    library->vars = &gc__dac_vars;
+    library->vars = gc__dac_own();
     library->version.major = GC_INTERFACE_MAJOR;
     library->version.minor = GC_INTERFACE_MINOR;
     library->version.name = "gc.h " GC_VERSION_TEXT ", embedded";
