@@ -4458,6 +4458,8 @@ struct gc__profiler {
 typedef struct gc__profiling_calls {
     void (*created)(gc_heap *heap);   /* it is in no list yet; may set heap->profiler */
     void (*destroyed)(gc_heap *heap); /* no thread uses it any more; its objects are there still */
+    /* The thread, of which a profile has kept something, is detached after that has ended; heap's lock held. */
+    void (*detached)(gc_thread *thread);
     void (*forked)(void);             /* in the child, with all locks held */
 } gc__profiling_calls;
 static const gc__profiling_calls *gc__the_profiling;
@@ -10669,7 +10671,10 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
 
 GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
     const gc__profiler *profiler = gc__profiler_of(thread->heap);
-    if (profiler) profiler->attached(thread, attached);
+    if (profiler)
+        profiler->attached(thread, attached);
+    else if (gc__record(thread)->profiled)
+        gc__the_profiling->detached(thread);
 }
 
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
@@ -11474,6 +11479,7 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
 
 /* Separates the thread, which is in the heap's list no more, from the heap. */
 GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
+    gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
         gc__thread_forget(thread);

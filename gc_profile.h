@@ -118,7 +118,7 @@ GC_API void gc_profile_set_host(const gc_profile_host *host);
 /* Starts a profile of all heaps, forgetting the last one; options may be NULL. With a file name, whose ending says the
    format (see gc_profile_write), it is written there: streamed formats from now on, others by gc_profile_stop. If a heap's
    threads must be stopped for that, the call waits. [any thread in no heap's collection; may wait; GC_ERROR_MISUSE: one is
-   being taken; GC_ERROR_OPTION; GC_ERROR_MEMORY] */
+   being taken; GC_ERROR_OPTION; GC_ERROR_FILE; GC_ERROR_MEMORY] */
 GC_API gc_result gc_profile_start(const gc_profile_options *options, const char *file);
 /* Ends the profile, and writes its file if it has one. It stays for gc_profile_write until the next start.
    [any thread in no heap's collection; may wait; GC_ERROR_MISUSE: none is being taken; GC_ERROR_FILE] */
@@ -2456,6 +2456,7 @@ typedef struct gc__profiling {
     uint64_t written_ns;       /* time of the last event that was */
     uint64_t ended_bytes;      /* that heaps had allocated which are destroyed */
     char file[GC__NAME_BYTES_MAX];
+    bool by_environment;   /* GC_PROFILE asked for the profile that is being taken; lock, or the end of the program */
     uintptr_t *code_order; /* numbers of profile.codes, by address */
     size_t code_order_count, code_order_capacity;
     uint64_t code_changes;
@@ -6989,6 +6990,14 @@ GC__FN void gc__thread_end(gc__profiled_thread *thread) {
     gc__os_unmap(thread, sizeof *thread);
 }
 
+GC__FN void gc__profile_detached(gc_thread *thread) {
+    gc__profiled_thread *self = gc__record(thread)->profiled;
+    if (self->waiting) gc__allocation_end(self);
+    gc__lock_take(&gc__profile_lock);
+    gc__thread_end(self);
+    gc__lock_release(&gc__profile_lock);
+}
+
 GC__FN void gc__profile_attached(gc_thread *thread, bool attached) {
     gc__profiled_thread *self = attached ? gc__thread_begin(thread, true) : gc__record(thread)->profiled;
     gc_profile_event event;
@@ -6998,10 +7007,7 @@ GC__FN void gc__profile_attached(gc_thread *thread, bool attached) {
     event.amount = !attached;
     if (self->waiting) gc__allocation_end(self);
     if (gc__profile_wants(GC_PROFILE_THREAD)) gc__event_put(thread->heap, thread, &event, NULL);
-    if (attached) return;
-    gc__lock_take(&gc__profile_lock);
-    gc__thread_end(self);
-    gc__lock_release(&gc__profile_lock);
+    if (!attached) gc__profile_detached(thread);
 }
 
 static const gc__profiler gc__the_profiler = {
@@ -7167,7 +7173,8 @@ GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_form
 
 GC__FN void gc__profile_writer(void *context) {
     gc__profiling *all = (gc__profiling *)context;
-    uint64_t interval = all->profile.options.interval_s * 1000 * GC__NS_PER_MS, due = gc__os_now_ns() + interval;
+    uint64_t seconds = all->profile.options.interval_s, interval = seconds * 1000 * GC__NS_PER_MS;
+    uint64_t due = gc__os_now_ns() + interval;
     while (__atomic_load_n(&all->writing, __ATOMIC_SEQ_CST)) {
         uint64_t now = gc__os_now_ns();
         if (now < due) {
@@ -7199,6 +7206,7 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
                                    const gc__profile_format *format) {
     gc__profiling *all = &gc__the_profile;
     bool streamed = format && format->events;
+    if (file && strlen(file) >= sizeof all->file) return gc__profile_fail_file(file, ENAMETOOLONG);
     if (streamed && !gc__output_open(&all->output, file, true)) {
         int error = all->output.error;
         gc__output_close(&all->output);
@@ -7312,6 +7320,7 @@ GC__FN gc_result gc__profile_end(char *file) {
         for (gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
             __atomic_store_n(&heap->heap->profiler, (const gc__profiler *)NULL, __ATOMIC_RELEASE);
         __atomic_store_n(&all->on, 0u, __ATOMIC_RELEASE);
+        all->by_environment = false;
         gc__codes_end();
     }
     gc__lock_release(&gc__profile_lock);
@@ -7339,8 +7348,7 @@ GC_API void gc_profile_set_host(const gc_profile_host *host) {
 /* GC_PROFILE in the environment, and what happens with the program's heaps, processes and end. */
 
 
-static bool gc__profile_by_environment; /* this and the next: profile lock, or the end of the program */
-static bool gc__profile_asked;          /* the environment was looked at */
+static bool gc__profile_asked; /* the environment was looked at; profile lock */
 
 /* The bits of the events with that name; 0: none has it. */
 GC__FN unsigned gc__profile_events_named(const char *name, size_t length) {
@@ -7362,26 +7370,26 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
     char *end = NULL;
     uint64_t number = equals ? strtoull(equals + 1, &end, 10) : 0;
     unsigned events = gc__profile_events_named(option, name);
-    if (equals && (end != option + length || end == equals + 1)) return false;
+    bool wide = number > UINT32_MAX; /* for a number of 32 bits */
+    if (equals && (end != option + length || equals[1] < '0' || equals[1] > '9')) return false;
     options->what |= events;
-    if (name == 7 && strncmp(option, "perfmap", name) == 0)
+    if (!equals && name == 7 && strncmp(option, "perfmap", name) == 0)
         options->perf |= GC_PROFILE_PERF_MAP;
-    else if (name == 7 && strncmp(option, "jitdump", name) == 0)
+    else if (!equals && name == 7 && strncmp(option, "jitdump", name) == 0)
         options->perf |= GC_PROFILE_JITDUMP;
-    if (options->perf && !events && !equals) return true;
-    if (name == 5 && strncmp(option, "ticks", name) == 0)
+    else if (name == 5 && strncmp(option, "ticks", name) == 0)
         options->tick_bytes = number;
-    else if (name == 7 && strncmp(option, "objects", name) == 0)
+    else if (!wide && name == 7 && strncmp(option, "objects", name) == 0)
         options->per_second = (unsigned)number;
     else if (events || !equals)
         return events && !equals;
     else if (name == 6 && strncmp(option, "period", name) == 0)
         options->period_bytes = number;
-    else if (name == 5 && strncmp(option, "depth", name) == 0)
+    else if (!wide && name == 5 && strncmp(option, "depth", name) == 0)
         options->depth_max = (unsigned)number;
     else if (name == 6 && strncmp(option, "buffer", name) == 0)
         options->buffer_bytes = (size_t)number;
-    else if (name == 8 && strncmp(option, "interval", name) == 0)
+    else if (!wide && name == 8 && strncmp(option, "interval", name) == 0)
         options->interval_s = (unsigned)number;
     else if (name == 4 && strncmp(option, "seed", name) == 0)
         options->seed = number;
@@ -7418,7 +7426,7 @@ GC__FN void gc__profile_ask(void) {
     const gc__profile_format *format = NULL;
     bool ok = gc__profile_setting_read(setting, file, &options) && (format = gc__profile_find_format(file)) != NULL &&
               gc__profile_options_fill(&filled, &options) && gc__profile_begin(&filled, file, format) == GC_OK;
-    gc__profile_by_environment = ok;
+    gc__the_profile.by_environment = ok;
     if (!ok) gc__profile_warn(gc__last_message);
 }
 
@@ -7433,7 +7441,7 @@ GC__FN void gc__profile_heap_created(gc_heap *heap) {
 GC__FN void gc__profile_write_last_objects(gc_heap *heap) {
     const gc__profile_format *format = gc__the_profile.format;
     gc__output output;
-    if (!gc__profile_by_environment || !gc__the_profile.on || !format->objects) return;
+    if (!gc__the_profile.by_environment || !gc__the_profile.on || !format->objects) return;
     gc__world_stop(heap);
     if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, true, &output);
     gc__world_resume(heap);
@@ -7452,7 +7460,7 @@ GC__FN void gc__profile_heap_destroyed(gc_heap *heap) {
 /* The child goes on with a copy of the profile, but must not write to the parent's files. */
 GC__FN void gc__profile_forked(void) {
     gc__profiling *all = &gc__the_profile;
-    gc__profile_by_environment = false;
+    all->by_environment = false;
     if (all->streaming) {
         all->streaming = false;
         gc__output_fail(&all->output, ECANCELED);
@@ -7465,15 +7473,14 @@ GC__FN void gc__profile_forked(void) {
 }
 
 static const gc__profiling_calls gc__the_profiling_calls = {gc__profile_heap_created, gc__profile_heap_destroyed,
-                                                            gc__profile_forked};
+                                                            gc__profile_detached, gc__profile_forked};
 
 GC__AT_LOAD GC__FN void gc__profile_at_load(void) { gc__the_profiling = &gc__the_profiling_calls; }
 
 /* The end of the program, or of the library with this gc.h. Other threads may be running, and nothing waits for them. */
 GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
     char file[GC__NAME_BYTES_MAX];
-    if (!gc__profile_by_environment) return;
-    gc__profile_by_environment = false;
+    if (!gc__the_profile.by_environment) return;
     gc_result result = gc__profile_end(file);
     const gc__profile_format *format = *file ? gc__profile_format_of(file) : NULL;
     if (result == GC_OK && format && !format->objects) result = gc__profile_write_copy(file, format);

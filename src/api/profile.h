@@ -111,7 +111,7 @@ GC_API void gc_profile_set_host(const gc_profile_host *host);
 /* Starts a profile of all heaps, forgetting the last one; options may be NULL. With a file name, whose ending says the
    format (see gc_profile_write), it is written there: streamed formats from now on, others by gc_profile_stop. If a heap's
    threads must be stopped for that, the call waits. [any thread in no heap's collection; may wait; GC_ERROR_MISUSE: one is
-   being taken; GC_ERROR_OPTION; GC_ERROR_MEMORY] */
+   being taken; GC_ERROR_OPTION; GC_ERROR_FILE; GC_ERROR_MEMORY] */
 GC_API gc_result gc_profile_start(const gc_profile_options *options, const char *file);
 /* Ends the profile, and writes its file if it has one. It stays for gc_profile_write until the next start.
    [any thread in no heap's collection; may wait; GC_ERROR_MISUSE: none is being taken; GC_ERROR_FILE] */

@@ -23,6 +23,14 @@ GC__FN void gc__thread_end(gc__profiled_thread *thread) {
     gc__os_unmap(thread, sizeof *thread);
 }
 
+GC__FN void gc__profile_detached(gc_thread *thread) {
+    gc__profiled_thread *self = gc__record(thread)->profiled;
+    if (self->waiting) gc__allocation_end(self);
+    gc__lock_take(&gc__profile_lock);
+    gc__thread_end(self);
+    gc__lock_release(&gc__profile_lock);
+}
+
 GC__FN void gc__profile_attached(gc_thread *thread, bool attached) {
     gc__profiled_thread *self = attached ? gc__thread_begin(thread, true) : gc__record(thread)->profiled;
     gc_profile_event event;
@@ -32,10 +40,7 @@ GC__FN void gc__profile_attached(gc_thread *thread, bool attached) {
     event.amount = !attached;
     if (self->waiting) gc__allocation_end(self);
     if (gc__profile_wants(GC_PROFILE_THREAD)) gc__event_put(thread->heap, thread, &event, NULL);
-    if (attached) return;
-    gc__lock_take(&gc__profile_lock);
-    gc__thread_end(self);
-    gc__lock_release(&gc__profile_lock);
+    if (!attached) gc__profile_detached(thread);
 }
 
 static const gc__profiler gc__the_profiler = {
@@ -201,7 +206,8 @@ GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_form
 
 GC__FN void gc__profile_writer(void *context) {
     gc__profiling *all = (gc__profiling *)context;
-    uint64_t interval = all->profile.options.interval_s * 1000 * GC__NS_PER_MS, due = gc__os_now_ns() + interval;
+    uint64_t seconds = all->profile.options.interval_s, interval = seconds * 1000 * GC__NS_PER_MS;
+    uint64_t due = gc__os_now_ns() + interval;
     while (__atomic_load_n(&all->writing, __ATOMIC_SEQ_CST)) {
         uint64_t now = gc__os_now_ns();
         if (now < due) {
@@ -233,6 +239,7 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
                                    const gc__profile_format *format) {
     gc__profiling *all = &gc__the_profile;
     bool streamed = format && format->events;
+    if (file && strlen(file) >= sizeof all->file) return gc__profile_fail_file(file, ENAMETOOLONG);
     if (streamed && !gc__output_open(&all->output, file, true)) {
         int error = all->output.error;
         gc__output_close(&all->output);
@@ -346,6 +353,7 @@ GC__FN gc_result gc__profile_end(char *file) {
         for (gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
             __atomic_store_n(&heap->heap->profiler, (const gc__profiler *)NULL, __ATOMIC_RELEASE);
         __atomic_store_n(&all->on, 0u, __ATOMIC_RELEASE);
+        all->by_environment = false;
         gc__codes_end();
     }
     gc__lock_release(&gc__profile_lock);

@@ -3,8 +3,7 @@
 
 #include "control.h"
 
-static bool gc__profile_by_environment; /* this and the next: profile lock, or the end of the program */
-static bool gc__profile_asked;          /* the environment was looked at */
+static bool gc__profile_asked; /* the environment was looked at; profile lock */
 
 /* The bits of the events with that name; 0: none has it. */
 GC__FN unsigned gc__profile_events_named(const char *name, size_t length) {
@@ -26,26 +25,26 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
     char *end = NULL;
     uint64_t number = equals ? strtoull(equals + 1, &end, 10) : 0;
     unsigned events = gc__profile_events_named(option, name);
-    if (equals && (end != option + length || end == equals + 1)) return false;
+    bool wide = number > UINT32_MAX; /* for a number of 32 bits */
+    if (equals && (end != option + length || equals[1] < '0' || equals[1] > '9')) return false;
     options->what |= events;
-    if (name == 7 && strncmp(option, "perfmap", name) == 0)
+    if (!equals && name == 7 && strncmp(option, "perfmap", name) == 0)
         options->perf |= GC_PROFILE_PERF_MAP;
-    else if (name == 7 && strncmp(option, "jitdump", name) == 0)
+    else if (!equals && name == 7 && strncmp(option, "jitdump", name) == 0)
         options->perf |= GC_PROFILE_JITDUMP;
-    if (options->perf && !events && !equals) return true;
-    if (name == 5 && strncmp(option, "ticks", name) == 0)
+    else if (name == 5 && strncmp(option, "ticks", name) == 0)
         options->tick_bytes = number;
-    else if (name == 7 && strncmp(option, "objects", name) == 0)
+    else if (!wide && name == 7 && strncmp(option, "objects", name) == 0)
         options->per_second = (unsigned)number;
     else if (events || !equals)
         return events && !equals;
     else if (name == 6 && strncmp(option, "period", name) == 0)
         options->period_bytes = number;
-    else if (name == 5 && strncmp(option, "depth", name) == 0)
+    else if (!wide && name == 5 && strncmp(option, "depth", name) == 0)
         options->depth_max = (unsigned)number;
     else if (name == 6 && strncmp(option, "buffer", name) == 0)
         options->buffer_bytes = (size_t)number;
-    else if (name == 8 && strncmp(option, "interval", name) == 0)
+    else if (!wide && name == 8 && strncmp(option, "interval", name) == 0)
         options->interval_s = (unsigned)number;
     else if (name == 4 && strncmp(option, "seed", name) == 0)
         options->seed = number;
@@ -82,7 +81,7 @@ GC__FN void gc__profile_ask(void) {
     const gc__profile_format *format = NULL;
     bool ok = gc__profile_setting_read(setting, file, &options) && (format = gc__profile_find_format(file)) != NULL &&
               gc__profile_options_fill(&filled, &options) && gc__profile_begin(&filled, file, format) == GC_OK;
-    gc__profile_by_environment = ok;
+    gc__the_profile.by_environment = ok;
     if (!ok) gc__profile_warn(gc__last_message);
 }
 
@@ -97,7 +96,7 @@ GC__FN void gc__profile_heap_created(gc_heap *heap) {
 GC__FN void gc__profile_write_last_objects(gc_heap *heap) {
     const gc__profile_format *format = gc__the_profile.format;
     gc__output output;
-    if (!gc__profile_by_environment || !gc__the_profile.on || !format->objects) return;
+    if (!gc__the_profile.by_environment || !gc__the_profile.on || !format->objects) return;
     gc__world_stop(heap);
     if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, true, &output);
     gc__world_resume(heap);
@@ -116,7 +115,7 @@ GC__FN void gc__profile_heap_destroyed(gc_heap *heap) {
 /* The child goes on with a copy of the profile, but must not write to the parent's files. */
 GC__FN void gc__profile_forked(void) {
     gc__profiling *all = &gc__the_profile;
-    gc__profile_by_environment = false;
+    all->by_environment = false;
     if (all->streaming) {
         all->streaming = false;
         gc__output_fail(&all->output, ECANCELED);
@@ -129,15 +128,14 @@ GC__FN void gc__profile_forked(void) {
 }
 
 static const gc__profiling_calls gc__the_profiling_calls = {gc__profile_heap_created, gc__profile_heap_destroyed,
-                                                            gc__profile_forked};
+                                                            gc__profile_detached, gc__profile_forked};
 
 GC__AT_LOAD GC__FN void gc__profile_at_load(void) { gc__the_profiling = &gc__the_profiling_calls; }
 
 /* The end of the program, or of the library with this gc.h. Other threads may be running, and nothing waits for them. */
 GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
     char file[GC__NAME_BYTES_MAX];
-    if (!gc__profile_by_environment) return;
-    gc__profile_by_environment = false;
+    if (!gc__the_profile.by_environment) return;
     gc_result result = gc__profile_end(file);
     const gc__profile_format *format = *file ? gc__profile_format_of(file) : NULL;
     if (result == GC_OK && format && !format->objects) result = gc__profile_write_copy(file, format);

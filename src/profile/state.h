@@ -132,6 +132,7 @@ typedef struct gc__profiling {
     uint64_t written_ns;       /* time of the last event that was */
     uint64_t ended_bytes;      /* that heaps had allocated which are destroyed */
     char file[GC__NAME_BYTES_MAX];
+    bool by_environment;   /* GC_PROFILE asked for the profile that is being taken; lock, or the end of the program */
     uintptr_t *code_order; /* numbers of profile.codes, by address */
     size_t code_order_count, code_order_capacity;
     uint64_t code_changes;

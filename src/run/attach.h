@@ -21,7 +21,10 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
 
 GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
     const gc__profiler *profiler = gc__profiler_of(thread->heap);
-    if (profiler) profiler->attached(thread, attached);
+    if (profiler)
+        profiler->attached(thread, attached);
+    else if (gc__record(thread)->profiled)
+        gc__the_profiling->detached(thread);
 }
 
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */

@@ -202,6 +202,7 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
 
 /* Separates the thread, which is in the heap's list no more, from the heap. */
 GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
+    gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
         gc__thread_forget(thread);

@@ -3,6 +3,7 @@
 #include "profile.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -371,6 +372,11 @@ static void test_misuse(void) {
     has(gc_last_message(), "No such file", "and why");
     is(gc_profile_stop(), GC_OK, "the profile ends");
     is(gc_profile_stop(), GC_ERROR_MISUSE, "once");
+    char name[PATH_MAX + 8];
+    memset(name, 'x', sizeof name);
+    snprintf(name + PATH_MAX, 8, "y.txt");
+    is(gc_profile_start(NULL, name), GC_ERROR_FILE, "a name that is too long for the system");
+    is(gc_profile_stop(), GC_ERROR_MISUSE, "starts no profile");
 }
 
 /* GC_PROFILE in a program of its own. */
@@ -383,9 +389,21 @@ static __attribute__((noinline)) int program(void) {
     return 0;
 }
 
+/* A program that ends the profile of GC_PROFILE and takes one of its own, without a file. */
+static int own_program(void) {
+    begin(NULL);
+    bool ended = gc_profile_stop() == GC_OK, started = gc_profile_start(NULL, NULL) == GC_OK;
+    new_node(1);
+    end();
+    puts("went on");
+    return !ended || !started;
+}
+
+static const char *program_kind = "--program";
+
 static void program_with(void *setting) {
     setenv("GC_PROFILE", setting, 1);
-    execl("/proc/self/exe", "test_profile", "--program", (char *)NULL);
+    execl("/proc/self/exe", "test_profile", program_kind, (char *)NULL);
 }
 
 static void runs_with(const char *setting, const char *text, int warnings) {
@@ -411,6 +429,13 @@ static void test_environment(void) {
     runs_with("/tmp/profile,ticks", "a file without an ending", 1);
     runs_with("/tmp/profile.txt,period", "half an option", 1);
     runs_with("/tmp/profile.txt,tick=5x", "an unknown option", 1);
+    runs_with("/tmp/profile.txt,period=-1", "a number with a sign", 1);
+    runs_with("/tmp/profile.txt,depth=4294967300", "a number that is too large", 1);
+    runs_with("/tmp/profile.txt,perfmap,tick", "an unknown option after perfmap", 1);
+    program_kind = "--own";
+    snprintf(setting, sizeof setting, "%s", profile_file("ended.txt"));
+    runs_with(setting, "a program with a profile of its own", 0);
+    program_kind = "--program";
     runs_with("/nowhere/profile.txt", "a folder that does not exist", 1);
     snprintf(setting, sizeof setting, "%s", profile_file("full.txt"));
     ok(symlink("/dev/full", setting) == 0, "a link to a full disk");
@@ -500,6 +525,7 @@ static void test_fork(void) {
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--program") == 0) return program();
+    if (argc > 1 && strcmp(argv[1], "--own") == 0) return own_program();
     if (argc > 1 && strcmp(argv[1], "--endless") == 0) endless_program();
     test_misuse();
     test_estimates();

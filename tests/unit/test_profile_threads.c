@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "profile.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -222,6 +223,46 @@ static void test_losses(void) {
     gc_profile_set_host(NULL);
 }
 
+/* Threads that are detached after the profile has ended. */
+
+static pthread_barrier_t ending;
+
+static void *detach_late(void *argument) {
+    gc_thread *self = gc_thread_attach(argument);
+    gc_thread_set_name(self, "late");
+    for (int i = 0; i < 1000; i++) gc_new(self, &types[0]);
+    gc_thread_set_mode(self, GC_MODE_PREEMPTIVE);
+    pthread_barrier_wait(&ending);
+    pthread_barrier_wait(&ending);
+    gc_thread_set_mode(self, GC_MODE_COOPERATIVE);
+    gc_thread_detach(self);
+    return NULL;
+}
+
+static void test_detached(void) {
+    pthread_t thread;
+#ifdef M_PERTURB
+    mallopt(M_PERTURB, 0x5a); /* what is freed is overwritten, so whoever reads it fails */
+#endif
+    gc_profile_options options = {.period_bytes = 1, .seed = 5};
+    gc_heap *other = gc_heap_create(NULL);
+    if (pthread_barrier_init(&ending, NULL, 2) != 0) abort();
+    ok(gc_profile_start(&options, NULL) == GC_OK, "a profile starts");
+    if (pthread_create(&thread, NULL, detach_late, other) != 0) abort();
+    pthread_barrier_wait(&ending);
+    is(gc_profile_stop(), GC_OK, "it ends before its thread");
+    pthread_barrier_wait(&ending);
+    pthread_join(thread, NULL);
+    is(gc_profile_write(profile_file("late.txt")), GC_OK, "the profile is written");
+    char *text = profile_text("late.txt");
+    is(report_of(text, types[0].name).count, 1000, "with what the thread had allocated");
+    free(text);
+    is(gc_profile_start(&options, NULL), GC_OK, "another profile starts");
+    gc_heap_destroy(other);
+    is(gc_profile_stop(), GC_OK, "and ends");
+    pthread_barrier_destroy(&ending);
+}
+
 int main(int argc, char **argv) {
     unsigned objects = argc > 1 ? (unsigned)atoi(argv[1]) : 30000;
     for (int i = 0; i < THREADS; i++) {
@@ -234,6 +275,7 @@ int main(int argc, char **argv) {
     test_threads(objects);
     test_rate();
     test_losses();
+    test_detached();
     profile_clean();
     return done();
 }
