@@ -1500,6 +1500,7 @@ GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame 
    program in the midst of a write may leave a part of the last one.) */
 
 
+#include <locale.h>
 #include <stdarg.h>
 
 #define GC__OUTPUT_BYTES ((size_t)1 << 16) /* that are buffered before they are written, or more for a longer record */
@@ -1571,14 +1572,21 @@ GC__FN void gc__put_text(gc__output *output, const char *text) { gc__put(output,
 GC__FN void gc__put_format(gc__output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 GC__FN void gc__put_format(gc__output *output, const char *format, ...) {
     va_list arguments;
+    /* The host's locale may have decimal commas. Systems take no memory for this one. */
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t before = plain ? uselocale(plain) : (locale_t)0;
     va_start(arguments, format);
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    if (length < 0 || !gc__output_reserve(output, (size_t)length + 1)) return;
-    va_start(arguments, format);
-    vsnprintf(output->buffer + output->used, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    output->used += (size_t)length;
+    if (length >= 0 && gc__output_reserve(output, (size_t)length + 1)) {
+        va_start(arguments, format);
+        vsnprintf(output->buffer + output->used, (size_t)length + 1, format, arguments);
+        va_end(arguments);
+        output->used += (size_t)length;
+    }
+    if (!plain) return;
+    uselocale(before);
+    freelocale(plain);
 }
 
 /* Replaces bytes that were put before, in a file that is written as a whole: counts in its head, say. */

@@ -3,6 +3,8 @@
 #define GC_IMPLEMENTATION
 #include "gc_profile.h"
 
+#include <locale.h>
+
 #include "../fixture.h"
 #include "profile_model.h"
 
@@ -62,6 +64,24 @@ static void formats(void) {
     gc__profile_free(&profile);
 }
 
+/* The program's locale writes 1,5 for 1.5. */
+static void decimal_commas(void) {
+    char folder[] = "/tmp/gc-locale-XXXXXX", command[160];
+    if (!mkdtemp(folder)) abort();
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 > %s/log 2>&1", folder, folder);
+    bool made = system(command) == 0;
+    setenv("LOCPATH", folder, 1);
+    made = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL && made;
+    if (made)
+        formats();
+    else
+        diag("no locale with decimal commas can be made here");
+    setlocale(LC_NUMERIC, "C");
+    unsetenv("LOCPATH");
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command) != 0) abort();
+}
+
 /* Nothing at all, and one heap that was never collected. */
 static void empty(void) {
     static const char *const endings[] = {".svg", ".html", ".json", ".folded"};
@@ -106,6 +126,7 @@ static void streamed(void) {
 
 int main(void) {
     formats();
+    decimal_commas();
     empty();
     streamed();
     return done();
