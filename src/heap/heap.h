@@ -26,6 +26,7 @@ struct gc_heap {
     gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
     gc_window fixed;               /* where objects that never move are allocated; each has a mark bit at once */
     gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
+    size_t fixed_unmarked;         /* such objects that have no header and no mark yet; atomic */
     gc_word holes[GC__HOLE_LISTS]; /* lists of holes for mutators, by size */
     uint64_t holes_listed[2];      /* bits of the lists that are not empty */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */

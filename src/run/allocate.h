@@ -63,6 +63,7 @@ GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
     memset(object, 0, bytes);
     if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
     region->live_bytes += bytes;
+    gc__count(&heap->fixed_unmarked, 1);
     gc__count(&heap->generation_bytes[0], bytes);
     gc__count(&heap->stats.allocated_bytes, bytes);
     return object;
@@ -71,8 +72,10 @@ GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
 /* From now on the object, which has its header, is one of its region's. Other threads may do the same beside it. */
 GC__FN void gc__fixed_begin(void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
-    if (gc__region_of((uintptr_t)object)->fixed)
-        __atomic_fetch_or(&gc__the_arena.marks[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
+    gc__region *region = gc__region_of((uintptr_t)object);
+    if (!region->fixed) return;
+    __atomic_fetch_or(&gc__the_arena.marks[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&region->heap->fixed_unmarked, 1, __ATOMIC_RELEASE);
 }
 
 /* Allocates in the window's span, which has room. */
@@ -367,9 +370,12 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
     return true;
 }
 
-/* Takes the beginning of the hole behind an object, in a region whose mark bits are its objects. */
+/* Takes the beginning of the hole behind an object, in a region whose mark bits are its objects. Behind an object that never
+   moves there may be another thread's, which has no mark yet, unless the window begins there. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
+    bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
+    if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
     if (fixed->region == region && (uintptr_t)fixed->next < end + bytes && (uintptr_t)fixed->limit > end) {
         if ((uintptr_t)fixed->next != end || gc__window_room(fixed) < bytes) return false;
@@ -394,7 +400,8 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
     return false;
 }
 
-GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size_t to) {
+/* The length is written under the lock, too: from then on other threads that look for holes ask the array for its size. */
+GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size_t to, size_t length) {
     gc_heap *heap = thread->heap;
     gc__region *region = gc__region_of(array);
     if (region->kind == GC__SMALL && (to > GC_LARGE_BYTES || gc__window_grow(thread, array + from, to - from)))
@@ -403,6 +410,7 @@ GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size
     gc__heap_lock_unparked(heap);
     if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
     if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
+    if (grown) ((gc_array *)array)->length = length;
     gc__heap_unlock(heap);
     return grown;
 }
@@ -421,7 +429,7 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
         __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > gc__the_arena.bytes)
         return false;
     size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
-    if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to)) return false;
+    if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
     memset((char *)array + used, 0, from - used); /* what the old size was rounded up by */
     ((gc_array *)array)->length = length;
     return true;

@@ -265,7 +265,10 @@ static void retained(void) {
     clear();
 }
 
-/* The thread that attaches is the mutator, whichever it is; its stack is the one to scan. */
+/* The thread that attaches is the mutator, whichever it is; its stack is the one to scan. That is fresh memory: the C library
+   gives a thread the stack of one that has ended, a collector's thread of an earlier heap, say, with what that left there. */
+static char fresh_stack[1 << 20] __attribute__((aligned(4096)));
+
 static void *elsewhere(void *unused) {
     run(conservative_stack, (gc_options){.non_generational = true, .conservative_stack = true});
     return unused;
@@ -327,7 +330,46 @@ static void fixed_holes(void) {
        COUNT * sizeof(node) >> 10, most >> 10);
 }
 
+/* A thread allocates objects that never move, behind which another one's arrays grow. */
+static uint32_t beside_ends;
+static void *beside(void *wrong) {
+    static void *keep[64];
+    gc_thread *self = gc_thread_attach(heap);
+    memset(keep, 0, sizeof keep);
+    gc_roots_add(heap, keep, 64, 0);
+    for (size_t i = 0; !__atomic_load_n(&beside_ends, __ATOMIC_RELAXED); i++) {
+        node *n = keep[i % 64] = gc_new_fixed(self, &node_type);
+        n->value = i;
+        for (size_t k = 0; k < 64 && k <= i; k++) {
+            n = keep[k];
+            *(size_t *)wrong += n->header.type != &node_type || n->left || n->value % 64 != k;
+        }
+    }
+    gc_roots_remove(heap, keep);
+    gc_thread_detach(self);
+    return NULL;
+}
+
+static void fixed_grow(void) {
+    size_t overlaps = 0, wrong = 0, grown = 0;
+    vector *v = NULL;
+    GC_ROOTS(gc, v);
+    pthread_t thread;
+    __atomic_store_n(&beside_ends, 0, __ATOMIC_RELAXED);
+    pthread_create(&thread, NULL, beside, &overlaps);
+    for (size_t i = 0; i < 200000 / (GC_DEBUG ? 10 : 1); i++) {
+        v = gc_new_array_fixed(gc, &vector_type, 2);
+        for (size_t length = 3; length < 20; length++) grown += gc_array_grow(gc, v, length);
+        for (size_t k = 0; k < v->header.length; k++) wrong += v->items[k] != NULL;
+    }
+    __atomic_store_n(&beside_ends, 1, __ATOMIC_RELAXED);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    pthread_join(thread, NULL);
+    is(overlaps + wrong, 0, "arrays grow %zu times, but not over what another thread allocates", grown);
+}
+
 int main(void) {
+    run(fixed_grow, (gc_options){0});
     run(fixed, (gc_options){0});
     run(fixed, (gc_options){.non_moving = true});
     run(fixed, (gc_options){.non_generational = true});
@@ -343,8 +385,12 @@ int main(void) {
     run(conservative_stack, (gc_options){.non_generational = true, .non_moving = true, .conservative_stack = true});
     run(conservative_stack, (gc_options){.non_generational = true, .conservative_stack = true});
     pthread_t thread;
-    pthread_create(&thread, NULL, elsewhere, NULL);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, fresh_stack, sizeof fresh_stack);
+    pthread_create(&thread, &attributes, elsewhere, NULL);
     pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
     hosted.collection_end = at_end;
     run(retained, hosted);
     hosted.test_scarce_memory = true;
