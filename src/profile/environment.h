@@ -125,6 +125,11 @@ GC__FN void gc__profile_forked(void) {
     all->file[0] = 0;
     all->writing = 0;
     all->profile.process = gc__os_process_number();
+    for (gc__profiled_thread *thread = all->threads; thread; thread = thread->next) {
+        if (gc__thread_self(thread->thread->heap) != thread->thread) continue;
+        thread->tid = gc__os_thread_number();
+        if (thread->profile == all->number) all->profile.threads[thread->number].number = thread->tid;
+    }
 }
 
 static const gc__profiling_calls gc__the_profiling_calls = {gc__profile_heap_created, gc__profile_heap_destroyed,

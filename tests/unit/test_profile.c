@@ -494,6 +494,13 @@ static void test_killed(void) {
 }
 
 /* A child of fork goes on without its parent's file. */
+static unsigned others_events; /* in the child, of another thread than its only one */
+
+static void note_others(void *host, const gc_profile_event *event) {
+    (void)host;
+    others_events += event->thread != (uint32_t)getpid();
+}
+
 static void test_fork(void) {
     char before[128];
     snprintf(before, sizeof before, "%s", profile_file("forked.json"));
@@ -502,14 +509,16 @@ static void test_fork(void) {
     new_node(1);
     pid_t child = fork();
     if (child == 0) {
+        gc_profile_host host = {NULL, note_others, NULL};
+        gc_profile_set_host(&host);
         for (int i = 0; i < 1000; i++) new_node(1);
         full();
         int result = gc_profile_stop();
-        _exit(result != GC_OK || gc_profile_write(profile_file("child.txt")) != GC_OK);
+        _exit(result != GC_OK || others_events || gc_profile_write(profile_file("child.txt")) != GC_OK);
     }
     int status = 1;
     waitpid(child, &status, 0);
-    is(status, 0, "the child ends its copy of the profile");
+    is(status, 0, "the child ends its copy of the profile, whose events are those of its own thread");
     new_node(1);
     is(gc_profile_stop(), GC_OK, "and the parent its own");
     char *text = profile_text("child.txt");
