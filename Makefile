@@ -37,7 +37,8 @@ own_gc := $(if $(test_sources),$(shell grep -l 'define GC_IMPLEMENTATION' $(test
 test_programs :=
 
 # Tests whose subject knows nothing of regions and cards: they have no variant with small ones, nor with checks of the heap.
-without_geometry := test_code_registry test_inspect_graph test_jit_assembler test_llvm test_load test_stackmap test_stackmap_dump
+without_geometry := test_code_registry test_inspect_graph test_jit_assembler test_llvm test_load test_profile_pages test_stackmap \
+    test_stackmap_dump test_stacks
 
 # A test with its own configuration compiles all of gc.h for itself, so it is compiled by the level that takes least time.
 # $(1): name, $(2): compiler, $(3): flags, $(4): the level of optimization, $(5): that for tests with their own configuration,

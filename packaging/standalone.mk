@@ -29,9 +29,9 @@ standalone: $(standalone_libraries) $(standalone_scheme) ## build collectors as 
 tests/scripts/standalone.t: standalone build/examples/scheme
 tests/scripts/choose.t: standalone
 
-# Unit tests that do not know the inside of the collector, as programs that can load one.
+# Unit tests that do not know the inside of the collector, as programs that can load one. Profiles are the library's own affair.
 standalone_tests := $(patsubst tests/unit/%.c,build/tests/standalone/%,\
-    $(filter-out $(own_gc) %/test_barrier_forms.c %/test_jit_assembler.c %/test_inspect_graph.c,$(test_sources)))
+    $(filter-out $(own_gc) %/test_profile.c %/test_profile_threads.c %/test_barrier_forms.c %/test_jit_assembler.c %/test_inspect_graph.c,$(test_sources)))
 build/tests/standalone/%.o: tests/unit/%.c
 	@mkdir -p $(@D)
 	$(CC) $(C11) -O2 -g -Isrc -c $< -o $@
