@@ -9691,7 +9691,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
     unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
     if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting || gc__is_abandoned(heap)) return;
-    if (!gc__crew_is_worth(heap, generation)) return;
+    if (heap->threads->stop_depth || !gc__crew_is_worth(heap, generation)) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
     bool started = crew != NULL;
@@ -10646,7 +10646,9 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max", false)) return GC_ERROR_MISUSE;
-    gc__world_stop(heap);
+    gc__heap_lock(heap);
+    gc__crew_hire(heap, 2);
+    gc__world_stop_locked(heap);
     gc_result result = gc__limit_change(heap, bytes);
     gc__world_resume(heap);
     return result;

@@ -50,7 +50,9 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max", false)) return GC_ERROR_MISUSE;
-    gc__world_stop(heap);
+    gc__heap_lock(heap);
+    gc__crew_hire(heap, 2);
+    gc__world_stop_locked(heap);
     gc_result result = gc__limit_change(heap, bytes);
     gc__world_resume(heap);
     return result;

@@ -82,7 +82,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
     unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
     if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting || gc__is_abandoned(heap)) return;
-    if (!gc__crew_is_worth(heap, generation)) return;
+    if (heap->threads->stop_depth || !gc__crew_is_worth(heap, generation)) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
     bool started = crew != NULL;

@@ -285,6 +285,33 @@ static void when_there_are_threads(void) {
     is(workers(&quiet), 0, "they are gone with the heap");
 }
 
+/* A limit is changed in a heap whose host stops threads: one of these may hold a lock that starting a thread takes. */
+static size_t before_stop, within_stop;
+static void on_suspend(void *host) { before_stop = workers(host); }
+static void on_restart(void *host) {
+    size_t now = workers(host);
+    if (now > before_stop) within_stop = now;
+}
+
+static void no_thread_starts_while_stopped(void) {
+    static bool quiet;
+    begin(&(gc_options){.collector_threads = 3,
+                        .nursery_bytes = 64 << 20,
+                        .suspend = on_suspend,
+                        .restart = on_restart,
+                        .host = &quiet});
+    {
+        node *root = NULL;
+        GC_ROOTS(gc, root);
+        root = tree(17, 1);
+        gc_heap_set_bytes_max(heap, 4 << 20);
+        is(within_stop, 0, "no thread starts while the world is stopped");
+        is(workers(&quiet), 2, "but before");
+        ok(tree_is_whole(root, 17, 1), "for a collection, which keeps the tree");
+    }
+    end();
+}
+
 static char warned[300];
 static void on_warning(void *host, const char *message) {
     (void)host;
@@ -380,6 +407,7 @@ int main(void) {
         shapes();
     }
     when_there_are_threads();
+    no_thread_starts_while_stopped();
     threads_are_refused();
     /* With GC_DEBUG it is reported as misuse. */
     for (order = 1; order < 3 && GC_DEBUG == 0; order++) threads = 3, a_fork_in_a_trace();
