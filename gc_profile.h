@@ -9,8 +9,8 @@
 #include "gc.h"
 
 /* Profiles: what allocates, what lives, and when collections paused. One profile at a time is taken, of all heaps of the
-   process. GC_PROFILE=FILE in the environment takes one from the first heap on, and writes it when the last heap is
-   destroyed and when the program ends; options follow the name, each after a comma: GC_PROFILE=lisp.pb,period=4096,ticks.
+   process. GC_PROFILE=FILE in the environment takes one from the first heap on, and writes it when the program ends (a
+   .heapsnapshot when a heap is destroyed); options follow the name, each after a comma: GC_PROFILE=lisp.pb,period=4096,ticks.
 
    Samples are unbiased: each allocated byte is chosen with the same probability, independently of all others, and an object
    is sampled if one of its bytes is. Sources: the CLR's AllocationSampled, AllocationTick and SampledObjectAllocation
@@ -138,8 +138,7 @@ typedef struct gc_profile_line {
 } gc_profile_line;
 
 /* Names compiled code in [start, start + bytes) from now on; all strings are copied. Code that was there before a profile
-   starts may be named at any time. Code of
-   gc_stackmap.h is named without this call. [any thread; may wait; GC_ERROR_MEMORY] */
+   starts may be named at any time. Code of gc_stackmap.h is named without this call. [any thread; may wait; GC_ERROR_MEMORY] */
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
                                      size_t line_count);
 /* The code that starts there is gone; call it before the memory is used again. [any thread; may wait; cannot fail] */
@@ -2336,7 +2335,7 @@ GC__FN double gc__chance_weight(uint64_t period, uint64_t bytes) {
 }
 /* The profile that is being taken, and what is kept of heaps and threads meanwhile.
 
-   gc__profile_lock guards it. That is a leaf: who holds it waits for nothing but a file that is being written. A thread that
+   gc__profile_lock guards it. Who holds it waits for a file that is being written, or the registry of code. A thread that
    allocates never waits for it: it puts what happens into a buffer of its own, and empties all buffers if it finds the lock
    free. A collection takes the lock, and empties all buffers before it changes anything; so the addresses of objects that
    are in a buffer are right. */

@@ -1,6 +1,6 @@
 /* Profiles: what allocates, what lives, and when collections paused. One profile at a time is taken, of all heaps of the
-   process. GC_PROFILE=FILE in the environment takes one from the first heap on, and writes it when the last heap is
-   destroyed and when the program ends; options follow the name, each after a comma: GC_PROFILE=lisp.pb,period=4096,ticks.
+   process. GC_PROFILE=FILE in the environment takes one from the first heap on, and writes it when the program ends (a
+   .heapsnapshot when a heap is destroyed); options follow the name, each after a comma: GC_PROFILE=lisp.pb,period=4096,ticks.
 
    Samples are unbiased: each allocated byte is chosen with the same probability, independently of all others, and an object
    is sampled if one of its bytes is. Sources: the CLR's AllocationSampled, AllocationTick and SampledObjectAllocation
@@ -131,8 +131,7 @@ typedef struct gc_profile_line {
 } gc_profile_line;
 
 /* Names compiled code in [start, start + bytes) from now on; all strings are copied. Code that was there before a profile
-   starts may be named at any time. Code of
-   gc_stackmap.h is named without this call. [any thread; may wait; GC_ERROR_MEMORY] */
+   starts may be named at any time. Code of gc_stackmap.h is named without this call. [any thread; may wait; GC_ERROR_MEMORY] */
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
                                      size_t line_count);
 /* The code that starts there is gone; call it before the memory is used again. [any thread; may wait; cannot fail] */

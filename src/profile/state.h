@@ -1,6 +1,6 @@
 /* The profile that is being taken, and what is kept of heaps and threads meanwhile.
 
-   gc__profile_lock guards it. That is a leaf: who holds it waits for nothing but a file that is being written. A thread that
+   gc__profile_lock guards it. Who holds it waits for a file that is being written, or the registry of code. A thread that
    allocates never waits for it: it puts what happens into a buffer of its own, and empties all buffers if it finds the lock
    free. A collection takes the lock, and empties all buffers before it changes anything; so the addresses of objects that
    are in a buffer are right. */

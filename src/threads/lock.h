@@ -12,7 +12,7 @@
    global slots, which are made from references that are in no root yet, have locks of their own, under which nothing waits.
 
    Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock; the
-   arena's lock; the lock of the registry of code; that of the profile. No thread waits for a heap's lock while it holds
+   arena's lock; the lock of the profile; that of the registry of code. No thread waits for a heap's lock while it holds
    another heap's, except a thread that forks: it is parked in all its heaps then, and no owner of such a lock waits for it.
 
    In callbacks of the host the calling thread holds
