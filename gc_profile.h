@@ -137,7 +137,7 @@ typedef struct gc_profile_line {
     const char *file;
 } gc_profile_line;
 
-/* Names compiled code in [start, start + bytes) from now on; all strings are copied. Code that was there before a profile
+/* Names `bytes` of compiled code at `start` from now on; all strings are copied. Code that was there before a profile
    starts may be named at any time. Code of gc_stackmap.h is named without this call. [any thread; may wait; GC_ERROR_MEMORY] */
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
                                      size_t line_count);
@@ -7355,7 +7355,8 @@ GC_API void gc_profile_set_host(const gc_profile_host *host) {
 /* GC_PROFILE in the environment, and what happens with the program's heaps, processes and end. */
 
 
-static bool gc__profile_asked; /* the environment was looked at; profile lock */
+static bool gc__profile_asked;         /* the environment was looked at; profile lock */
+static bool gc__profile_objects_tried; /* objects were written, or a warning said why not */
 
 /* The bits of the events with that name; 0: none has it. */
 GC__FN unsigned gc__profile_events_named(const char *name, size_t length) {
@@ -7415,8 +7416,9 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         length = strcspn(++at, ",");
         if (gc__profile_option_read(options, at, length)) continue;
         gc__fail(GC_ERROR_OPTION,
-                 "environment GC_PROFILE: `%.*s` is none of its options: period=N, ticks, ticks=N, objects, objects=N, "
-                 "handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, jitdump",
+                 "environment GC_PROFILE: no profile is taken, for `%.*s` is none of its options: period=N, "
+                 "ticks, ticks=N, objects, objects=N, handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, "
+                 "jitdump",
                  (int)length, at);
         return false;
     }
@@ -7449,6 +7451,7 @@ GC__FN void gc__profile_write_last_objects(gc_heap *heap) {
     const gc__profile_format *format = gc__the_profile.format;
     gc__output output;
     if (!gc__the_profile.by_environment || !gc__the_profile.on || !format->objects) return;
+    gc__profile_objects_tried = true;
     gc__world_stop(heap);
     if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, true, &output);
     gc__world_resume(heap);
@@ -7496,6 +7499,11 @@ GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
     gc_result result = gc__profile_end(file);
     const gc__profile_format *format = *file ? gc__profile_format_of(file) : NULL;
     if (result == GC_OK && format && !format->objects) result = gc__profile_write_copy(file, format);
+    if (result == GC_OK && format && format->objects && !gc__profile_objects_tried)
+        result = gc__fail(GC_ERROR_FILE,
+                          "the profile %s is not written: the program ended without gc_heap_destroy; call that, or "
+                          "gc_profile_write at the moment of interest",
+                          file);
     if (result != GC_OK) gc__profile_warn(gc__last_message);
 }
 #endif

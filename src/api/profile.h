@@ -130,7 +130,7 @@ typedef struct gc_profile_line {
     const char *file;
 } gc_profile_line;
 
-/* Names compiled code in [start, start + bytes) from now on; all strings are copied. Code that was there before a profile
+/* Names `bytes` of compiled code at `start` from now on; all strings are copied. Code that was there before a profile
    starts may be named at any time. Code of gc_stackmap.h is named without this call. [any thread; may wait; GC_ERROR_MEMORY] */
 GC_API gc_result gc_profile_code_add(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
                                      size_t line_count);

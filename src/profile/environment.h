@@ -3,7 +3,8 @@
 
 #include "control.h"
 
-static bool gc__profile_asked; /* the environment was looked at; profile lock */
+static bool gc__profile_asked;         /* the environment was looked at; profile lock */
+static bool gc__profile_objects_tried; /* objects were written, or a warning said why not */
 
 /* The bits of the events with that name; 0: none has it. */
 GC__FN unsigned gc__profile_events_named(const char *name, size_t length) {
@@ -63,8 +64,9 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         length = strcspn(++at, ",");
         if (gc__profile_option_read(options, at, length)) continue;
         gc__fail(GC_ERROR_OPTION,
-                 "environment GC_PROFILE: `%.*s` is none of its options: period=N, ticks, ticks=N, objects, objects=N, "
-                 "handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, jitdump",
+                 "environment GC_PROFILE: no profile is taken, for `%.*s` is none of its options: period=N, "
+                 "ticks, ticks=N, objects, objects=N, handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, "
+                 "jitdump",
                  (int)length, at);
         return false;
     }
@@ -97,6 +99,7 @@ GC__FN void gc__profile_write_last_objects(gc_heap *heap) {
     const gc__profile_format *format = gc__the_profile.format;
     gc__output output;
     if (!gc__the_profile.by_environment || !gc__the_profile.on || !format->objects) return;
+    gc__profile_objects_tried = true;
     gc__world_stop(heap);
     if (gc__output_open(&output, gc__the_profile.file, false)) format->objects(&heap, 1, true, &output);
     gc__world_resume(heap);
@@ -144,5 +147,10 @@ GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
     gc_result result = gc__profile_end(file);
     const gc__profile_format *format = *file ? gc__profile_format_of(file) : NULL;
     if (result == GC_OK && format && !format->objects) result = gc__profile_write_copy(file, format);
+    if (result == GC_OK && format && format->objects && !gc__profile_objects_tried)
+        result = gc__fail(GC_ERROR_FILE,
+                          "the profile %s is not written: the program ended without gc_heap_destroy; call that, or "
+                          "gc_profile_write at the moment of interest",
+                          file);
     if (result != GC_OK) gc__profile_warn(gc__last_message);
 }

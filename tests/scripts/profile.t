@@ -87,6 +87,14 @@ GC_PROFILE=/nonexistent/x.html build/examples/scheme examples/scheme/programs/de
 is "$(cmp "$dir/out" examples/scheme/programs/derive.expected)" "" "a program whose profile cannot be written runs as ever"
 is "$(grep -c '/nonexistent/x.html' "$dir/warnings")" 1 "and warns once"
 
+# Mistakes in the setting: none is taken for another setting, nor passed over.
+for option in perid=3 period period=-5 perfmap=1 perfmap,foo ''; do
+    GC_PROFILE="$dir/none.txt,$option" "$built/leak" 2> "$dir/warnings"
+    matches "$(cat "$dir/warnings")" 'no profile is taken' "an option that is none: $option"
+done
+[ ! -e "$dir/none.txt" ]
+ok $? "and no profile is taken"
+
 # Programs of others.
 if command -v node > /dev/null && [ -d "$packages/node_modules/heap-snapshot-toolkit" ]; then
     timeout 120 node tests/profile/snapshot.mjs "$packages" "$dir/leak.heapsnapshot" > "$dir/others" 2>&1

@@ -306,9 +306,12 @@ static bool visit_thread(void *context, const gc_dac_thread *thread) {
     json_bool("running", thread->running);
     json_bool("conservative", thread->conservative);
     json_number("waited_for_ns", thread->stopped_ns);
-    text("thread `%s`%s%s: %s%s%s\n", clean(thread->name), thread->tid ? ", tid " : "",
-         thread->tid ? commas(thread->tid) : "", mode, thread->parked ? ", waits within gc.h" : "",
-         thread->running ? ", at no safe point" : "");
+    if (thread->name && *thread->name)
+        text("thread `%s`", clean(thread->name));
+    else
+        text("thread without a name");
+    text("%s%s: %s%s%s\n", thread->tid ? ", tid " : "", thread->tid ? commas(thread->tid) : "", mode,
+         thread->parked ? ", waits within gc.h" : "", thread->running ? ", at no safe point" : "");
     json_begin("frames", '[');
     target_check(pass->target, gc_dac_frames(pass->target->dac, pass->heap, thread, visit_frame, NULL));
     json_end();
