@@ -14,7 +14,7 @@ echo "# $operations operations"
 # card_left_out VARIANT [OPTION]: of the first cards that the barrier has dirtied one is taken back, until one mattered.
 card_left_out() {
     for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        build/tests/random-"$1" --mode=small_nursery --ops=20000 --seed=5 --forget-card=$k ${2:+"$2"} > "$log" 2>&1 && continue
+        build/tests/random-"$1" --mode=small_nursery --ops=8000 --seed=5 --forget-card=$k ${2:+"$2"} > "$log" 2>&1 && continue
         grep -Eq -- "$field.*write barrier" "$log" && break
     done
     grep -Eq -- "$field.*write barrier" "$log"

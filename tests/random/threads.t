@@ -1,7 +1,7 @@
 #!/bin/sh
 # Eight threads on one heap: for half a minute in all, in every mode; with ThreadSanitizer and AddressSanitizer. Then threads that
 # have a heap each.
-# THREADS_SECONDS: for each mode of the plain program (3).
+# THREADS_SECONDS: for each mode of the plain program (2).
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 make -s tests/random/threads.t
 ok $? "the programs compile"
@@ -14,7 +14,7 @@ threads() {
     ok $? "$1, $2: $(sed -n 's/^ok 1 - [a-z_]*: //p' "$log")"
     grep -q '^ok 1' "$log" || sed 's/^/# /' "$log" | head -60 >&2
 }
-seconds=${THREADS_SECONDS:-3}
+seconds=${THREADS_SECONDS:-2}
 for mode in moving non_moving conservative stress limit; do threads plain $mode "$seconds" 1; done
 threads debug moving $((seconds / 2)) 2
 threads logging moving $((seconds / 2)) 3
@@ -23,23 +23,24 @@ for mode in moving conservative stress limit; do threads tsan $mode "$seconds" 5
 for mode in moving limit; do GC_COLLECTOR_THREADS=3 GC_TEST_COLLECTORS=1 threads tsan $mode "$seconds" 6; done
 threads tsan-watch moving $((seconds / 2)) 5
 
-tsan=$(mktemp)
-trap 'rm -f "$log" "$tsan"' EXIT
-clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS '-DGC_ARENA_BYTES=((size_t)1<<34)' \
-    -pthread tests/unit/gc.c tests/unit/test_heaps.c -o "$tsan" && timeout 120 "$tsan" > "$log" 2>&1
-ok $? "heaps of several threads under ThreadSanitizer"
-grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
-clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS '-DGC_ARENA_BYTES=((size_t)1<<34)' \
-    -pthread tests/unit/gc.c tests/unit/test_profile_threads.c -o "$tsan" && timeout 120 "$tsan" > "$log" 2>&1
-ok $? "a profile of eight threads under ThreadSanitizer"
-grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
-# compiled_code TEST WHAT
-compiled_code() {
-    clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -pthread '-DGC_ARENA_BYTES=((size_t)1<<34)' tests/unit/"$1".c -o "$tsan" &&
-        timeout 600 "$tsan" > "$log" 2>&1
-    ok $? "$2 under ThreadSanitizer"
+dir=$(mktemp -d)
+tsan=$dir/tsan
+trap 'rm -rf "$log" "$dir"' EXIT
+sanitized() { clang -fsanitize=thread -std=c11 -O1 -g1 -Isrc -pthread '-DGC_ARENA_BYTES=((size_t)1<<34)' "$@"; }
+shared() { sanitized -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS "$@"; }
+# under_tsan WHAT: the program that was compiled, with the status of that
+under_tsan() {
+    [ $? -eq 0 ] && timeout 600 "$tsan" > "$log" 2>&1
+    ok $? "$1 under ThreadSanitizer"
     grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
 }
-compiled_code test_code_registry 'the registry of code'
-compiled_code test_code_threads 'threads that make, run and remove code'
+shared -c tests/unit/gc.c -o "$dir/gc.o"
+shared "$dir/gc.o" tests/unit/test_heaps.c -o "$tsan"
+under_tsan 'heaps of several threads'
+shared "$dir/gc.o" tests/unit/test_profile_threads.c -o "$tsan"
+under_tsan 'a profile of eight threads'
+sanitized tests/unit/test_code_registry.c -o "$tsan"
+under_tsan 'the registry of code'
+sanitized tests/unit/test_code_threads.c -o "$tsan"
+under_tsan 'threads that make, run and remove code'
 finish
