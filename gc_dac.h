@@ -853,6 +853,26 @@ GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
            "program call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); in a container, allow SYS_PTRACE";
 }
 
+/* Whether the thread has none of its process's memory any more. The first one remains visible until all have ended. */
+GC__DAC_FN bool gc__dac_os_has_ended(int tid) {
+    char byte;
+    struct iovec local = {&byte, 1}, remote = {NULL, 1};
+    return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == ESRCH;
+}
+
+/* The thread by whose number the process's memory is read: its first one, unless that has ended before others. */
+GC__DAC_FN int gc__dac_os_living(int pid) {
+    char path[64];
+    int found = pid;
+    if (!gc__dac_os_has_ended(pid)) return pid;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *folder = opendir(path);
+    for (const struct dirent *each; folder && found == pid && (each = readdir(folder)) != NULL;)
+        if (atoi(each->d_name) > 0 && !gc__dac_os_has_ended(atoi(each->d_name))) found = atoi(each->d_name);
+    if (folder) closedir(folder);
+    return found;
+}
+
 GC__DAC_FN uint64_t gc__dac_os_now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -903,7 +923,7 @@ GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fres
     }
     gc__dac_stopped thread = {tid, 0};
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
-        *refused = errno != ESRCH;
+        *refused = errno != ESRCH && !gc__dac_os_has_ended(tid);
         return true;
     }
     *fresh = true;
@@ -942,7 +962,7 @@ GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
     return refused ? "the system does not permit ptrace: a debugger has the process already; or be the same user or "
                      "root; or "
                      "`sysctl kernel.yama.ptrace_scope=0`; in a container, allow SYS_PTRACE"
-                   : "none of its threads stops";
+                   : "it has ended, or none of its threads stops";
 }
 
 /* The registers of a stopped thread in the order of the kernel. Returns their number, 0: they are not known. */
@@ -3098,7 +3118,7 @@ typedef struct gc__dac_mapped {
 } gc__dac_mapped;
 
 typedef struct gc__dac_process {
-    int pid;
+    int tid; /* of a thread that has its memory */
     gc__dac_stops stops;
     gc__dac_mapped *mappings;
     size_t count, room;
@@ -3106,7 +3126,7 @@ typedef struct gc__dac_process {
 } gc__dac_process;
 
 GC__DAC_FN size_t gc__dac_process_read(void *context, uint64_t address, void *to, size_t bytes) {
-    return gc__dac_os_read(((const gc__dac_process *)context)->pid, address, to, bytes);
+    return gc__dac_os_read(((const gc__dac_process *)context)->tid, address, to, bytes);
 }
 
 GC__DAC_FN bool gc__dac_process_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
@@ -3166,7 +3186,7 @@ GC__DAC_FN bool gc__dac_process_line(gc__dac_process *process, const char *line)
 /* NULL, or why the mappings cannot be read. */
 GC__DAC_FN const char *gc__dac_process_maps(gc__dac_process *process) {
     char name[64], line[5000];
-    snprintf(name, sizeof name, "/proc/%d/maps", process->pid);
+    snprintf(name, sizeof name, "/proc/%d/maps", process->tid);
     FILE *file = fopen(name, "re");
     if (!file) return errno == ENOENT ? "there is no such process, or no /proc" : strerror(errno);
     bool memory = true;
@@ -3225,15 +3245,15 @@ GC_DAC_API gc_dac *gc_dac_open_process(int pid, unsigned flags) {
         free(dac);
         return NULL;
     }
-    process->pid = pid;
     gc_dac_target target = {
         process, gc__dac_process_read, NULL, gc__dac_process_mapping, gc__dac_process_native, gc__dac_process_close};
     dac->target = target;
     dac->moving = !(flags & GC_DAC_STOP);
     const char *fault = flags & GC_DAC_STOP ? gc__dac_os_stop(pid, &process->stops) : NULL;
     const char *step = fault ? "cannot be stopped" : "cannot be read";
+    process->tid = gc__dac_os_living(pid);
     if (!fault) fault = gc__dac_process_maps(process);
-    if (!fault) fault = gc__dac_os_refusal(pid, gc__dac_process_probe(process));
+    if (!fault) fault = gc__dac_os_refusal(process->tid, gc__dac_process_probe(process));
     dac->target_bytes = process->readable_bytes;
     if (!fault) return gc__dac_opened(dac);
     gc__dac_reject(dac, gc__dac_format(dac, "process %d %s: %s", pid, step, fault));

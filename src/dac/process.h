@@ -23,7 +23,7 @@ typedef struct gc__dac_mapped {
 } gc__dac_mapped;
 
 typedef struct gc__dac_process {
-    int pid;
+    int tid; /* of a thread that has its memory */
     gc__dac_stops stops;
     gc__dac_mapped *mappings;
     size_t count, room;
@@ -31,7 +31,7 @@ typedef struct gc__dac_process {
 } gc__dac_process;
 
 GC__DAC_FN size_t gc__dac_process_read(void *context, uint64_t address, void *to, size_t bytes) {
-    return gc__dac_os_read(((const gc__dac_process *)context)->pid, address, to, bytes);
+    return gc__dac_os_read(((const gc__dac_process *)context)->tid, address, to, bytes);
 }
 
 GC__DAC_FN bool gc__dac_process_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
@@ -91,7 +91,7 @@ GC__DAC_FN bool gc__dac_process_line(gc__dac_process *process, const char *line)
 /* NULL, or why the mappings cannot be read. */
 GC__DAC_FN const char *gc__dac_process_maps(gc__dac_process *process) {
     char name[64], line[5000];
-    snprintf(name, sizeof name, "/proc/%d/maps", process->pid);
+    snprintf(name, sizeof name, "/proc/%d/maps", process->tid);
     FILE *file = fopen(name, "re");
     if (!file) return errno == ENOENT ? "there is no such process, or no /proc" : strerror(errno);
     bool memory = true;
@@ -150,15 +150,15 @@ GC_DAC_API gc_dac *gc_dac_open_process(int pid, unsigned flags) {
         free(dac);
         return NULL;
     }
-    process->pid = pid;
     gc_dac_target target = {
         process, gc__dac_process_read, NULL, gc__dac_process_mapping, gc__dac_process_native, gc__dac_process_close};
     dac->target = target;
     dac->moving = !(flags & GC_DAC_STOP);
     const char *fault = flags & GC_DAC_STOP ? gc__dac_os_stop(pid, &process->stops) : NULL;
     const char *step = fault ? "cannot be stopped" : "cannot be read";
+    process->tid = gc__dac_os_living(pid);
     if (!fault) fault = gc__dac_process_maps(process);
-    if (!fault) fault = gc__dac_os_refusal(pid, gc__dac_process_probe(process));
+    if (!fault) fault = gc__dac_os_refusal(process->tid, gc__dac_process_probe(process));
     dac->target_bytes = process->readable_bytes;
     if (!fault) return gc__dac_opened(dac);
     gc__dac_reject(dac, gc__dac_format(dac, "process %d %s: %s", pid, step, fault));

@@ -48,6 +48,26 @@ GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
            "program call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); in a container, allow SYS_PTRACE";
 }
 
+/* Whether the thread has none of its process's memory any more. The first one remains visible until all have ended. */
+GC__DAC_FN bool gc__dac_os_has_ended(int tid) {
+    char byte;
+    struct iovec local = {&byte, 1}, remote = {NULL, 1};
+    return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == ESRCH;
+}
+
+/* The thread by whose number the process's memory is read: its first one, unless that has ended before others. */
+GC__DAC_FN int gc__dac_os_living(int pid) {
+    char path[64];
+    int found = pid;
+    if (!gc__dac_os_has_ended(pid)) return pid;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *folder = opendir(path);
+    for (const struct dirent *each; folder && found == pid && (each = readdir(folder)) != NULL;)
+        if (atoi(each->d_name) > 0 && !gc__dac_os_has_ended(atoi(each->d_name))) found = atoi(each->d_name);
+    if (folder) closedir(folder);
+    return found;
+}
+
 GC__DAC_FN uint64_t gc__dac_os_now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -98,7 +118,7 @@ GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fres
     }
     gc__dac_stopped thread = {tid, 0};
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
-        *refused = errno != ESRCH;
+        *refused = errno != ESRCH && !gc__dac_os_has_ended(tid);
         return true;
     }
     *fresh = true;
@@ -137,7 +157,7 @@ GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
     return refused ? "the system does not permit ptrace: a debugger has the process already; or be the same user or "
                      "root; or "
                      "`sysctl kernel.yama.ptrace_scope=0`; in a container, allow SYS_PTRACE"
-                   : "none of its threads stops";
+                   : "it has ended, or none of its threads stops";
 }
 
 /* The registers of a stopped thread in the order of the kernel. Returns their number, 0: they are not known. */

@@ -5,9 +5,11 @@
 #include "../fixture.h"
 #include "dac_permission.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 static unsigned how = GC_DAC_STOP; /* its children are read; where ptrace is not permitted, without registers */
+static bool first_ends;            /* whether a child's first thread ends before others */
 static node *list;
 static vector *items;
 
@@ -52,6 +54,18 @@ static bool one_heap(void *context, const gc_dac_heap *each) {
     return true;
 }
 
+static void *wait_for_ever(void *unused) {
+    for (;;) pause();
+    return unused;
+}
+
+static void end_before_others(void) {
+    pthread_t other;
+    gc_thread_detach(gc);
+    if (pthread_create(&other, NULL, wait_for_ever, NULL) != 0) _exit(1);
+    pthread_exit(NULL);
+}
+
 /* A child that has filled the heap, and waits. */
 static pid_t child(void (*fill)(void)) {
     int ready[2];
@@ -64,6 +78,7 @@ static pid_t child(void (*fill)(void)) {
         gc_roots_add(heap, &items, 1, 0);
         fill();
         if (write(ready[1], "x", 1) != 1) _exit(1);
+        if (first_ends) end_before_others();
         for (;;) pause();
     }
     close(ready[1]);
@@ -116,6 +131,19 @@ static void check(const counts *all) {
 static void test_live(void) {
     pid_t pid = child(fill);
     gc_dac *dac = gc_dac_open_process(pid, how);
+    counts all = count(dac);
+    check(&all);
+    gc_dac_close(dac);
+    stop(pid);
+}
+
+/* The kernel has nothing to say of a thread that has ended, and the process has that one's number. */
+static void test_first_thread_ended(unsigned flags) {
+    first_ends = true;
+    pid_t pid = child(fill);
+    first_ends = false;
+    for (int wait = 0; wait < 20000 && !gc__dac_os_has_ended(pid); wait++) usleep(1000);
+    gc_dac *dac = gc_dac_open_process(pid, flags);
     counts all = count(dac);
     check(&all);
     gc_dac_close(dac);
@@ -355,6 +383,8 @@ int main(void) {
     if (!may_open(0)) return ok(true, "# SKIP no process may be read here"), done();
     if (!may_open(GC_DAC_STOP)) how = 0, diag("ptrace is not permitted here: registers are not tested");
     test_live();
+    test_first_thread_ended(how);
+    test_first_thread_ended(0);
     test_roots();
     test_stacks();
     test_moving();
