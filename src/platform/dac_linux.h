@@ -87,6 +87,25 @@ typedef struct gc__dac_stops {
 
 #define GC__DAC_STOP_MS 5000 /* a thread that does not stop in this time waits for a device */
 
+/* Waits until the thread is not within a call of the kernel that nothing but a fatal signal ends: there ptrace could neither
+   stop it nor let go of it again. False: it remains there. */
+GC__DAC_FN bool gc__dac_os_leaves_kernel(int tid) {
+    uint64_t deadline = gc__dac_os_now_ms() + GC__DAC_STOP_MS;
+    const struct timespec pause = {0, 1000000};
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", tid);
+    while (gc__dac_os_now_ms() <= deadline) {
+        FILE *file = fopen(path, "re");
+        size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+        if (file) fclose(file);
+        text[length] = 0;
+        const char *name_end = strrchr(text, ')');
+        if (!name_end || strncmp(name_end, ") D", 3) != 0) return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
 /* Waits until the seized thread stands still. False: it has ended, or does not stop. */
 GC__DAC_FN bool gc__dac_os_await(gc__dac_stopped *thread) {
     uint64_t deadline = gc__dac_os_now_ms() + GC__DAC_STOP_MS;
@@ -105,8 +124,8 @@ GC__DAC_FN bool gc__dac_os_await(gc__dac_stopped *thread) {
     }
 }
 
-/* Stops one thread, unless it is stopped already. False: no memory. *refused: the system does not permit it. */
-GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fresh, bool *refused) {
+/* Stops one thread, unless it is stopped already. False: no memory. *fault: why it cannot be stopped. */
+GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fresh, const char **fault) {
     for (size_t i = 0; i < stops->count; i++)
         if (stops->threads[i].tid == tid) return true;
     if (stops->count == stops->capacity) {
@@ -117,13 +136,22 @@ GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fres
         stops->capacity = capacity;
     }
     gc__dac_stopped thread = {tid, 0};
+    const char *waits = "one of its threads waits in the kernel, for a child of vfork or for a device, and cannot be "
+                        "stopped there: try again later, or read the process while it runs";
+    if (!gc__dac_os_leaves_kernel(tid)) {
+        *fault = waits;
+        return true;
+    }
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
-        *refused = errno != ESRCH && !gc__dac_os_has_ended(tid);
+        if (errno != ESRCH && !gc__dac_os_has_ended(tid))
+            *fault = "the system does not permit ptrace: a debugger has the process already; or be the same user or "
+                     "root; or `sysctl kernel.yama.ptrace_scope=0`; in a container, allow SYS_PTRACE";
         return true;
     }
     *fresh = true;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 || !gc__dac_os_await(&thread)) {
         ptrace(PTRACE_DETACH, tid, NULL, NULL);
+        if (!gc__dac_os_has_ended(tid)) *fault = waits;
         return true;
     }
     stops->threads[stops->count++] = thread;
@@ -140,24 +168,22 @@ GC__DAC_FN void gc__dac_os_resume(gc__dac_stops *stops) {
 /* Stops all threads of the process; those that are created meanwhile, too. NULL, or why that is impossible. */
 GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
     char path[64];
-    bool fresh = true, refused = false, memory = true;
+    bool fresh = true, memory = true;
+    const char *fault = NULL;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     memset(stops, 0, sizeof *stops);
-    for (int round = 0; fresh && memory && !refused && round < 1000; round++) {
+    for (int round = 0; fresh && memory && !fault && round < 1000; round++) {
         DIR *folder = opendir(path);
         if (!folder) return "there is no such process, or no /proc";
         fresh = false;
-        for (const struct dirent *each; memory && !refused && (each = readdir(folder)) != NULL;)
-            if (atoi(each->d_name) > 0) memory = gc__dac_os_stop_thread(stops, atoi(each->d_name), &fresh, &refused);
+        for (const struct dirent *each; memory && !fault && (each = readdir(folder)) != NULL;)
+            if (atoi(each->d_name) > 0) memory = gc__dac_os_stop_thread(stops, atoi(each->d_name), &fresh, &fault);
         closedir(folder);
     }
-    if (!refused && memory && stops->count) return NULL;
+    if (!fault && memory && stops->count) return NULL;
     gc__dac_os_resume(stops);
     if (!memory) return "there is no memory for the list of its threads";
-    return refused ? "the system does not permit ptrace: a debugger has the process already; or be the same user or "
-                     "root; or "
-                     "`sysctl kernel.yama.ptrace_scope=0`; in a container, allow SYS_PTRACE"
-                   : "it has ended, or none of its threads stops";
+    return fault ? fault : "it has ended, or none of its threads stops";
 }
 
 /* The registers of a stopped thread in the order of the kernel. Returns their number, 0: they are not known. */

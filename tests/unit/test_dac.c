@@ -5,6 +5,7 @@
 #include "../fixture.h"
 #include "dac_permission.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -148,6 +149,30 @@ static void test_first_thread_ended(unsigned flags) {
     check(&all);
     gc_dac_close(dac);
     stop(pid);
+}
+
+/* Nothing stops a thread that waits for a child of vfork. It must go on behind that as if nobody had tried. */
+static void test_thread_in_kernel(void) {
+    char byte = 'x';
+    int gate[2], after[2];
+    if (pipe(gate) != 0 || pipe(after) != 0) return diag("no pipes");
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(gate[1]);
+        if (vfork() == 0) _exit((int)read(gate[0], &byte, 1));
+        if (write(after[1], "x", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    usleep(200000);
+    gc_dac *dac = gc_dac_open_process(pid, GC_DAC_STOP);
+    has(gc_dac_message(dac), "waits in the kernel", "a thread that waits for a child of vfork");
+    gc_dac_close(dac);
+    close(after[1]);
+    struct pollfd goes_on = {.fd = after[0], .events = POLLIN};
+    ok(write(gate[1], "x", 1) == 1 && poll(&goes_on, 1, 20000) == 1 && read(after[0], &byte, 1) == 1,
+       "goes on when the child has ended");
+    stop(pid);
+    close(gate[0]), close(gate[1]), close(after[0]);
 }
 
 /* Everything that keeps objects alive, each kind once. */
@@ -385,6 +410,7 @@ int main(void) {
     test_live();
     test_first_thread_ended(how);
     test_first_thread_ended(0);
+    if (how) test_thread_in_kernel();
     test_roots();
     test_stacks();
     test_moving();
