@@ -318,6 +318,7 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     }
     if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
     void *object = gc__allocate_any(thread, bytes, kind);
+    GC__SCOPE("an allocation"); /* a handler that allocated now would find an object without its header */
     if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;

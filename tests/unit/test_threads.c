@@ -3,6 +3,7 @@
 #include "../fixture.h"
 #include "single_step.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -661,8 +662,11 @@ enum { FORBIDDEN = sizeof forbidden / sizeof *forbidden, INTERRUPTED = 6 };
 
 static long step_at;
 static void (*step_call)(void);
+/* At the step, or after the instruction that repeats itself there. */
 static void at_step(void) {
-    if (single_step_count == step_at) step_call();
+    if (single_step_count < step_at) return;
+    step_at = LONG_MAX;
+    step_call();
 }
 
 /* The steps of a collection are not counted, nor taken from its beginning: there are many, and each costs a signal. */
