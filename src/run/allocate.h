@@ -276,7 +276,7 @@ GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, c
     if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
 }
 
-/* What a function for programs returns. */
+/* What a function for programs returns. Those are never inlined, so that their return address is in the program. */
 GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
     if (!object && thread->heap->options.abort_when_exhausted)
         gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
@@ -284,13 +284,13 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
     return object;
 }
 
-GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
     gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
     return gc__allocated(thread, object);
 }
 
-GC_API void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
+GC_API __attribute__((noinline)) void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
     void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
     if (object) gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
@@ -329,16 +329,16 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
 
-GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
+GC_API __attribute__((noinline)) void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
     return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED, __builtin_return_address(0)));
 }
 
-GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
+GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
     return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
 }
 #endif
