@@ -1,4 +1,5 @@
 /* Pins: pinned and conservative roots keep objects where they are, while all around them moves. */
+#define _GNU_SOURCE
 #include "../fixture.h"
 
 #include <pthread.h>
