@@ -31,7 +31,7 @@ static size_t read_self(void *context, uint64_t address, void *to, size_t bytes)
 static bool own_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
     static gc__dac_process process;
     (void)context;
-    process.pid = getpid();
+    process.tid = getpid();
     if (!process.count) gc__dac_process_maps(&process);
     return gc__dac_process_mapping(&process, i, mapping);
 }
