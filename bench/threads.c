@@ -71,7 +71,7 @@ static void *poll(void *argument) {
         gc_safepoint(me);
         __atomic_store_n(&p->polls, p->polls + 1, __ATOMIC_RELAXED);
     }
-    p->stop_max_ns = me->stop_max_ns;
+    p->stop_max_ns = gc__record(me)->stop_max_ns;
     gc_thread_detach(me);
     return NULL;
 }
@@ -84,7 +84,7 @@ static void *block(void *argument) {
         pthread_barrier_wait(&start);
         if (read(pipe_ends[0], &byte, 1) != 1) abort();
     }
-    *(uint64_t *)argument = me->stop_max_ns;
+    *(uint64_t *)argument = gc__record(me)->stop_max_ns;
     gc_thread_detach(me);
     return NULL;
 }

@@ -68,6 +68,11 @@ for part in src/*/*.h; do
     job "$part alone" '' "#include \"$part\"" clang -std=c11 -x c "${warnings[@]}" -DGC_IMPLEMENTATION -I. -
 done
 
+# The benchmarks, which no test runs.
+for program in bench/*.c; do
+    job "$program" '' "#include \"$program\"" gcc -std=c11 -x c -Wall -Wextra -Werror -fsyntax-only -I. -
+done
+
 # The implementation needs features that must be asked for before the first system header, which C++ compilers always do.
 late='#include <stdio.h>
 #define GC_IMPLEMENTATION
