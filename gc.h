@@ -2639,7 +2639,7 @@ typedef struct gc__map {
 GC__FN size_t gc__map_bytes(const gc__map *map) { return map->capacity * 2 * sizeof(uintptr_t); }
 
 GC__FN void gc__map_free(gc__map *map) {
-    if (map->capacity) gc__os_unmap(map->keys, map->capacity * 2 * sizeof(uintptr_t));
+    if (map->capacity) gc__os_unmap(map->keys, gc__map_bytes(map));
     memset(map, 0, sizeof *map);
 }
 
@@ -2674,7 +2674,7 @@ GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
     if (map->capacity >= 2 * count && map->capacity) return true;
     gc__map bigger = {NULL, NULL, 0, 512};
     while (bigger.capacity < 2 * count) bigger.capacity *= 2;
-    bigger.keys = (uintptr_t *)gc__os_map(bigger.capacity * 2 * sizeof(uintptr_t));
+    bigger.keys = (uintptr_t *)gc__os_map(gc__map_bytes(&bigger));
     if (!bigger.keys) return false;
     bigger.values = bigger.keys + bigger.capacity;
     for (size_t i = 0; i < map->capacity; i++)
@@ -5944,7 +5944,6 @@ GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
 
 
 #define GC__CREW_MAX 32      /* workers */
-#define GC__CREW_DEFAULT 8   /* workers at most if the host does not say */
 #define GC__SHARED_WORDS 128 /* of a mark stack, in a piece that is shared */
 #define GC__SHARED_PIECES 16
 #define GC__POLL 64 /* objects between two looks at what the crew needs, at first */

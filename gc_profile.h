@@ -216,11 +216,7 @@ GC__FN void gc__os_error_text(int error, char *text, size_t bytes) {
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 
 /* Time of day, in ns since 1970. */
-GC__FN uint64_t gc__os_utc_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+GC__FN uint64_t gc__os_utc_ns(void) { return gc__os_clock_ns(CLOCK_REALTIME); }
 /* Reading numbers out of tables that may be damaged: nothing beyond their end is read. */
 
 
@@ -3965,6 +3961,45 @@ GC__FN void gc__write_folded(const gc__profile *profile, gc__output *output) {
         gc__put_format(output, " %.0f\n", entry->allocated.bytes);
     }
 }
+/* Sums over the entries of a profile. */
+
+
+static const char *const gc__phase_texts[] = {
+#define GC__PHASE_TEXT(name, text) text,
+    GC_PHASES(GC__PHASE_TEXT)
+#undef GC__PHASE_TEXT
+};
+
+GC__FN const char *gc__phase_text(gc_phase phase) {
+    return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
+}
+
+GC__FN void gc__amount_sum(gc__profile_amount *sum, const gc__profile_amount *amount) {
+    sum->samples += amount->samples;
+    sum->count += amount->count;
+    sum->bytes += amount->bytes;
+}
+
+/* What is in use of an entry, in all generations. */
+GC__FN gc__profile_amount gc__entry_live(const gc__profile_entry *entry) {
+    gc__profile_amount sum = entry->live[0];
+    for (int g = 1; g < GC_GENERATIONS; g++) gc__amount_sum(&sum, &entry->live[g]);
+    return sum;
+}
+
+/* What was allocated, by type: an array of profile->types_count items, given back by gc__type_totals_free. NULL: there is no
+   memory, and the output has failed. */
+GC__FN gc__profile_amount *gc__type_totals(const gc__profile *profile, gc__output *output) {
+    gc__profile_amount *totals = (gc__profile_amount *)gc__os_map((profile->types_count + 1) * sizeof *totals);
+    if (!totals) gc__output_fail(output, ENOMEM);
+    for (size_t i = 0; totals && i < profile->entries_count; i++)
+        gc__amount_sum(&totals[profile->entries[i].type], &profile->entries[i].allocated);
+    return totals;
+}
+
+GC__FN void gc__type_totals_free(const gc__profile *profile, gc__profile_amount *totals) {
+    gc__os_unmap(totals, (profile->types_count + 1) * sizeof *totals);
+}
 /* The report as text: types by what was allocated of them, each with its call stacks and their counts, the most first. */
 
 
@@ -3981,10 +4016,9 @@ GC__FN void gc__report_add(gc__report_sum *sum, const gc__profile_entry *entry) 
     sum->count += samples ? entry->allocated.count : objects ? (double)entry->objects : (double)entry->ticks;
     sum->bytes += samples ? entry->allocated.bytes : objects ? (double)entry->object_bytes : (double)entry->tick_bytes;
     sum->events += samples ? entry->allocated.samples : objects ? entry->events : entry->ticks;
-    for (int g = 0; g < GC_GENERATIONS; g++) {
-        sum->live_count += entry->live[g].count;
-        sum->live_bytes += entry->live[g].bytes;
-    }
+    gc__profile_amount live = gc__entry_live(entry);
+    sum->live_count += live.count;
+    sum->live_bytes += live.bytes;
 }
 
 /* An entry or a type, and what it is sorted by. */
@@ -4426,12 +4460,6 @@ GC__FN void gc__pb_put_locations(gc__pb_writer *writer) {
     }
 }
 
-GC__FN uint64_t gc__pb_live(const gc__profile_entry *entry, bool of_bytes) {
-    double sum = 0;
-    for (int i = 0; i < GC_GENERATIONS; i++) sum += of_bytes ? entry->live[i].bytes : entry->live[i].count;
-    return gc__profile_whole(sum);
-}
-
 /* A sample's labels: the type, and the mean size of its objects. */
 GC__FN void gc__pb_add_labels(gc__pb_writer *writer, gc__pb *message, const gc__profile_entry *entry) {
     gc__pb label;
@@ -4448,8 +4476,9 @@ GC__FN void gc__pb_add_labels(gc__pb_writer *writer, gc__pb *message, const gc__
 
 GC__FN void gc__pb_put_sample(gc__pb_writer *writer, const gc__profile_entry *entry) {
     const gc__profile *profile = writer->profile;
+    gc__profile_amount live = gc__entry_live(entry);
     const uint64_t values[] = {gc__profile_whole(entry->allocated.count), gc__profile_whole(entry->allocated.bytes),
-                               gc__pb_live(entry, false), gc__pb_live(entry, true)};
+                               gc__profile_whole(live.count), gc__profile_whole(live.bytes)};
     gc__pb message, list;
     message.used = list.used = 0;
     if (!entry->stack) gc__pb_raw(&list, 1);
@@ -5815,45 +5844,6 @@ GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, bool at_end,
     gc__words_free(&snapshot.types);
     gc__map_free(&snapshot.type_numbers);
 }
-/* Sums over the entries of a profile. */
-
-
-static const char *const gc__phase_texts[] = {
-#define GC__PHASE_TEXT(name, text) text,
-    GC_PHASES(GC__PHASE_TEXT)
-#undef GC__PHASE_TEXT
-};
-
-GC__FN const char *gc__phase_text(gc_phase phase) {
-    return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
-}
-
-GC__FN void gc__amount_sum(gc__profile_amount *sum, const gc__profile_amount *amount) {
-    sum->samples += amount->samples;
-    sum->count += amount->count;
-    sum->bytes += amount->bytes;
-}
-
-/* What is in use of an entry, in all generations. */
-GC__FN gc__profile_amount gc__entry_live(const gc__profile_entry *entry) {
-    gc__profile_amount sum = entry->live[0];
-    for (int g = 1; g < GC_GENERATIONS; g++) gc__amount_sum(&sum, &entry->live[g]);
-    return sum;
-}
-
-/* What was allocated, by type: an array of profile->types_count items, given back by gc__type_totals_free. NULL: there is no
-   memory, and the output has failed. */
-GC__FN gc__profile_amount *gc__type_totals(const gc__profile *profile, gc__output *output) {
-    gc__profile_amount *totals = (gc__profile_amount *)gc__os_map((profile->types_count + 1) * sizeof *totals);
-    if (!totals) gc__output_fail(output, ENOMEM);
-    for (size_t i = 0; totals && i < profile->entries_count; i++)
-        gc__amount_sum(&totals[profile->entries[i].type], &profile->entries[i].allocated);
-    return totals;
-}
-
-GC__FN void gc__type_totals_free(const gc__profile *profile, gc__profile_amount *totals) {
-    gc__os_unmap(totals, (profile->types_count + 1) * sizeof *totals);
-}
 /* How the pages that writers make are put together. */
 
 
@@ -6321,9 +6311,8 @@ static const char *const gc__svg_script[] = {
 
 #define GC__SVG_WIDTH 1200.0
 #define GC__SVG_SIDE 10.0
-#define GC__SVG_ROW 17.0   /* the height of a frame, and a gap */
-#define GC__SVG_LEAST 0.1  /* narrower frames are left out */
-#define GC__SVG_LETTER 7.1 /* the width of a letter */
+#define GC__SVG_ROW 17.0  /* the height of a frame, and a gap */
+#define GC__SVG_LEAST 0.1 /* narrower frames are left out */
 
 typedef struct gc__svg {
     gc__output *output;

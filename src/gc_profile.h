@@ -36,6 +36,7 @@
 #include "profile/codes.h"       /* code that the host has named */
 #include "profile/names.h"       /* names of native code */
 #include "profile/folded.h"      /* stacks as lines of text */
+#include "profile/totals.h"      /* sums over entries */
 #include "profile/report.h"      /* types with their stacks, as text */
 #include "profile/text.h"        /* texts of the host in JSON and XML */
 #include "profile/pprof.h"       /* pprof's format */
@@ -44,7 +45,6 @@
 #include "profile/numbering.h"   /* numbers for all objects */
 #include "profile/roots.h"       /* what keeps objects alive */
 #include "profile/snapshot.h"    /* all objects, in V8's format */
-#include "profile/totals.h"      /* sums over entries */
 #include "profile/page.h"        /* what pages are put together from */
 #include "profile/trace.h"       /* pauses, for Perfetto and chrome://tracing */
 #include "profile/flame.h"       /* frames of flame graphs */

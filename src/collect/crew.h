@@ -14,7 +14,6 @@
 #include "worker.h"
 
 #define GC__CREW_MAX 32      /* workers */
-#define GC__CREW_DEFAULT 8   /* workers at most if the host does not say */
 #define GC__SHARED_WORDS 128 /* of a mark stack, in a piece that is shared */
 #define GC__SHARED_PIECES 16
 #define GC__POLL 64 /* objects between two looks at what the crew needs, at first */

@@ -68,8 +68,4 @@ GC__FN void gc__os_error_text(int error, char *text, size_t bytes) {
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 
 /* Time of day, in ns since 1970. */
-GC__FN uint64_t gc__os_utc_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+GC__FN uint64_t gc__os_utc_ns(void) { return gc__os_clock_ns(CLOCK_REALTIME); }

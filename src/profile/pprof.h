@@ -7,6 +7,7 @@
 
 #include "store.h"
 #include "text.h"
+#include "totals.h"
 
 /* A message that is a field of another one, while it is built: of bounded length, since lists are clipped. */
 typedef struct gc__pb {
@@ -232,12 +233,6 @@ GC__FN void gc__pb_put_locations(gc__pb_writer *writer) {
     }
 }
 
-GC__FN uint64_t gc__pb_live(const gc__profile_entry *entry, bool of_bytes) {
-    double sum = 0;
-    for (int i = 0; i < GC_GENERATIONS; i++) sum += of_bytes ? entry->live[i].bytes : entry->live[i].count;
-    return gc__profile_whole(sum);
-}
-
 /* A sample's labels: the type, and the mean size of its objects. */
 GC__FN void gc__pb_add_labels(gc__pb_writer *writer, gc__pb *message, const gc__profile_entry *entry) {
     gc__pb label;
@@ -254,8 +249,9 @@ GC__FN void gc__pb_add_labels(gc__pb_writer *writer, gc__pb *message, const gc__
 
 GC__FN void gc__pb_put_sample(gc__pb_writer *writer, const gc__profile_entry *entry) {
     const gc__profile *profile = writer->profile;
+    gc__profile_amount live = gc__entry_live(entry);
     const uint64_t values[] = {gc__profile_whole(entry->allocated.count), gc__profile_whole(entry->allocated.bytes),
-                               gc__pb_live(entry, false), gc__pb_live(entry, true)};
+                               gc__profile_whole(live.count), gc__profile_whole(live.bytes)};
     gc__pb message, list;
     message.used = list.used = 0;
     if (!entry->stack) gc__pb_raw(&list, 1);

@@ -3,6 +3,7 @@
 
 #include "../base/words.h"
 #include "folded.h"
+#include "totals.h"
 
 #define GC__REPORT_STACKS_MAX 10 /* that are listed of each type */
 
@@ -17,10 +18,9 @@ GC__FN void gc__report_add(gc__report_sum *sum, const gc__profile_entry *entry) 
     sum->count += samples ? entry->allocated.count : objects ? (double)entry->objects : (double)entry->ticks;
     sum->bytes += samples ? entry->allocated.bytes : objects ? (double)entry->object_bytes : (double)entry->tick_bytes;
     sum->events += samples ? entry->allocated.samples : objects ? entry->events : entry->ticks;
-    for (int g = 0; g < GC_GENERATIONS; g++) {
-        sum->live_count += entry->live[g].count;
-        sum->live_bytes += entry->live[g].bytes;
-    }
+    gc__profile_amount live = gc__entry_live(entry);
+    sum->live_count += live.count;
+    sum->live_bytes += live.bytes;
 }
 
 /* An entry or a type, and what it is sorted by. */

@@ -9,9 +9,8 @@
 
 #define GC__SVG_WIDTH 1200.0
 #define GC__SVG_SIDE 10.0
-#define GC__SVG_ROW 17.0   /* the height of a frame, and a gap */
-#define GC__SVG_LEAST 0.1  /* narrower frames are left out */
-#define GC__SVG_LETTER 7.1 /* the width of a letter */
+#define GC__SVG_ROW 17.0  /* the height of a frame, and a gap */
+#define GC__SVG_LEAST 0.1 /* narrower frames are left out */
 
 typedef struct gc__svg {
     gc__output *output;
