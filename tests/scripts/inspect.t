@@ -99,8 +99,31 @@ for command in summary types 'objects node' "object $old" "path $key" retained "
 done
 ask "$pid" path "$(printf '0x%x' $((old + 8)))"
 matches "$page" "^ +$old  node" "an address within an object stands for the object"
-ask "$pid" object 0x10
-matches "$(cat "$dir/notes")" 'no (object covers|heap has the address) 0x10' "an address of nothing is noted"
+# lacks TEXT ARGUMENT...: nothing is there: a note says so, and status 1
+lacks() {
+    ask "$pid" "${@:2}"
+    is $status 1 "${*:2}: there is none, by the status"
+    matches "$(cat "$dir/notes")" "^note: $1" "and by a note"
+    ask --json "$pid" "${@:2}"
+    json "$status == 1 && @{\$_->{notes}} == 1 && !exists \$_->{error}" "and in JSON"
+}
+ask --json --heap 0 "$pid" regions
+unused=$(printf '%s' "$page" | perl -MJSON::PP -e 'undef $/; printf "0x%x", hex($_->{base}) + $_->{bytes} - 8 for grep $_->{linear}, @{decode_json(<STDIN>)->{heaps}[0]{regions}}')
+for command in object path retained; do
+    lacks 'no heap has the address 0x10$' $command 0x10
+    lacks "no object( of the heap)? covers $unused" $command "$unused"
+done
+lacks 'no object has the type `nosuch`: `types` lists' objects nosuch
+lacks 'no object of that generation has the type `node`' --generation 1 objects node
+ask --heap 1 "$pid" retained
+matches "$page" '^roots lead to 0 objects of 0 bytes; no known root to 0 of 0 bytes$' "an empty heap has no headings without rows: retained"
+is "$(grep -c . <<< "$page")" 2 "which is all that is said beside the heap's name"
+for command in handles finalizers regions; do
+    ask --heap 1 "$pid" $command
+    is "$(tail -n +3 <<< "$page")" "no $command" "and $command"
+done
+ask "$pid" summary
+matches "$page" '  generation [0-2] +1 region, ' "one of a thing is not called several"
 
 # What is in a core file is what was in the process.
 if command -v gcore > /dev/null && gcore -o "$dir/core" "$pid" > "$dir/log" 2>&1; then
@@ -114,6 +137,8 @@ if command -v gcore > /dev/null && gcore -o "$dir/core" "$pid" > "$dir/log" 2>&1
     done
     ask --json diff "$dir/core.$pid" "$pid"
     json '$_->{objects_before} == 100003 && $_->{objects_after} == 100003 && !grep $_->{bytes_grown}, @{$_->{types}}' "diff of the same finds no growth"
+    ask --json --heap 0 "$dir/core.$pid" regions --svg "$dir/none/map.svg"
+    json "\$_->{error} =~ /cannot write the map/ && @{\$h->{regions}} && 2 == $status" "a failure in the midst of an answer leaves it JSON"
     head -c 20000 "$dir/core.$pid" > "$dir/cut"
     ask "$dir/cut" types
     [ $status -ne 139 ] && [ $status -ne 134 ] && [ -s "$dir/notes" ]
@@ -229,7 +254,20 @@ says '.--limit needs a number' --limit x 1 types
 says '.--generation needs 0, 1 or 2' --generation 3 1 types
 says '.--svg is for' --svg x 1 types
 says 'compares two' diff 1
-says 'unrecognized option' --what
+says '`--what` is no option' --what
+says '`-x` is no option' -x
+says 'option `--limit` needs an argument' --limit
+# fails TEXT ARGUMENT...: with --json the sentence is JSON, too
+fails() {
+    says "$@"
+    json "\$_->{error} =~ m{$1} && 2 == $status" "as JSON"
+}
+fails 'is no option' --what --json
+fails '[-]-limit needs a number' --limit x --json 1 types
+fails 'must be named' --json
+fails 'no command `foo`' --json 1 foo
+fails 'no ELF file' --json Makefile types
+fails 'no such process' 4194305 types --json
 says 'no such process' 4194305 types
 says 'No such file' "$dir/none" types
 says 'no ELF file' Makefile types

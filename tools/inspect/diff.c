@@ -96,7 +96,10 @@ void command_diff(inspected *before, inspected *after, const command_options *op
     json_number("objects_before", objects_before);
     json_number("objects_after", objects_after);
     json_begin("types", '[');
-    text("%16s  %14s  %16s  type\n", "bytes grown", "objects grown", "bytes after");
+    if (objects_before | objects_after)
+        text("%16s  %14s  %16s  type\n", "bytes grown", "objects grown", "bytes after");
+    else
+        text("no objects, before or after\n");
     for (size_t i = 0; i < list.count && i < options->limit; i++)
         if (list.types[i].objects[0] | list.types[i].objects[1]) print_growth(&list.types[i]);
     json_end();

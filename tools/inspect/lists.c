@@ -118,21 +118,23 @@ static bool list_object(void *context, const gc_dac_object *object) {
 }
 
 void command_objects(inspected *target, const gc_dac_heap *heap, const command_options *options) {
-    static const column columns[] = {{"address", "address", 16},
-                                     {"bytes", "bytes", 12},
-                                     {"generation", "generation", 10},
-                                     {"shown", "shown", 0},
-                                     {0}};
+    static const column columns[] = {
+        {"address", "address", 16}, {"bytes", "bytes", 12}, {"generation", "generation", 10}, {"shown", "", 0}, {0}};
     object_pass pass = {target, options, 0, 0};
     table_begin("objects", columns);
     target_check(target, gc_dac_objects(target->dac, heap, list_object, &pass));
     table_end();
     json_number("count", pass.objects);
     json_number("bytes", pass.bytes);
-    text("%s objects, %s bytes%s\n", commas(pass.objects), commas(pass.bytes),
+    text("%s, %s%s\n", counted(pass.objects, "object", "objects"), counted(pass.bytes, "byte", "bytes"),
          pass.objects > options->limit ? "; more with --limit N" : "");
-    if (!pass.objects)
-        note("the heap has no object of the type `%s`: `types` lists those that it has", options->argument);
+    target->has_listed |= pass.objects != 0;
+}
+
+/* After a list, of which `limit` were printed. */
+static void print_more(uint64_t listed, uint64_t limit) {
+    if (listed > limit) text("%s more; --limit N shows them\n", commas(listed - limit));
+    if (listed) text("\n");
 }
 
 /* handles */
@@ -187,8 +189,7 @@ void command_handles(inspected *target, const gc_dac_heap *heap, const command_o
     table_begin("handles", columns);
     target_check(target, gc_dac_handles(target->dac, heap, visit_handle, &pass));
     table_end();
-    if (pass.listed > options->limit) text("%s more; --limit N shows them\n", commas(pass.listed - options->limit));
-    text("\n");
+    print_more(pass.listed, options->limit);
     print_handle_counts(&pass);
 }
 
@@ -260,8 +261,7 @@ void command_finalizers(inspected *target, const gc_dac_heap *heap, const comman
     table_begin("finalizers", columns);
     each_finalizer(&pass, heap);
     table_end();
-    if (pass.listed > options->limit) text("%s more; --limit N shows them\n", commas(pass.listed - options->limit));
-    text("\n");
+    print_more(pass.listed, options->limit);
     print_finalizer_counts(&pass);
 }
 
@@ -361,15 +361,16 @@ static void print_regions(inspected *target, const gc_dac_heap *heap) {
         json_number("regions", totals.regions[g]);
         json_number("bytes", totals.bytes[g]);
         json_end();
-        text("  generation %d    %s regions, %s\n", g, commas(totals.regions[g]), human(totals.bytes[g]));
+        text("  generation %d    %s, %s\n", g, counted(totals.regions[g], "region", "regions"), human(totals.bytes[g]));
     }
     json_end();
     json_number("large", totals.large);
     json_number("free", totals.free);
     json_number("quarantined", totals.quarantined);
     json_end();
-    text("  besides         %s large objects among them; %s free regions, %s in quarantine\n", commas(totals.large),
-         commas(totals.free), commas(totals.quarantined));
+    text("  besides         %s among them; %s, %s in quarantine\n",
+         counted(totals.large, "large object", "large objects"), counted(totals.free, "free region", "free regions"),
+         commas(totals.quarantined));
 }
 
 static bool print_statistic(void *context, const char *name, uint64_t value) {

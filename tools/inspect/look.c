@@ -92,8 +92,8 @@ void command_object(inspected *target, const gc_dac_heap *heap, const command_op
     gc_dac_object object;
     (void)heap;
     if (!gc_dac_object_at(target->dac, options->address, &object)) {
-        note("no object covers %s%s%s", hex(options->address), *gc_dac_message(target->dac) ? ": " : "",
-             gc_dac_message(target->dac));
+        missing("no object covers %s%s%s", hex(options->address), *gc_dac_message(target->dac) ? ": " : "",
+                gc_dac_message(target->dac));
         return;
     }
     const type_count *type = target_type(target, object.type);
@@ -105,7 +105,7 @@ void command_object(inspected *target, const gc_dac_heap *heap, const command_op
     json_bool("unfinished", object.flags & GC_DAC_UNFINISHED);
     json_text("shown", shown(target, object.address));
     if (object.address != options->address)
-        text("%s is %s bytes within\n", hex(options->address), commas(options->address - object.address));
+        text("%s is %s within\n", hex(options->address), counted(options->address - object.address, "byte", "bytes"));
     text("%s  %s, %s bytes%s%s, generation %d%s%s\n", hex(object.address), clean(described(target, object.address)),
          commas(object.bytes), object.type && object.type->element_bytes ? ", length " : "",
          object.type && object.type->element_bytes ? commas(object.length) : "", object.generation,
@@ -265,7 +265,7 @@ static void print_path(heap_graph *graph, const search_path *path) {
     }
     json_end();
     json_number("length", path->count);
-    text("%s object%s on the way\n", commas(path->count), path->count == 1 ? "" : "s");
+    text("%s on the way\n", counted(path->count, "object", "objects"));
 }
 
 /* The objects to which nothing refers, and no root: where lost ones hang on. */
@@ -300,7 +300,7 @@ void command_path(inspected *target, const gc_dac_heap *heap, const command_opti
     graph_objects(&graph, target, heap);
     uint32_t object = graph_object_at(&graph, options->address);
     if (object == OBJECT_NONE) {
-        note("no object of the heap covers %s", hex(options->address));
+        missing("no object of the heap covers %s", hex(options->address));
         graph_free(&graph);
         return;
     }

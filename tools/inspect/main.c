@@ -107,7 +107,8 @@ typedef struct command_line {
 
 enum { JSON = 256, COST, LIMIT, GENERATION, HEAP, NAMES, ROOT, SVG, NO_STOP, HELP, VERSION };
 
-static void take_option(command_line *arguments, int option) {
+/* `argument` is the word on the command line that has it. */
+static void take_option(command_line *arguments, int option, const char *argument) {
     switch (option) {
     case JSON:
         output_is_json = true;
@@ -148,8 +149,10 @@ static void take_option(command_line *arguments, int option) {
     case VERSION:
         printf("gc-inspect, for descriptions of gc.h up to %d.%d\n", GC_DAC_MAJOR, GC_DAC_MINOR);
         exit(0);
+    case ':':
+        bad_usage("the option `%s` needs an argument", argument);
     default:
-        exit(2);
+        bad_usage("`%s` is no option, or has an argument that it does not take", argument);
     }
 }
 
@@ -166,7 +169,10 @@ static void take_options(command_line *arguments, int argc, char **argv) {
                                             {"help", no_argument, NULL, HELP},
                                             {"version", no_argument, NULL, VERSION},
                                             {NULL, 0, NULL, 0}};
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;) take_option(arguments, option);
+    for (int i = 1; i < argc; i++) /* for what is wrong before it, too */
+        if (strcmp(argv[i], "--json") == 0) output_is_json = true;
+    for (int option; (option = getopt_long(argc, argv, ":", options, NULL)) >= 0;)
+        take_option(arguments, option, argv[optind - 1]);
 }
 
 static const command_entry *find_command(const char *name) {
@@ -224,25 +230,10 @@ static void run(inspected *target, const command_entry *command, const command_l
         json_end();
     }
     json_end();
-    if (!heaps) note("no heap has the address %s", hex(arguments->command.address));
-}
-
-/* Answers about a process are kept until it runs again: whoever reads them may be slow. */
-static char *kept;
-static size_t kept_bytes;
-
-static void keep_output(void) {
-    output = open_memstream(&kept, &kept_bytes);
-    if (!output) die("there is no memory for the answer");
-}
-
-static void write_output(void) {
-    if (output != stdout) {
-        if (fclose(output)) die("there is no memory for the answer");
-        fwrite(kept, 1, kept_bytes, stdout);
-        free(kept);
-    }
-    if (fflush(stdout) || ferror(stdout)) die("cannot write the answer: %s", strerror(errno));
+    if (!heaps) missing("no heap has the address %s", hex(arguments->command.address));
+    if (command->argument == TYPE && !target->has_listed)
+        missing("no object%s has the type `%s`: `types` lists those that there are",
+                arguments->command.generation >= 0 ? " of that generation" : "", arguments->command.argument);
 }
 
 static void end_target(inspected *target) {
@@ -267,7 +258,7 @@ static void run_command(int count, char **words, command_line *arguments) {
     if (count == 3 && command->argument != TYPE) arguments->command.address = parse_address(words[2]);
     if (!arguments->limited) arguments->command.limit = command->limit;
     target_open(&target, words[0], &arguments->target);
-    if (target.is_process) keep_output();
+    if (target.is_process) output_keep();
     output_begin(command->name);
     json_text("target", words[0]);
     run(&target, command, arguments);
@@ -280,7 +271,7 @@ static void run_diff(int count, char **words, command_line *arguments) {
     if (!arguments->limited) arguments->command.limit = UINT64_MAX;
     target_open(&before, words[1], &arguments->target);
     target_open(&after, words[2], &arguments->target);
-    if (before.is_process || after.is_process) keep_output();
+    if (before.is_process || after.is_process) output_keep();
     output_begin("diff");
     json_text("before", words[1]);
     json_text("after", words[2]);
@@ -306,6 +297,7 @@ int main(int argc, char **argv) {
     output = stdout;
     take_options(&arguments, argc, argv);
     if (argc == optind) {
+        if (output_is_json) bad_usage("%s", "a process or core file and a command must be named");
         print_help(stderr);
         return 2;
     }
@@ -317,6 +309,6 @@ int main(int argc, char **argv) {
     }
     output_end();
     if (arguments.cost) print_cost(began_ns);
-    write_output();
+    output_write();
     return output_status;
 }

@@ -1,4 +1,5 @@
 #include "memory.h"
+#include "output.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,13 +11,19 @@
 #define LARGE_BYTES (4 * LARGE_PAGE)
 
 void die(const char *format, ...) {
+    static bool is_dying; /* or writing the sentence has failed in its turn */
+    char sentence[4096];
     va_list arguments;
-    fflush(stdout);
-    fputs("gc-inspect: ", stderr);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    fflush(stdout);
+    fprintf(stderr, "gc-inspect: %s\n", sentence);
+    if (!is_dying) {
+        is_dying = true;
+        output_fail(sentence);
+        is_dying = false;
+    }
     exit(2);
 }
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ends the program with status 2 and a message on stderr. */
+/* Ends the program with status 2 and a message on stderr, and with --json one on stdout as well. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* `count` things of `size` bytes, not cleared. `what` is named if there is no memory. Large ones are in large pages, where the

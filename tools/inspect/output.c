@@ -1,6 +1,7 @@
 #include "output.h"
 #include "memory.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,8 +65,8 @@ static bool json_key(const char *key) {
 }
 
 void json_begin(const char *key, char bracket) {
-    if (!json_key(key)) return;
     if (depth == sizeof closing) die("the output is nested too deeply");
+    if (!json_key(key)) return;
     fputc(bracket, output);
     closing[depth++] = bracket == '{' ? '}' : ']';
     has_element = false;
@@ -114,7 +115,7 @@ void text(const char *format, ...) {
     va_end(arguments);
 }
 
-enum { BUFFERS = 8, BUFFER_BYTES = 832 };
+enum { BUFFERS = 16, BUFFER_BYTES = 832 };
 static char *next_buffer(void) {
     static char buffers[BUFFERS][BUFFER_BYTES];
     static unsigned next;
@@ -131,6 +132,12 @@ const char *commas(uint64_t number) {
     return at;
 }
 
+const char *counted(uint64_t number, const char *one, const char *many) {
+    char *buffer = next_buffer();
+    snprintf(buffer, BUFFER_BYTES, "%s %s", commas(number), number == 1 ? one : many);
+    return buffer;
+}
+
 const char *hex(uint64_t address) {
     char *buffer = next_buffer();
     snprintf(buffer, 24, "0x%" PRIx64, address);
@@ -143,7 +150,7 @@ const char *human(uint64_t bytes) {
     unsigned unit = 0;
     double size = (double)bytes;
     for (; size >= 1000 && unit < 6; unit++) size /= 1000;
-    snprintf(buffer, 32, unit && size < 10 ? "%.1f %s" : "%.0f %s", size, units[unit]);
+    snprintf(buffer, 32, unit && size < 10 ? "%.1f %s" : "%.0f %s", size, bytes == 1 ? "byte" : units[unit]);
     return buffer;
 }
 
@@ -166,18 +173,25 @@ const char *clean(const char *name) {
 /* Tables. */
 
 static const column *columns, *next_column;
+static bool is_headed;
 
 void table_begin(const char *key, const column *of) {
     json_begin(key, '[');
     columns = next_column = of;
-    bool headed = false;
-    for (const column *each = of; each->key; each++) headed |= each->heading[0] != 0;
-    for (const column *each = of; each->key && headed; each++)
-        text("%s%*s", each == of ? "" : "  ", each->width, each->heading);
-    if (headed) text("\n");
+    is_headed = false;
+}
+
+static void print_headings(void) {
+    bool any = false;
+    for (const column *each = columns; each->key; each++) any |= each->heading[0] != 0;
+    for (const column *each = columns; each->key && any; each++)
+        text("%s%*s", each == columns ? "" : "  ", each->width, each->heading);
+    if (any) text("\n");
+    is_headed = true;
 }
 
 static const char *begin_cell(void) {
+    if (!is_headed) print_headings();
     if (next_column == columns)
         json_begin(NULL, '{');
     else
@@ -219,12 +233,7 @@ void table_end(void) { json_end(); }
 static char **notes;
 static size_t notes_count, notes_capacity;
 
-void note(const char *format, ...) {
-    char sentence[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
+static void add_note(const char *sentence) {
     if (!sentence[0]) return;
     for (size_t i = 0; i < notes_count; i++)
         if (strcmp(notes[i], sentence) == 0) return;
@@ -232,11 +241,30 @@ void note(const char *format, ...) {
     notes[notes_count++] = memory_text(sentence, strlen(sentence));
 }
 
+void note(const char *format, ...) {
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    add_note(sentence);
+}
+
+void missing(const char *format, ...) {
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    add_note(sentence);
+    output_status = 1;
+}
+
 void output_begin(const char *command) {
     depth = 0;
     has_element = false;
     json_begin(NULL, '{');
-    json_text("command", command);
+    if (command) json_text("command", command);
 }
 
 void output_end(void) {
@@ -253,4 +281,35 @@ void output_end(void) {
     free(notes);
     notes = NULL;
     notes_count = notes_capacity = 0;
+}
+
+void output_fail(const char *sentence) {
+    if (!output_is_json || ferror(stdout)) return;
+    if (!depth) output_begin(NULL);
+    while (depth > 1) json_end();
+    json_text("error", sentence);
+    json_end();
+    output_write();
+}
+
+/* Output that is held back. */
+
+static char *kept;
+static size_t kept_bytes;
+
+void output_keep(void) {
+    FILE *file = open_memstream(&kept, &kept_bytes);
+    if (!file) die("there is no memory for the answer");
+    output = file;
+}
+
+void output_write(void) {
+    FILE *file = output;
+    output = stdout;
+    if (file != stdout) {
+        if (fclose(file)) die("there is no memory for the answer");
+        fwrite(kept, 1, kept_bytes, stdout);
+        free(kept);
+    }
+    if (fflush(stdout) || ferror(stdout)) die("cannot write the answer: %s", strerror(errno));
 }

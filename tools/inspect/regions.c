@@ -161,8 +161,10 @@ void command_regions(inspected *target, const gc_dac_heap *heap, const command_o
     if (!unit[0]) unit[0] = 4 << 20;
     json_number("region_bytes", unit[0]);
     print_list(&list);
-    text("\n");
-    print_map(&list, unit[0]);
+    if (list.count)
+        text("\n"), print_map(&list, unit[0]);
+    else
+        text("no regions\n");
     if (options->svg) write_svg(options->svg, &list, unit[0], target->name);
     free(list.regions);
 }

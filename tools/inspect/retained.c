@@ -220,10 +220,11 @@ static void print_all(retention *r, const command_options *options) {
     json_number("reached_bytes", rooted);
     json_number("lost_objects", r->tree.objects - (r->tree.rooted - 1));
     json_number("lost_bytes", lost);
-    text("roots lead to %s objects of %s", commas(r->tree.rooted - 1), human(rooted));
-    text("; no known root to %s of %s\n\n", commas(r->tree.objects - (r->tree.rooted - 1)), human(lost));
+    text("roots lead to %s of %s", counted(r->tree.rooted - 1, "object", "objects"), human(rooted));
+    text("; no known root to %s of %s\n", commas(r->tree.objects - (r->tree.rooted - 1)), human(lost));
+    if (r->tree.objects) text("\n");
     print_largest(r, options);
-    text("\n");
+    if (r->tree.objects) text("\n");
     free(r->tree.number); /* not needed any more, and the next step needs as much */
     r->tree.number = NULL;
     uint64_t *sums = sum_types(r, r->graph.target->types_count);
@@ -290,7 +291,7 @@ static void print_dominated(retention *r, uint32_t number, const command_options
 static void print_one(retention *r, const command_options *options) {
     uint32_t vertex = graph_object_at(&r->graph, options->address);
     if (vertex == OBJECT_NONE) {
-        note("no object of the heap covers %s", hex(options->address));
+        missing("no object of the heap covers %s", hex(options->address));
         return;
     }
     uint32_t number = r->tree.number[vertex];
@@ -298,8 +299,9 @@ static void print_one(retention *r, const command_options *options) {
     json_address("address", address);
     json_number("retained_bytes", (uint64_t)r->words[number] * 8);
     json_bool("reached", number < r->tree.rooted);
-    text("%s  %s\nretains %s bytes%s\n", hex(address), clean(described(r->graph.target, address)),
-         commas((uint64_t)r->words[number] * 8), number < r->tree.rooted ? "" : ", but no known root leads to it");
+    text("%s  %s\nretains %s%s\n", hex(address), clean(described(r->graph.target, address)),
+         counted((uint64_t)r->words[number] * 8, "byte", "bytes"),
+         number < r->tree.rooted ? "" : ", but no known root leads to it");
     print_dominators(r, number, options);
     text("\n");
     print_dominated(r, number, options);

@@ -119,7 +119,7 @@ void graph_objects(heap_graph *graph, inspected *target, const gc_dac_heap *heap
     graph->heap = heap;
     target_check(target, gc_dac_regions(target->dac, heap, add_region, graph));
     size_t dropped = objects_sort(&graph->objects);
-    if (dropped) note("%zu regions overlap others and were left out", dropped);
+    if (dropped) note("%s left out, for they overlap others", counted(dropped, "region was", "regions were"));
     target_check(target, gc_dac_objects(target->dac, heap, add_object, graph));
     objects_number(&graph->objects);
 }
@@ -272,12 +272,11 @@ edge_store graph_edges(heap_graph *graph) {
     graph_walk_edges(graph, build_edge, &builder);
     edges_end(&builder.edges, graph->objects.objects);
     if (builder.disordered)
-        note("%" PRIu64
-             " references were left out: the objects that hold them came out of order, so regions of the heap overlap",
-             builder.disordered);
+        note("%s left out: objects came out of order, so regions of the heap overlap",
+             counted(builder.disordered, "reference was", "references were"));
     if (graph->bad)
-        note("%" PRIu64 " references lead to no object; the first of them is in %s. `verify` says more", graph->bad,
-             hex(graph->bad_holder));
+        note("%s to no object, at first in %s: `verify` says more",
+             counted(graph->bad, "reference leads", "references lead"), hex(graph->bad_holder));
     return builder.edges;
 }
 

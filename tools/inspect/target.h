@@ -21,6 +21,7 @@ typedef struct inspected {
     size_t heaps_count, heaps_capacity;
     type_count **types; /* by index */
     size_t types_count, types_capacity;
+    bool has_listed; /* `objects` has found one */
     uint64_t opened_ns;
 } inspected;
 

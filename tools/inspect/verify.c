@@ -159,11 +159,12 @@ void command_verify(inspected *target, const gc_dac_heap *heap, const command_op
     json_number("references", v.references);
     json_number("cards", v.cards);
     json_number("fault_count", v.faults);
-    text("%s objects, %s references, %s slots of old objects that refer to younger ones%s\n",
-         commas(v.graph.objects.objects), commas(v.references), commas(v.cards), v.faults ? "" : ": no fault");
+    text("%s, %s, %s to younger ones%s\n", counted(v.graph.objects.objects, "object", "objects"),
+         counted(v.references, "reference", "references"),
+         counted(v.cards, "slot of an old object that refers", "slots of old objects that refer"),
+         v.faults ? "" : ": no fault");
     if (v.faults)
-        text("%s fault%s%s\n", commas(v.faults), v.faults == 1 ? "" : "s",
-             v.faults > options->limit ? "; --limit N shows more" : "");
+        text("%s%s\n", counted(v.faults, "fault", "faults"), v.faults > options->limit ? "; --limit N shows more" : "");
     if (v.faults) output_status = 1;
     free(v.regions);
     graph_free(&v.graph);
