@@ -1603,6 +1603,12 @@ GC__FN bool gc__os_is_file_code(const void *address);
    functions have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
 
+/* A variable of the environment. NULL: it is not set, or empty, or the program has rights that its user lacks (setuid). */
+GC__FN const char *gc__os_setting(const char *variable);
+/* The program's name, without its folder, and the number of the process. */
+GC__FN const char *gc__os_program_name(void);
+GC__FN uint32_t gc__os_process_number(void);
+
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
@@ -2022,6 +2028,14 @@ GC__FN uint64_t gc__os_stack_hash(void) {
     for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
     return hash;
 }
+
+GC__FN const char *gc__os_setting(const char *variable) {
+    const char *value = secure_getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
+GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 /* The platform contract for reports, on Linux: names of code and static data, by the tools addr2line and nm if they are there. */
 
 
@@ -2455,15 +2469,17 @@ typedef struct gc__outside {
     void (*warning)(void *context, const char *message);
     void (*fatal)(void *context, const char *message);
     bool stores_no_shadow; /* inline stores of the program do not keep the shadow heap */
+    bool can_be_chosen;    /* the environment names the collector of this program */
+    const char *name;      /* of a library; NULL: the collector is part of the program */
     const char *settings;  /* those of a library, "NAME=VALUE NAME=VALUE", for what is not set; NULL: none */
 } gc__outside;
 
 static gc__outside gc__the_outside; /* written before the first heap is created */
 
-/* A setting by its name; NULL: it is not set. */
+/* A setting by its name; NULL: it is not set, or empty. */
 GC__FN const char *gc__setting(const char *name) {
     static __thread char value[32];
-    const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : getenv(name);
+    const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : gc__os_setting(name);
     size_t length = strlen(name);
     for (const char *at = set ? NULL : gc__the_outside.settings; at; at = strchr(at, ' ')) {
         at += *at == ' ';
@@ -8560,6 +8576,8 @@ GC__FN void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t coun
         gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
+static uint64_t gc__verifications; /* that found no fault, in all heaps; atomic */
+
 /* Windows must be closed or flushed. */
 GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
@@ -8580,6 +8598,7 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     heap->threads->root_kind = "handle";
     gc__handles_verify(heap, &verifier.visitor);
     heap->threads->root_kind = NULL;
+    __atomic_add_fetch(&gc__verifications, 1, __ATOMIC_RELAXED);
     return verifier.objects;
 }
 /* Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
@@ -11296,6 +11315,57 @@ GC__FN gc_result gc__fork_open(void) {
     if (gc__fork_is_open) return GC_OK;
     return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
 }
+/* What a process says of its collector: when the first heap is created, settings of the environment that nothing in the process
+   heeds; at the end, where GC_VERBOSE asks for it, that the collector was there and what it found. */
+
+
+static uint32_t gc__announced_by; /* number of the process that created the first heap; atomic; 0: there was none */
+static bool gc__is_verbose;       /* written by the thread that creates the first heap */
+
+GC__FN void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
+    char message[GC__MESSAGE_BYTES];
+    const char *value = gc__setting(variable);
+    if (!value) return;
+    snprintf(message, sizeof message,
+             "environment %s=%.300s: the program `%.60s` (process %u) does not heed it, for %s; or unset %s for this "
+             "program, if another one is meant",
+             variable, value, gc__os_program_name(), gc__os_process_number(), why, variable);
+    gc__warn(options, message);
+}
+
+/* Called when a heap was created. A process that was forked has been told by its parent. */
+GC__FN void gc__announce(const gc_options *options) {
+    uint32_t nobody = 0;
+    if (!GC_ENVIRONMENT || !__atomic_compare_exchange_n(&gc__announced_by, &nobody, gc__os_process_number(), false,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    const char *verbose = gc__setting("GC_VERBOSE");
+    gc__is_verbose = verbose && strcmp(verbose, "0") != 0;
+    for (int i = 0; i < 2 && !gc__the_outside.can_be_chosen; i++)
+        gc__warn_unheeded(options, i ? "GC_PATH" : "GC_NAME",
+                          "its collector was compiled without GC_STANDALONE: define that, and include gc_standalone.h "
+                          "instead of gc.h, in the file that defines GC_IMPLEMENTATION");
+    if (!gc__the_profiling)
+        gc__warn_unheeded(options, "GC_PROFILE",
+                          gc__the_outside.can_be_chosen
+                              ? "the collector in force was compiled without gc_profile.h: set GC_PATH to libgc-profile.so"
+                              : "its collector was compiled without gc_profile.h: include that, after gc.h, in the file "
+                                "that defines GC_IMPLEMENTATION");
+}
+
+/* At the end of the process, or of a library with this collector. */
+GC__FN void gc__announce_end(void) {
+    uint64_t count = __atomic_load_n(&gc__verifications, __ATOMIC_RELAXED);
+    const char *name = gc__the_outside.name ? gc__the_outside.name : "gc.h " GC_VERSION_TEXT;
+    if (!gc__is_verbose || gc__announced_by != gc__os_process_number()) return;
+    fprintf(stderr, "gc.h: `%s` (process %u) ran on the collector `%s`, which ", gc__os_program_name(),
+            gc__os_process_number(), name);
+    if (count)
+        fprintf(stderr, "verified its heaps %llu time%s and found no fault\n", (unsigned long long)count,
+                count == 1 ? "" : "s");
+    else
+        fputs("was not asked to verify its heaps\n", stderr);
+}
 /* Creating and destroying heaps. */
 
 
@@ -11457,6 +11527,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         gc__heaps_add(heap);
     else if (opened == GC_OK)
         gc__arena_left();
+    if (heap) gc__announce(&heap->options);
     return heap;
 }
 
@@ -11581,6 +11652,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
    thread that ever attached. If there still is a heap, as when the program ends without destroying it, all of that may be
    in use. */
 GC__AT_UNLOAD GC__FN void gc__unload(void) {
+    gc__announce_end();
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__the_arena.heaps) {
         gc__os_leave();

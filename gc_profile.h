@@ -213,8 +213,6 @@ GC__FN void gc__os_error_text(int error, char *text, size_t bytes) {
     errno = saved;
 }
 
-GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
-
 /* Time of day, in ns since 1970. */
 GC__FN uint64_t gc__os_utc_ns(void) { return gc__os_clock_ns(CLOCK_REALTIME); }
 /* Reading numbers out of tables that may be damaged: nothing beyond their end is read. */

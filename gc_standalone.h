@@ -572,6 +572,8 @@ GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_function
     gc__the_outside.warning = host.warning;
     gc__the_outside.fatal = host.fatal;
     gc__the_outside.stores_no_shadow = !host.shadow_heap;
+    gc__the_outside.can_be_chosen = true;
+    gc__the_outside.name = GC_LIBRARY_NAME;
     gc__the_outside.settings = GC_LIBRARY_SETTINGS;
     *functions = &gc__functions_here;
     if (vars) gc__dac_describe(vars);
@@ -893,6 +895,7 @@ typedef struct gc__os_library {
     int folder, file;    /* descriptors; -1: not open */
     char path[PATH_MAX]; /* of the file; absolute, without symbolic links */
     uint64_t bytes;
+    bool is_started;   /* it names a dynamic linker, as a program does that one starts */
     void *handle;      /* NULL: not loaded */
     char trouble[440]; /* the reason why a call returned false, and the sentence after it what to do */
     const char *remedy;
@@ -914,12 +917,6 @@ GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const ch
 GC__FN const char *gc__os_path_end(const char *path) {
     size_t length = strlen(path);
     return length > GC__OS_PATH_SHOWN ? path + length - GC__OS_PATH_SHOWN : path;
-}
-
-/* A variable of the environment. NULL: it is not set, or empty, or the program has rights that its user lacks (setuid). */
-GC__FN const char *gc__os_setting(const char *variable) {
-    const char *value = secure_getenv(variable);
-    return value && *value ? value : NULL;
 }
 
 /* The folder of the program's file, with a slash at its end; empty if the system does not say. */
@@ -1125,8 +1122,10 @@ GC__FN bool gc__os_library_load(gc__os_library *library) {
     if (!library->handle)
         return gc__os_trouble(
             library,
-            "Install the libraries that it needs, or build it again on this system; if memory cannot be "
-            "mapped, its file system may be mounted with noexec",
+            library->is_started
+                ? "Name a collector's library, such as libgc-checked.so: this is a program, which one starts"
+                : "Install the libraries that it needs, or build it again on this system; if memory cannot be "
+                  "mapped, its file system may be mounted with noexec",
             "the dynamic linker says: %s", gc__os_linker_words(library));
     if (gc__os_library_is_same(library)) return true;
     return gc__os_trouble(library, "Start the program again", "the file was replaced while the program was loading it");
@@ -1236,6 +1235,7 @@ GC__FN bool gc__elf_is_whole(gc__os_library *library) {
         if (at < header.e_phoff) return gc__elf_is_cut(library, UINT64_MAX);
         if (!gc__elf_read(library, &part, sizeof part, at)) return false;
         if (!gc__elf_has(library, part.p_offset, part.p_filesz)) return false;
+        library->is_started |= part.p_type == PT_INTERP;
     }
     return !header.e_shoff || gc__elf_has(library, header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
 }
@@ -1538,6 +1538,7 @@ GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *co
             "a function of gc.h was called by the function that gc_library_choose was given, or by a library that is "
             "being loaded: at that time no collector has been chosen yet");
     gc__lock_take(&gc__library_lock);
+    gc__the_outside.can_be_chosen = true; /* the embedded collector's */
     if (!gc__library_in_force) gc__library_install(gc__library_named_or_embedded(refused, context));
     gc__lock_release(&gc__library_lock);
     return gc__library_in_force;

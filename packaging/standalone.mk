@@ -12,7 +12,7 @@ $(standalone)/libgc-$(1).so: packaging/standalone.c
 endef
 $(eval $(call standalone_library,release,-O2))
 $(eval $(call standalone_library,checked,-O2 -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1 \
-    -DGC_LIBRARY_SETTINGS='"GC_STRESS=stack GC_VERIFY=1 GC_CHECKMARK=1"'))
+    -DGC_LIBRARY_SETTINGS='"GC_STRESS=stack GC_VERIFY=1 GC_CHECKMARK=1 GC_VERBOSE=1"'))
 $(eval $(call standalone_library,profile,-O2 -DGC_LIBRARY_PROFILE))
 
 # The Scheme interpreter as a program that can change its collector.

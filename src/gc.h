@@ -117,5 +117,6 @@
 #include "run/attach.h"     /* mutators */
 #include "run/finalize.h"   /* running finalizers */
 #include "run/fork.h"       /* processes that fork */
+#include "run/announce.h"   /* what a process says of its collector */
 #include "run/create.h"     /* creating heaps */
 #endif

@@ -12,15 +12,17 @@ typedef struct gc__outside {
     void (*warning)(void *context, const char *message);
     void (*fatal)(void *context, const char *message);
     bool stores_no_shadow; /* inline stores of the program do not keep the shadow heap */
+    bool can_be_chosen;    /* the environment names the collector of this program */
+    const char *name;      /* of a library; NULL: the collector is part of the program */
     const char *settings;  /* those of a library, "NAME=VALUE NAME=VALUE", for what is not set; NULL: none */
 } gc__outside;
 
 static gc__outside gc__the_outside; /* written before the first heap is created */
 
-/* A setting by its name; NULL: it is not set. */
+/* A setting by its name; NULL: it is not set, or empty. */
 GC__FN const char *gc__setting(const char *name) {
     static __thread char value[32];
-    const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : getenv(name);
+    const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : gc__os_setting(name);
     size_t length = strlen(name);
     for (const char *at = set ? NULL : gc__the_outside.settings; at; at = strchr(at, ' ')) {
         at += *at == ' ';

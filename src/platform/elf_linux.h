@@ -86,6 +86,7 @@ GC__FN bool gc__elf_is_whole(gc__os_library *library) {
         if (at < header.e_phoff) return gc__elf_is_cut(library, UINT64_MAX);
         if (!gc__elf_read(library, &part, sizeof part, at)) return false;
         if (!gc__elf_has(library, part.p_offset, part.p_filesz)) return false;
+        library->is_started |= part.p_type == PT_INTERP;
     }
     return !header.e_shoff || gc__elf_has(library, header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
 }

@@ -17,6 +17,7 @@ typedef struct gc__os_library {
     int folder, file;    /* descriptors; -1: not open */
     char path[PATH_MAX]; /* of the file; absolute, without symbolic links */
     uint64_t bytes;
+    bool is_started;   /* it names a dynamic linker, as a program does that one starts */
     void *handle;      /* NULL: not loaded */
     char trouble[440]; /* the reason why a call returned false, and the sentence after it what to do */
     const char *remedy;
@@ -38,12 +39,6 @@ GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const ch
 GC__FN const char *gc__os_path_end(const char *path) {
     size_t length = strlen(path);
     return length > GC__OS_PATH_SHOWN ? path + length - GC__OS_PATH_SHOWN : path;
-}
-
-/* A variable of the environment. NULL: it is not set, or empty, or the program has rights that its user lacks (setuid). */
-GC__FN const char *gc__os_setting(const char *variable) {
-    const char *value = secure_getenv(variable);
-    return value && *value ? value : NULL;
 }
 
 /* The folder of the program's file, with a slash at its end; empty if the system does not say. */
@@ -249,8 +244,10 @@ GC__FN bool gc__os_library_load(gc__os_library *library) {
     if (!library->handle)
         return gc__os_trouble(
             library,
-            "Install the libraries that it needs, or build it again on this system; if memory cannot be "
-            "mapped, its file system may be mounted with noexec",
+            library->is_started
+                ? "Name a collector's library, such as libgc-checked.so: this is a program, which one starts"
+                : "Install the libraries that it needs, or build it again on this system; if memory cannot be "
+                  "mapped, its file system may be mounted with noexec",
             "the dynamic linker says: %s", gc__os_linker_words(library));
     if (gc__os_library_is_same(library)) return true;
     return gc__os_trouble(library, "Start the program again", "the file was replaced while the program was loading it");

@@ -416,3 +416,11 @@ GC__FN uint64_t gc__os_stack_hash(void) {
     for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
     return hash;
 }
+
+GC__FN const char *gc__os_setting(const char *variable) {
+    const char *value = secure_getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
+GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }

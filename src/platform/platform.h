@@ -157,6 +157,12 @@ GC__FN bool gc__os_is_file_code(const void *address);
    functions have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
 
+/* A variable of the environment. NULL: it is not set, or empty, or the program has rights that its user lacks (setuid). */
+GC__FN const char *gc__os_setting(const char *variable);
+/* The program's name, without its folder, and the number of the process. */
+GC__FN const char *gc__os_program_name(void);
+GC__FN uint32_t gc__os_process_number(void);
+
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 

@@ -6,6 +6,7 @@
 #include "../collect/pace.h"
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
+#include "announce.h"
 #include "crew.h"
 #include "finalize.h"
 #include "adjust.h"
@@ -169,6 +170,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         gc__heaps_add(heap);
     else if (opened == GC_OK)
         gc__arena_left();
+    if (heap) gc__announce(&heap->options);
     return heap;
 }
 
@@ -293,6 +295,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
    thread that ever attached. If there still is a heap, as when the program ends without destroying it, all of that may be
    in use. */
 GC__AT_UNLOAD GC__FN void gc__unload(void) {
+    gc__announce_end();
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__the_arena.heaps) {
         gc__os_leave();

@@ -26,6 +26,7 @@ GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *co
             "a function of gc.h was called by the function that gc_library_choose was given, or by a library that is "
             "being loaded: at that time no collector has been chosen yet");
     gc__lock_take(&gc__library_lock);
+    gc__the_outside.can_be_chosen = true; /* the embedded collector's */
     if (!gc__library_in_force) gc__library_install(gc__library_named_or_embedded(refused, context));
     gc__lock_release(&gc__library_lock);
     return gc__library_in_force;

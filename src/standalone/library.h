@@ -72,6 +72,8 @@ GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_function
     gc__the_outside.warning = host.warning;
     gc__the_outside.fatal = host.fatal;
     gc__the_outside.stores_no_shadow = !host.shadow_heap;
+    gc__the_outside.can_be_chosen = true;
+    gc__the_outside.name = GC_LIBRARY_NAME;
     gc__the_outside.settings = GC_LIBRARY_SETTINGS;
     *functions = &gc__functions_here;
     if (vars) gc__dac_describe(vars);

@@ -190,6 +190,7 @@ refused 'a library that refers to what does not exist' "${linker}undefined symbo
 library libneeded.so 'int needed;' && library needs.so 'extern int needed; int *p = &needed;' -L"$dir" -lneeded && rm "$dir/libneeded.so"
 refused 'a library that needs another one' "${linker}libneeded.so: cannot open shared object file" GC_NAME=needs.so
 refused 'a program that can be placed anywhere' "Loading it: the dynamic linker says: " GC_NAME=pie.so
+matches "$page" " Name a collector's library" 'and what to name instead'
 library plain.so 'int nothing;'
 refused 'a library that is no collector' 'Looking up GC_VersionInfo: the dynamic linker says: undefined symbol: GC_VersionInfo' GC_NAME=plain.so
 library half.so 'void GC_VersionInfo(void) {}'

@@ -4,6 +4,7 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 unset GC_STRESS GC_VERIFY GC_CHECKMARK GC_NAME GC_PATH
+export GC_VERBOSE=0
 libraries=$PWD/build/standalone
 scheme=build/examples/scheme-standalone
 programs=examples/scheme/programs
