@@ -3232,7 +3232,7 @@ GC__FN bool gc__mark_set(uintptr_t address) {
 }
 
 /* The same where several threads set bits of a word. */
-GC__FN bool gc__mark_set_shared(uintptr_t address) {
+GC__INLINED bool gc__mark_set_shared(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
     if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
@@ -5970,6 +5970,7 @@ GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
 
 typedef struct gc__shared {
     size_t count;
+    bool remember; /* as that of the worker who shared it */
     uintptr_t words[GC__SHARED_WORDS];
 } gc__shared;
 
@@ -6009,6 +6010,7 @@ typedef struct gc__crew {
     uint32_t asleep;         /* bits of members that wait */
     uint32_t called;         /* bits of those that are woken when the lock is released */
     bool runs;               /* there is a trace to share in */
+    bool remember_all;       /* that of workers which hold nothing that cards have led to */
     bool ending;             /* atomic, too */
     uint32_t stop;           /* atomic: the trace goes on with one worker */
     uint32_t hungry;         /* atomic: more members wait than pieces are shared */
@@ -6136,10 +6138,18 @@ GC__FN void gc__crew_push(gc__worker *worker, const uintptr_t *entry, size_t wor
 /* The words of the entry that begins there, from the bottom of a stack. */
 GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMBER ? 3 : 1; }
 
+/* From now on the worker's slots may be those of older objects, found by dirty cards, and may need these again; or they are
+   not. Before it stops remembering, its stack and its FIFO must be empty. */
+GC__FN void gc__crew_remember(gc__worker *worker, bool remember) {
+    worker->remember = remember;
+    worker->remember_all = remember || worker->crew->remember_all;
+}
+
 /* Takes a piece that others have shared. */
 GC__FN bool gc__crew_take_piece(gc__crew *crew, gc__worker *worker) {
     if (!crew->shared_count) return false;
     const gc__shared *piece = &crew->shared[--crew->shared_count];
+    gc__crew_remember(worker, piece->remember);
     for (size_t i = 0; i < piece->count; i += gc__entry_words(&piece->words[i]))
         gc__crew_push(worker, &piece->words[i], gc__entry_words(&piece->words[i]));
     gc__crew_note_hunger(crew);
@@ -6236,6 +6246,7 @@ GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, ui
 GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
     size_t words = (size_t)(worker->top - worker->stack), most = gc__min(words / 2, GC__SHARED_WORDS), taken = 0;
     piece->count = 0;
+    piece->remember = worker->remember;
     if (words == 3 && worker->stack[0] & GC__NUMBER) {
         size_t end = worker->stack[0] >> 2, from = worker->stack[1] >> 2, middle = from + (end - from) / 2;
         if (end - from < 2 * GC__CHUNK) return;
@@ -7202,11 +7213,18 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
 }
 
 /* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
-   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. */
-GC__FN void gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
+   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. Whether there was no memory for
+   some, which are scanned at once. */
+GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
+    unsigned scanned = worker->cards_next;
+    bool before = worker->remember_all;
     list->count = 0;
+    worker->remember = worker->remember_all = true;
     gc__trace_bundles(worker, condemned, list);
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0); /* those that found no memory */
+    bool some = worker->cards_next != scanned;
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    worker->remember_all = before;
+    return some;
 }
 /* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
    for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
@@ -7234,6 +7252,7 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         }
         return true;
     }
+    gc__crew_remember(worker, true);
     size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
     for (size_t i = from; i < end + GC__CARD_FIFO; i++)
         if (!gc__card_prefetch_many(worker, i < end ? crew->cards.words[i] : 0)) return false;
@@ -7254,6 +7273,7 @@ GC__FN void gc__work_for_host_once(gc__worker *worker) {
 GC__FN bool gc__work_for_host(gc__worker *worker) {
     gc__member *member = &worker->crew->members[worker->number];
     while (!worker->number && member->for_host_count) {
+        if (worker->crew->cards.count) gc__crew_remember(worker, true);
         gc__work_for_host_once(worker);
         if (!gc__stack_drain_many(worker)) return false;
     }
@@ -7389,15 +7409,16 @@ GC__FN void gc__crew_close_windows(gc__crew *crew) {
 /* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
 GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned) {
     gc__crew *crew = worker->crew;
-    bool overflowed = worker->overflowed, before = worker->remember;
+    bool overflowed = worker->overflowed;
+    crew->remember_all = worker->remember_all;
     gc__crew_close_windows(crew);
     gc__crew_set_visit(crew, gc__trace_visit_many);
     for (unsigned i = 1; i < crew->count; i++) {
         gc__worker *other = &crew->members[i].worker;
-        other->remember = before;
-        other->remember_all = worker->remember_all;
+        gc__crew_remember(other, false);
         other->suspects = worker->suspects;
     }
+    gc__crew_remember(worker, worker->remember);
     crew->traces++;
     gc__crew_begin(crew, units);
     gc__work(worker);
@@ -7409,6 +7430,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;
     }
+    if (crew->cards.count) gc__crew_remember(worker, true); /* what is left may have come from cards */
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);
     worker->overflowed |= overflowed;
     gc__trace_drain(worker);
@@ -7435,14 +7457,13 @@ GC__FN void gc__trace_all(gc__worker *worker, int generation, gc__region *condem
     if (crew) {
         gc__trace_pins(worker);
         crew->cards.count = 0;
-        worker->remember = generation < 2;
-        worker->remember_all |= generation < 2;
-        if (generation < 2) gc__list_cards(worker, generation, &crew->cards);
+        if (generation < 2) worker->remember = gc__list_cards(worker, generation, &crew->cards);
         gc__trace_interior(worker);
         crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
         size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
         gc__crew_run(worker, crew->root_units + card_units, condemned);
         worker->remember = false;
+        worker->remember_all |= generation < 2;
         return;
     }
 #endif

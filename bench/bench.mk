@@ -80,7 +80,9 @@ bench-threads: build/bench/threads ## measure stopping threads, and whether two 
 	build/bench/threads rate
 
 bench-parallel: build/bench/workloads build/bench/parallel ## measure collections by 1, 2 and 8 threads
-	build/bench/parallel
+	build/bench/parallel marks 1024
+	for size in 2048 8192; do for what in promoted young random; do build/bench/parallel $$what $$size; done; done
+	build/bench/parallel beside
 	bench/parallel.sh
 
 bench-handles: build/bench/handles ## measure handles, finalizers and safe handles

@@ -1,10 +1,16 @@
-/* Collections by 1, 2 and 8 threads: full marks of a tree of small objects, and young collections of which all survives.
-   Elapsed and CPU time, the median and the least of 15; the numbers of threads alternate. With an argument, `parallel turns`,
-   threads take turns: how they share the work of 2, 4, 8 and 16, whatever the machine. */
+/* Collections by 1, 2 and 8 threads: `parallel marks [MIB]`, full marks of a tree of small objects; `young [KIB]` and `random [KIB]`,
+   young collections that copy as much, in the order of allocation or at random addresses; `promoted [KIB]`, those that promote all
+   in place; `beside [KIB]`, copying by one thread, alone and beside another process that does the same. Elapsed and CPU time, the median and the least of 41 (of full marks 15); the numbers of threads
+   alternate. `turns`: threads take turns: how they share the work of 2, 4, 8 and 16, whatever the machine. */
+#define _GNU_SOURCE
 #define GC_IMPLEMENTATION
 #include "gc.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct node {
     gc_object header;
@@ -13,7 +19,14 @@ typedef struct node {
 } node;
 static const gc_type node_type = GC_TYPE(node, left, right);
 
-#define ROUNDS 15
+typedef struct vector {
+    gc_array header;
+    node *items[];
+} vector;
+static const gc_type vector_type = GC_TYPE_ARRAY(vector, items);
+
+#define ROUNDS 41
+static int rounds = ROUNDS;
 enum { CREWS = 3 };
 static const unsigned crews[CREWS] = {1, 2, 8};
 
@@ -23,11 +36,15 @@ static double clock_ms(clockid_t clock) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* With each node, `garbage` others are made: if little survives of a nursery it is copied, else it is promoted in place. */
+static int garbage;
+
 static node *tree(gc_thread *gc, int depth) {
     node *root = NULL, *left = NULL, *right = NULL;
     GC_ROOTS(gc, root, left, right);
     if (depth) left = tree(gc, depth - 1);
     if (depth) right = tree(gc, depth - 1);
+    for (int i = 0; i < garbage; i++) gc_new(gc, &node_type);
     root = (node *)gc_new(gc, &node_type);
     root->left = left;
     root->right = right;
@@ -65,37 +82,101 @@ static int by_size(const void *a, const void *b) {
 
 static void report(const char *what, crew *all) {
     for (int i = 0; i < CREWS; i++) {
-        qsort(all[i].elapsed, ROUNDS, sizeof(double), by_size);
-        qsort(all[i].cpu, ROUNDS, sizeof(double), by_size);
+        qsort(all[i].elapsed, (size_t)rounds, sizeof(double), by_size);
+        qsort(all[i].cpu, (size_t)rounds, sizeof(double), by_size);
         printf("%-40s %u threads: elapsed %.2f ms (least %.2f), CPU %.2f ms (least %.2f)\n", what, crews[i],
-               all[i].elapsed[ROUNDS / 2], all[i].elapsed[0], all[i].cpu[ROUNDS / 2], all[i].cpu[0]);
+               all[i].elapsed[rounds / 2], all[i].elapsed[0], all[i].cpu[rounds / 2], all[i].cpu[0]);
     }
 }
 
-static void full_marks(int depth) {
+/* Heaps with `size` MiB of nodes; each round marks all of them. */
+static void full_marks(unsigned long size) {
     crew all[CREWS];
     node *roots[CREWS] = {NULL};
+    char what[64];
+    int depth = 14;
+    rounds = 15;
+    while ((32ul << (depth + 2)) >> 20 <= size) depth++;
     for (int i = 0; i < CREWS; i++) crew_open(&all[i], crews[i], 0);
     GC_ROOTS_ARRAY(all[0].gc, &roots[0], 1, 0);
     GC_ROOTS_ARRAY(all[1].gc, &roots[1], 1, 0);
     GC_ROOTS_ARRAY(all[2].gc, &roots[2], 1, 0);
     for (int i = 0; i < CREWS; i++) roots[i] = tree(all[i].gc, depth), gc_collect(all[i].heap, 2, GC_COLLECT_BLOCKING);
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < rounds; round++)
         for (int i = 0; i < CREWS; i++) measure(&all[i], 2, round);
-    report("full mark, 128 MiB of 32-byte objects", all);
+    snprintf(what, sizeof what, "full mark, %lu MiB of 32-byte objects", (32ul << (depth + 1)) >> 20);
+    report(what, all);
 }
 
-static void young_collections(int depth) {
+/* The nodes of a tree in random order: neighbours in memory are none in the tree. */
+static node *shuffled(gc_thread *gc, int depth) {
+    vector *all = NULL;
+    GC_ROOTS(gc, all);
+    size_t count = (size_t)1 << depth;
+    all = (vector *)gc_new_array(gc, &vector_type, count);
+    for (size_t i = 0; i < count; i++) {
+        for (int k = 0; k < garbage; k++) gc_new(gc, &node_type);
+        node *n = (node *)gc_new(gc, &node_type);
+        gc_store(gc, &all->items[i], n);
+    }
+    uint64_t random = 1;
+    for (size_t i = count - 1; i > 1; i--) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        size_t j = 1 + (size_t)((random >> 33) % i);
+        node *n = all->items[i];
+        gc_store(gc, &all->items[i], all->items[j]);
+        gc_store(gc, &all->items[j], n);
+    }
+    for (size_t i = 1; i < count / 2; i++) {
+        gc_store(gc, &all->items[i]->left, all->items[2 * i]);
+        gc_store(gc, &all->items[i]->right, all->items[2 * i + 1]);
+    }
+    return all->items[1];
+}
+
+/* Nurseries of which `size` KiB survive. */
+static void young_collections(const char *name, unsigned long size, node *(*make)(gc_thread *gc, int depth)) {
     crew all[CREWS];
+    char what[64];
+    int depth = 8, one = make == tree;
+    while ((32ul << (depth + 1 + one)) >> 10 <= size) depth++;
     for (int i = 0; i < CREWS; i++) crew_open(&all[i], crews[i], 0);
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < rounds; round++)
         for (int i = 0; i < CREWS; i++) {
             node *root = NULL;
             GC_ROOTS(all[i].gc, root);
-            root = tree(all[i].gc, depth);
+            root = make(all[i].gc, depth);
             measure(&all[i], 0, round);
+            root = NULL;
+            gc_collect(all[i].heap, 1, GC_COLLECT_BLOCKING); /* so that the next round copies to memory that it has */
         }
-    report("young, 8 MiB of 32-byte objects survive", all);
+    snprintf(what, sizeof what, "young, %lu KiB survive, %s", (32ul << (depth + one)) >> 10, name);
+    report(what, all);
+}
+
+/* The same with one thread, once alone and once while another process does the same: how much slower two processors are
+   that work at the same time bounds what two threads can gain. */
+static void beside(unsigned long size) {
+    for (int pass = 0; pass < 4; pass++) {
+        pid_t other = pass % 2 ? fork() : 1;
+        if (!other) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        crew c;
+        int depth = 8;
+        while ((32ul << (depth + 2)) >> 10 <= size) depth++;
+        crew_open(&c, 1, 0);
+        for (int round = 0; !other || round < rounds; round++) {
+            node *root = NULL;
+            GC_ROOTS(c.gc, root);
+            root = tree(c.gc, depth);
+            measure(&c, 0, round % rounds);
+            root = NULL;
+            gc_collect(c.heap, 1, GC_COLLECT_BLOCKING);
+        }
+        qsort(c.cpu, (size_t)rounds, sizeof(double), by_size);
+        printf("young, %lu KiB survive, 1 thread, %s: CPU %.2f ms (least %.2f)\n", (32ul << (depth + 1)) >> 10,
+               pass % 2 ? "beside another process" : "alone", c.cpu[rounds / 2], c.cpu[0]);
+        if (pass % 2) kill(other, SIGKILL), waitpid(other, NULL, 0);
+    }
 }
 
 static void turns(void) {
@@ -112,12 +193,23 @@ static void turns(void) {
 }
 
 int main(int argc, char **argv) {
-    (void)argv;
-    if (argc > 1) {
+    const char *what = argc > 1 ? argv[1] : "";
+    unsigned long size = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    if (strcmp(what, "marks") == 0)
+        full_marks(size ? size : 128);
+    else if (strcmp(what, "promoted") == 0)
+        young_collections("promoted in place", size ? size : 8192, tree);
+    else if (garbage = 2, strcmp(what, "young") == 0)
+        young_collections("copied in order", size ? size : 8192, tree);
+    else if (strcmp(what, "random") == 0)
+        young_collections("copied at random", size ? size : 8192, shuffled);
+    else if (strcmp(what, "beside") == 0)
+        beside(size ? size : 8192);
+    else if (strcmp(what, "turns") == 0)
         turns();
-        return 0;
-    }
-    full_marks(21);
-    young_collections(17);
+    else
+        return fprintf(stderr, "usage: parallel marks [MIB] | promoted [KIB] | young [KIB] | random [KIB] | beside "
+                               "[KIB] | turns\n"),
+               2;
     return 0;
 }

@@ -112,9 +112,16 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
 }
 
 /* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
-   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. */
-GC__FN void gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
+   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. Whether there was no memory for
+   some, which are scanned at once. */
+GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
+    unsigned scanned = worker->cards_next;
+    bool before = worker->remember_all;
     list->count = 0;
+    worker->remember = worker->remember_all = true;
     gc__trace_bundles(worker, condemned, list);
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0); /* those that found no memory */
+    bool some = worker->cards_next != scanned;
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    worker->remember_all = before;
+    return some;
 }

@@ -24,6 +24,7 @@
 
 typedef struct gc__shared {
     size_t count;
+    bool remember; /* as that of the worker who shared it */
     uintptr_t words[GC__SHARED_WORDS];
 } gc__shared;
 
@@ -63,6 +64,7 @@ typedef struct gc__crew {
     uint32_t asleep;         /* bits of members that wait */
     uint32_t called;         /* bits of those that are woken when the lock is released */
     bool runs;               /* there is a trace to share in */
+    bool remember_all;       /* that of workers which hold nothing that cards have led to */
     bool ending;             /* atomic, too */
     uint32_t stop;           /* atomic: the trace goes on with one worker */
     uint32_t hungry;         /* atomic: more members wait than pieces are shared */
@@ -190,10 +192,18 @@ GC__FN void gc__crew_push(gc__worker *worker, const uintptr_t *entry, size_t wor
 /* The words of the entry that begins there, from the bottom of a stack. */
 GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMBER ? 3 : 1; }
 
+/* From now on the worker's slots may be those of older objects, found by dirty cards, and may need these again; or they are
+   not. Before it stops remembering, its stack and its FIFO must be empty. */
+GC__FN void gc__crew_remember(gc__worker *worker, bool remember) {
+    worker->remember = remember;
+    worker->remember_all = remember || worker->crew->remember_all;
+}
+
 /* Takes a piece that others have shared. */
 GC__FN bool gc__crew_take_piece(gc__crew *crew, gc__worker *worker) {
     if (!crew->shared_count) return false;
     const gc__shared *piece = &crew->shared[--crew->shared_count];
+    gc__crew_remember(worker, piece->remember);
     for (size_t i = 0; i < piece->count; i += gc__entry_words(&piece->words[i]))
         gc__crew_push(worker, &piece->words[i], gc__entry_words(&piece->words[i]));
     gc__crew_note_hunger(crew);
@@ -290,6 +300,7 @@ GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, ui
 GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
     size_t words = (size_t)(worker->top - worker->stack), most = gc__min(words / 2, GC__SHARED_WORDS), taken = 0;
     piece->count = 0;
+    piece->remember = worker->remember;
     if (words == 3 && worker->stack[0] & GC__NUMBER) {
         size_t end = worker->stack[0] >> 2, from = worker->stack[1] >> 2, middle = from + (end - from) / 2;
         if (end - from < 2 * GC__CHUNK) return;

@@ -28,6 +28,7 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         }
         return true;
     }
+    gc__crew_remember(worker, true);
     size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
     for (size_t i = from; i < end + GC__CARD_FIFO; i++)
         if (!gc__card_prefetch_many(worker, i < end ? crew->cards.words[i] : 0)) return false;
@@ -48,6 +49,7 @@ GC__FN void gc__work_for_host_once(gc__worker *worker) {
 GC__FN bool gc__work_for_host(gc__worker *worker) {
     gc__member *member = &worker->crew->members[worker->number];
     while (!worker->number && member->for_host_count) {
+        if (worker->crew->cards.count) gc__crew_remember(worker, true);
         gc__work_for_host_once(worker);
         if (!gc__stack_drain_many(worker)) return false;
     }
@@ -183,15 +185,16 @@ GC__FN void gc__crew_close_windows(gc__crew *crew) {
 /* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
 GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned) {
     gc__crew *crew = worker->crew;
-    bool overflowed = worker->overflowed, before = worker->remember;
+    bool overflowed = worker->overflowed;
+    crew->remember_all = worker->remember_all;
     gc__crew_close_windows(crew);
     gc__crew_set_visit(crew, gc__trace_visit_many);
     for (unsigned i = 1; i < crew->count; i++) {
         gc__worker *other = &crew->members[i].worker;
-        other->remember = before;
-        other->remember_all = worker->remember_all;
+        gc__crew_remember(other, false);
         other->suspects = worker->suspects;
     }
+    gc__crew_remember(worker, worker->remember);
     crew->traces++;
     gc__crew_begin(crew, units);
     gc__work(worker);
@@ -203,6 +206,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;
     }
+    if (crew->cards.count) gc__crew_remember(worker, true); /* what is left may have come from cards */
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);
     worker->overflowed |= overflowed;
     gc__trace_drain(worker);
@@ -229,14 +233,13 @@ GC__FN void gc__trace_all(gc__worker *worker, int generation, gc__region *condem
     if (crew) {
         gc__trace_pins(worker);
         crew->cards.count = 0;
-        worker->remember = generation < 2;
-        worker->remember_all |= generation < 2;
-        if (generation < 2) gc__list_cards(worker, generation, &crew->cards);
+        if (generation < 2) worker->remember = gc__list_cards(worker, generation, &crew->cards);
         gc__trace_interior(worker);
         crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
         size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
         gc__crew_run(worker, crew->root_units + card_units, condemned);
         worker->remember = false;
+        worker->remember_all |= generation < 2;
         return;
     }
 #endif

@@ -20,7 +20,7 @@ GC__FN bool gc__mark_set(uintptr_t address) {
 }
 
 /* The same where several threads set bits of a word. */
-GC__FN bool gc__mark_set_shared(uintptr_t address) {
+GC__INLINED bool gc__mark_set_shared(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
     if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;

@@ -4,11 +4,12 @@ cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# planted NAME CODE: CODE is perl that changes the text in $_; the test must notice
+# planted NAME CODE [FLAGS]: CODE is perl that changes the text in $_; the test must notice
 planted() {
+    # shellcheck disable=SC2086 # words of flags
     cp gc*.h "$folder"
     CODE=$2 perl -0777 -i -pe 'my $was = $_; eval $ENV{CODE}; die $@ if $@; die "nothing to change\n" if $_ eq $was' "$folder/gc.h" &&
-        ${CC:-cc} -std=c11 -pthread -O1 -g0 -w -DGC_DEBUG=3 -I"$folder" tests/unit/gc.c tests/unit/test_crew.c -o "$folder/test" &&
+        ${CC:-cc} -std=c11 -pthread -O1 -g0 -w -DGC_DEBUG=3 ${3:-} -I"$folder" tests/unit/gc.c tests/unit/test_crew.c -o "$folder/test" &&
         ! timeout 60 "$folder/test" > "$folder/log" 2>&1
     ok $? "$1"
 }
@@ -23,4 +24,8 @@ planted 'a window that is closed twice' \
     's/(gc__copies_close\(gc_window \*window\) \{.*?)gc__window_set\(window, NULL, 0, 0\);/$1/s'
 planted 'a copy that is found before it is claimed' \
     's/(copy_body\(copy, object, header, bytes\);\s*)(else)/$1$2/; s/if \(GC_DEBUG >= 3 && many\) gc__crew_step\(worker\);/if (many) { gc__mark_publish(copy); gc__crew_step(worker); }/'
+planted 'a card that is lost with the rest of an array' \
+    's/piece->remember = worker->remember;/piece->remember = false;/' '-DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=18'
+planted 'cards that are scanned as roots are' \
+    's/gc__crew_remember\(worker, true\);\s*(size_t from = \(unit)/$1/'
 finish
