@@ -557,9 +557,10 @@ struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. Up to an
-                                   eighth of it is kept for evacuation, unless non_moving. 0: three quarters of what the
-                                   container (control group) lets the process have, if any; SIZE_MAX: no limit */
+    size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. While that
+                                   helps, up to an eighth of it is kept for evacuation, unless non_moving. 0: three
+                                   quarters of what the container (control group) lets the process have, if any;
+                                   SIZE_MAX: no limit */
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
@@ -3807,6 +3808,7 @@ GC__FN void gc__arena_release(gc__region *region) {
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
+#define GC__RESERVE_LAST 64 /* this part of the limit stays the collector's, even in the last resort */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -3832,6 +3834,7 @@ struct gc_heap {
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */
+    bool reserve_open;   /* compaction gained nothing, so mutators have the reserve, until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
     size_t beside_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
@@ -3980,8 +3983,11 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
     return rest < most ? rest : most;
 }
 
+/* What mutators may not take of it now. In the last resort that is as little as compaction can go on with. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    return heap->collecting ? 0 : gc__evacuation_reserve_of(heap, heap->full_bytes);
+    if (heap->collecting) return 0;
+    size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    return heap->reserve_open ? gc__min(reserve, 1 + gc__limit_regions(heap) / GC__RESERVE_LAST) : reserve;
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
@@ -8125,6 +8131,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_nursery(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
+        if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
@@ -10246,8 +10253,19 @@ GC__FN void gc__collect_for_holes(gc_heap *heap) {
     gc__world_resume(heap);
 }
 
+/* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
+GC__FN bool gc__reserve_give(gc_heap *heap) {
+    gc__heap_lock(heap);
+    size_t before = gc__evacuation_reserve(heap);
+    heap->reserve_open = true;
+    bool given = gc__evacuation_reserve(heap) < before;
+    gc__heap_unlock(heap);
+    return given;
+}
+
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
-   there was room for, so the region that the allocation needs may come free some compactions later. */
+   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, there
+   are the holes that are left, and then the reserve. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -10263,6 +10281,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
         if (gained || !strict) continue;
         if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
         object = gc__allocate_try(thread, bytes, kind);
+        if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
         if (!object && heap->collection.left_out) gc__fail_left_out();
         return object;
     }
@@ -10531,7 +10550,7 @@ GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
     gc__collect(heap, 2, GC_REASON_LIMIT, false);
     while (!gc__external_fits(heap, bytes))
         if (!gc__compact_for_room(heap, SIZE_MAX)) break;
-    bool fits = gc__external_fits(heap, bytes);
+    bool fits = gc__external_fits(heap, bytes) || (gc__reserve_give(heap) && gc__external_fits(heap, bytes));
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;
 }

@@ -73,9 +73,10 @@ struct gc__handle;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. Up to an
-                                   eighth of it is kept for evacuation, unless non_moving. 0: three quarters of what the
-                                   container (control group) lets the process have, if any; SIZE_MAX: no limit */
+    size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. While that
+                                   helps, up to an eighth of it is kept for evacuation, unless non_moving. 0: three
+                                   quarters of what the container (control group) lets the process have, if any;
+                                   SIZE_MAX: no limit */
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */

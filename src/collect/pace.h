@@ -173,6 +173,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     gc__pace_nursery(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
+        if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);

@@ -7,6 +7,7 @@
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
+#define GC__RESERVE_LAST 64 /* this part of the limit stays the collector's, even in the last resort */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -32,6 +33,7 @@ struct gc_heap {
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */
+    bool reserve_open;   /* compaction gained nothing, so mutators have the reserve, until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
     size_t beside_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
@@ -180,8 +182,11 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
     return rest < most ? rest : most;
 }
 
+/* What mutators may not take of it now. In the last resort that is as little as compaction can go on with. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    return heap->collecting ? 0 : gc__evacuation_reserve_of(heap, heap->full_bytes);
+    if (heap->collecting) return 0;
+    size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    return heap->reserve_open ? gc__min(reserve, 1 + gc__limit_regions(heap) / GC__RESERVE_LAST) : reserve;
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {

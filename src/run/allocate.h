@@ -157,8 +157,19 @@ GC__FN void gc__collect_for_holes(gc_heap *heap) {
     gc__world_resume(heap);
 }
 
+/* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
+GC__FN bool gc__reserve_give(gc_heap *heap) {
+    gc__heap_lock(heap);
+    size_t before = gc__evacuation_reserve(heap);
+    heap->reserve_open = true;
+    bool given = gc__evacuation_reserve(heap) < before;
+    gc__heap_unlock(heap);
+    return given;
+}
+
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
-   there was room for, so the region that the allocation needs may come free some compactions later. */
+   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, there
+   are the holes that are left, and then the reserve. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -174,6 +185,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
         if (gained || !strict) continue;
         if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
         object = gc__allocate_try(thread, bytes, kind);
+        if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
         if (!object && heap->collection.left_out) gc__fail_left_out();
         return object;
     }
@@ -442,7 +454,7 @@ GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
     gc__collect(heap, 2, GC_REASON_LIMIT, false);
     while (!gc__external_fits(heap, bytes))
         if (!gc__compact_for_room(heap, SIZE_MAX)) break;
-    bool fits = gc__external_fits(heap, bytes);
+    bool fits = gc__external_fits(heap, bytes) || (gc__reserve_give(heap) && gc__external_fits(heap, bytes));
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;
 }
