@@ -558,7 +558,7 @@ struct gc__handle;
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. While that
-                                   helps, up to an eighth of it is kept for evacuation, unless non_moving. 0: three
+                                   helps, up to a 32nd of it is kept for evacuation, unless non_moving. 0: three
                                    quarters of what the container (control group) lets the process have, if any;
                                    SIZE_MAX: no limit */
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
@@ -3808,7 +3808,8 @@ GC__FN void gc__arena_release(gc__region *region) {
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
-#define GC__RESERVE_LAST 64 /* this part of the limit stays the collector's, even in the last resort */
+#define GC__RESERVE 32      /* this part of the limit is kept for evacuation at most */
+#define GC__RESERVE_LAST 64 /* and this one even in the last resort */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -3973,12 +3974,13 @@ GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
 
 /* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
-   without them a heap that is full of small holes could not be compacted. At most half of what is not live: where little is
-   free, mutators have the better use for it. And no more than there are regions whose objects can be copied. */
+   without them a heap that is full of small holes could not be compacted. They are few, since mutators have the better use for
+   memory: with more, collections come sooner. At most half of what is not live, and no more than there are regions whose objects
+   can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
     size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
     if (heap->options.non_moving || live >= gc__limit_regions(heap)) return 0;
-    size_t rest = (gc__limit_regions(heap) - live) / 2, most = gc__limit_regions(heap) / 8;
+    size_t rest = (gc__limit_regions(heap) - live) / 2, most = gc__limit_regions(heap) / GC__RESERVE;
     if (most > movable) most = movable;
     return rest < most ? rest : most;
 }
@@ -7509,6 +7511,7 @@ GC__FN void gc__trace_suspects(gc__worker *worker, gc__region *condemned) {
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
 #define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
+#define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
 GC__FN unsigned gc__density(const gc__region *region) {
@@ -7678,22 +7681,22 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
 
-/* Whether mutators should allocate in holes. Half of the memory that is not live should be theirs until the next full
-   collection: if evacuation frees less, they have the holes of regions that stay, sparse ones first. */
+/* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
+   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (heap->cycle->room_for > GC_LARGE_BYTES) return;
-    size_t live = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT, holes = 0, all = freed;
-    int percent = 0, evacuated = heap->cycle->evacuate_old;
-    for (; percent <= 100; percent++) {
+    size_t live = 0, copied = 0, holes = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT;
+    for (int percent = 0; percent <= 100; percent++) {
+        size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+        bool evacuated = percent <= heap->cycle->evacuate_old;
         live += space->live[percent];
-        all += space->regions[percent] << GC_REGION_SHIFT;
-        if (percent <= evacuated) freed += (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+        copied += evacuated ? space->live[percent] : 0;
+        freed += evacuated ? free : 0;
+        holes += evacuated || percent == 100 ? 0 : free;
     }
-    size_t reserve = gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT, wanted = (all - gc__min(all, live)) / 2;
-    freed -= gc__min(freed, reserve);
-    for (percent = evacuated + 1; percent < 100 && freed + holes < wanted; percent++)
-        holes += (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-    if (holes) heap->cycle->recycle_below = percent;
+    freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
+    double all = (double)freed + (double)holes, seldom = (double)live + GC__HOLE_COST * (double)holes, often = (double)live + (double)copied;
+    if (holes && often * all > seldom * (double)freed) heap->cycle->recycle_below = 100;
 }
 
 /* Whether more than a fifth of the old generation is holes. */

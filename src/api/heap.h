@@ -74,7 +74,7 @@ struct gc__handle;
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. While that
-                                   helps, up to an eighth of it is kept for evacuation, unless non_moving. 0: three
+                                   helps, up to a 32nd of it is kept for evacuation, unless non_moving. 0: three
                                    quarters of what the container (control group) lets the process have, if any;
                                    SIZE_MAX: no limit */
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */

@@ -12,6 +12,7 @@
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
 #define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
+#define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
 GC__FN unsigned gc__density(const gc__region *region) {
@@ -181,22 +182,22 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
 
-/* Whether mutators should allocate in holes. Half of the memory that is not live should be theirs until the next full
-   collection: if evacuation frees less, they have the holes of regions that stay, sparse ones first. */
+/* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
+   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (heap->cycle->room_for > GC_LARGE_BYTES) return;
-    size_t live = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT, holes = 0, all = freed;
-    int percent = 0, evacuated = heap->cycle->evacuate_old;
-    for (; percent <= 100; percent++) {
+    size_t live = 0, copied = 0, holes = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT;
+    for (int percent = 0; percent <= 100; percent++) {
+        size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+        bool evacuated = percent <= heap->cycle->evacuate_old;
         live += space->live[percent];
-        all += space->regions[percent] << GC_REGION_SHIFT;
-        if (percent <= evacuated) freed += (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+        copied += evacuated ? space->live[percent] : 0;
+        freed += evacuated ? free : 0;
+        holes += evacuated || percent == 100 ? 0 : free;
     }
-    size_t reserve = gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT, wanted = (all - gc__min(all, live)) / 2;
-    freed -= gc__min(freed, reserve);
-    for (percent = evacuated + 1; percent < 100 && freed + holes < wanted; percent++)
-        holes += (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-    if (holes) heap->cycle->recycle_below = percent;
+    freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
+    double all = (double)freed + (double)holes, seldom = (double)live + GC__HOLE_COST * (double)holes, often = (double)live + (double)copied;
+    if (holes && often * all > seldom * (double)freed) heap->cycle->recycle_below = 100;
 }
 
 /* Whether more than a fifth of the old generation is holes. */

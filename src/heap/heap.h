@@ -7,7 +7,8 @@
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
-#define GC__RESERVE_LAST 64 /* this part of the limit stays the collector's, even in the last resort */
+#define GC__RESERVE 32      /* this part of the limit is kept for evacuation at most */
+#define GC__RESERVE_LAST 64 /* and this one even in the last resort */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -172,12 +173,13 @@ GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
 
 /* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
-   without them a heap that is full of small holes could not be compacted. At most half of what is not live: where little is
-   free, mutators have the better use for it. And no more than there are regions whose objects can be copied. */
+   without them a heap that is full of small holes could not be compacted. They are few, since mutators have the better use for
+   memory: with more, collections come sooner. At most half of what is not live, and no more than there are regions whose objects
+   can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
     size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
     if (heap->options.non_moving || live >= gc__limit_regions(heap)) return 0;
-    size_t rest = (gc__limit_regions(heap) - live) / 2, most = gc__limit_regions(heap) / 8;
+    size_t rest = (gc__limit_regions(heap) - live) / 2, most = gc__limit_regions(heap) / GC__RESERVE;
     if (most > movable) most = movable;
     return rest < most ? rest : most;
 }

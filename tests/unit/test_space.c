@@ -53,6 +53,16 @@ static void near_the_limit(void) {
     }
 }
 
+/* What is free is allocated in before the heap is collected again, most of it at least. */
+static void seldom_collected(void) {
+    size_t live = LIVE_REGIONS * GC_REGION_BYTES, limit = live / 2 * 3;
+    ok(replaced(limit, LEAST_BYTES, 0), "random replacement in 1.5 times what lives");
+    gc_stats now = stats();
+    size_t each = (size_t)(now.allocated_bytes / (now.collections[2] ? now.collections[2] : 1));
+    ok(each >= (limit - live) / 10 * 6, "%zu KiB are allocated for each full collection, where %zu are free", each >> 10, (limit - live) >> 10);
+    end();
+}
+
 /* Nothing limits this heap, and nothing in it moves: what dies makes room for what is born. */
 static void in_place(void) {
     enum { LIVE = 8, ROUNDS = 100 };
@@ -324,6 +334,7 @@ static void in_container(void) {
 
 int main(void) {
     near_the_limit();
+    seldom_collected();
     in_place();
     end();
     grows_as_said();
