@@ -196,8 +196,8 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
         holes += evacuated || percent == 100 ? 0 : free;
     }
     freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
-    double all = (double)freed + (double)holes, seldom = (double)live + GC__HOLE_COST * (double)holes, often = (double)live + (double)copied;
-    if (holes && often * all > seldom * (double)freed) heap->cycle->recycle_below = 100;
+    double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)holes;
+    if (holes && often * (double)(freed + holes) > seldom * (double)freed) heap->cycle->recycle_below = 100;
 }
 
 /* Whether more than a fifth of the old generation is holes. */
