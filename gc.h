@@ -117,10 +117,21 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* GC__REQUIRE(name, condition) is 1 where the condition holds, and elsewhere does not compile: the compiler then shows
+   GC__TEXT_name. Each name is introduced by GC__REQUIREMENT(name). */
 #ifdef __cplusplus
 #define GC__IS_POLYMORPHIC(T) __is_polymorphic(T)
+#define GC__REQUIREMENT(name)                   \
+    template <bool is_met> struct gc__##name {  \
+        static_assert(is_met, GC__TEXT_##name); \
+        enum { one = 1 };                       \
+    };
+#define GC__REQUIRE(name, condition) (size_t) gc__##name<(condition)>::one
 #else
 #define GC__IS_POLYMORPHIC(T) 0
+#define GC__REQUIREMENT(name)
+#define GC__REQUIRE(name, condition) \
+    sizeof(struct { _Static_assert(condition, GC__TEXT_##name); char one; })
 #endif
 
 #ifndef GC_ARENA_BYTES
@@ -383,12 +394,31 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__NO_NAMES \
     0, { 0 }
 
+#define GC__TEXT_field_is_word \
+    "GC_TYPE: a field is no single word. Name each element of an array, GC_TYPE(T, f[0], f[1]), or use GC_TYPE_TRACED"
+#define GC__TEXT_field_is_aligned "GC_TYPE: a field is not at a multiple of 8 bytes. Do not pack the struct"
+#define GC__TEXT_field_is_near "GC_TYPE: a field is beyond the first 512 bytes. Move it up, or use GC_TYPE_TRACED"
+#define GC__TEXT_element_is_word \
+    "GC_TYPE_ARRAY: elements are no single words. Use a clause, GC_TYPE_ARRAY_WITH(T, items, element_refs(f))"
+#define GC__TEXT_clauses_are_few \
+    "GC_TYPE_WITH: the clauses have more than 16 names, or two of them are of a kind that may occur once"
+#define GC__TEXT_no_virtual_functions \
+    "GC_TYPE: a type with virtual functions begins with a pointer to them, and not with its header"
+GC__REQUIREMENT(field_is_word)
+GC__REQUIREMENT(field_is_aligned)
+GC__REQUIREMENT(field_is_near)
+GC__REQUIREMENT(element_is_word)
+GC__REQUIREMENT(clauses_are_few)
+GC__REQUIREMENT(no_virtual_functions)
+
 /* A C++ type with virtual functions begins with a pointer to them, and not with its header. */
-#define GC__HAS_NO_VIRTUAL_FUNCTIONS(T) sizeof(char[GC__IS_POLYMORPHIC(T) ? -1 : 1])
+#define GC__HAS_NO_VIRTUAL_FUNCTIONS(T) GC__REQUIRE(no_virtual_functions, !GC__IS_POLYMORPHIC(T))
 #define GC__BYTES(T) (sizeof(T) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
 #define GC__FIXED(T, member) (offsetof(T, member) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
-#define GC__FIELD_OK(T, f) (offsetof(T, f) % 8 == 0 && offsetof(T, f) < 512 && sizeof(((T *)0)->f) == 8)
-#define GC__FIELD_BIT(T, f) ((uint64_t)sizeof(char[GC__FIELD_OK(T, f) ? 1 : -1]) << (offsetof(T, f) / 8 % 64)) |
+#define GC__FIELD_OK(T, f)                               \
+    (GC__REQUIRE(field_is_word, sizeof(((T *)0)->f) == 8) * \
+     GC__REQUIRE(field_is_aligned, offsetof(T, f) % 8 == 0) * GC__REQUIRE(field_is_near, offsetof(T, f) < 512))
+#define GC__FIELD_BIT(T, f) ((uint64_t)GC__FIELD_OK(T, f) << (offsetof(T, f) / 8 % 64)) |
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),
 #define GC__EACH(m, T, ...) GC__COUNT(__VA_ARGS__)(m, T, __VA_ARGS__)
 #define GC__COUNT(...)                                                                                           \
@@ -428,7 +458,7 @@ GC_API const char *gc_type_check(const gc_type *type);
             GC__CLAUSES(GC__OFFSETS, T, E, __VA_ARGS__) 0                                                 \
         }                                                                                                 \
     }
-#define GC__WEIGHED(weight) sizeof(char[((weight)&0xFF) <= 16 && !((weight)&0xEEE00) ? 1 : -1])
+#define GC__WEIGHED(weight) GC__REQUIRE(clauses_are_few, ((weight)&0xFF) <= 16 && !((weight)&0xEEE00))
 #define GC__FIRST(...) GC__FIRST2(__VA_ARGS__)
 #define GC__FIRST2(a, ...) a
 
@@ -446,7 +476,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC__ROW_trace(T, E, function) (), (), (), (), (function, ), (), (), (), (0x100 +)
 #define GC__ROW_finalizer(T, E, name) (), (), (), (), (), (&(name), ), (), (), (0x1000 +)
 #define GC__FIELD_ONE(T, f) 1 +
-#define GC__WORD_SIZED(E) (uint64_t)sizeof(char[sizeof(E) == 8 ? 1 : -1])
+#define GC__WORD_SIZED(E) (uint64_t)GC__REQUIRE(element_is_word, sizeof(E) == 8)
 
 #define GC__CLAUSE_refs(...) refs, __VA_ARGS__
 #define GC__CLAUSE_values(...) values, __VA_ARGS__

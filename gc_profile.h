@@ -7224,7 +7224,10 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
     __atomic_store_n(&all->number, all->number + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);
     gc__codes_begin(all);
-    if (streamed) format->begin(&all->profile, &all->output);
+    if (streamed) {
+        format->begin(&all->profile, &all->output);
+        gc__output_flush(&all->output);
+    }
     gc__profile_writer_start(all);
     return GC_OK;
 }
@@ -7367,6 +7370,7 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
     unsigned events = gc__profile_events_named(option, name);
     bool wide = number > UINT32_MAX; /* for a number of 32 bits */
     if (equals && (end != option + length || equals[1] < '0' || equals[1] > '9')) return false;
+    if (equals && !number && strncmp(option, "seed=", 5) != 0) return false; /* which would be the default */
     options->what |= events;
     if (!equals && name == 7 && strncmp(option, "perfmap", name) == 0)
         options->perf |= GC_PROFILE_PERF_MAP;
@@ -7405,7 +7409,7 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         gc__fail(GC_ERROR_OPTION,
                  "environment GC_PROFILE: no profile is taken, for `%.*s` is none of its options: period=N, "
                  "ticks, ticks=N, objects, objects=N, handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, "
-                 "jitdump",
+                 "jitdump; numbers begin at 1",
                  (int)length, at);
         return false;
     }

@@ -40,7 +40,16 @@ function head() {
     printf "\n## %s\n\n%s\n\n| | what it does | thread, mode | collects | fails |\n|---|---|---|---|---|\n", part, introduction
 }
 
-function entry(name, kind,    terms, text, piece) {
+# The C declaration, without linkage, attributes and body.
+function signature(declaration) {
+    sub(/^(GC_API|GC_DAC_API|GC__EXTERN GC__VISIBLE|static inline)[ \t]+/, "", declaration)
+    sub(/[ \t]*(__attribute__.*|[;{].*)$/, "", declaration)
+    gsub(/[ \t]+/, " ", declaration)
+    return declaration
+}
+
+# `shown` is what the row begins with: the name of a macro, or a declaration.
+function entry(name, kind, shown,    terms, text, piece) {
     if (name in seen) return
     seen[name] = 1
     text = trim(comment)
@@ -58,7 +67,7 @@ function entry(name, kind,    terms, text, piece) {
     if (kind == "function" && lines > 6) fail(file ":" line_number ": the comment of " name " has " lines " lines, more than 6")
     split(terms, piece, ";")
     head()
-    printf "| `%s` | %s | %s | %s | %s |\n", name, cell(effect(text)), cell(piece[1]), short(cell(piece[2])), short(cell(piece[3]))
+    printf "| `%s` | %s | %s | %s | %s |\n", shown, cell(effect(text)), cell(piece[1]), short(cell(piece[2])), short(cell(piece[3]))
 }
 
 # Takes a comment, whose first line this is.
@@ -93,7 +102,7 @@ function read_part(path,    line, declaration) {
             sub(/^#define /, "", declaration)
             match(declaration, /^[A-Z_0-9]+(\([^)]*\))?/)
             declaration = substr(declaration, 1, RLENGTH)
-            if (declaration ~ /\(/ && declaration !~ /\(X\)$/ && comment != "") entry(declaration, "macro")
+            if (declaration ~ /\(/ && declaration !~ /\(X\)$/ && comment != "") entry(declaration, "macro", declaration)
             while (line ~ /\\$/ && (getline line < file) > 0) line_number++
         } else if (line ~ /^(GC_API|GC_DAC_API|GC__EXTERN GC__VISIBLE|static inline)/) {
             declaration = line
@@ -103,7 +112,7 @@ function read_part(path,    line, declaration) {
             }
             if (declaration ~ /[* ]gc_[a-z0-9]+[a-z0-9_]*\(/ && declaration !~ /[* ]gc__[a-z0-9_]*\(/) {
                 match(declaration, /[* ]gc_[a-z0-9_]+\(/)
-                entry(substr(declaration, RSTART + 1, RLENGTH - 2), "function")
+                entry(substr(declaration, RSTART + 1, RLENGTH - 2), "function", signature(declaration))
             }
             if (declaration ~ /\{/ && declaration !~ /\}$/) {
                 while ((getline line < file) > 0) {

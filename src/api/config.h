@@ -16,10 +16,21 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* GC__REQUIRE(name, condition) is 1 where the condition holds, and elsewhere does not compile: the compiler then shows
+   GC__TEXT_name. Each name is introduced by GC__REQUIREMENT(name). */
 #ifdef __cplusplus
 #define GC__IS_POLYMORPHIC(T) __is_polymorphic(T)
+#define GC__REQUIREMENT(name)                   \
+    template <bool is_met> struct gc__##name {  \
+        static_assert(is_met, GC__TEXT_##name); \
+        enum { one = 1 };                       \
+    };
+#define GC__REQUIRE(name, condition) (size_t) gc__##name<(condition)>::one
 #else
 #define GC__IS_POLYMORPHIC(T) 0
+#define GC__REQUIREMENT(name)
+#define GC__REQUIRE(name, condition) \
+    sizeof(struct { _Static_assert(condition, GC__TEXT_##name); char one; })
 #endif
 
 #ifndef GC_ARENA_BYTES

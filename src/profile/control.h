@@ -263,7 +263,10 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
     __atomic_store_n(&all->number, all->number + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);
     gc__codes_begin(all);
-    if (streamed) format->begin(&all->profile, &all->output);
+    if (streamed) {
+        format->begin(&all->profile, &all->output);
+        gc__output_flush(&all->output);
+    }
     gc__profile_writer_start(all);
     return GC_OK;
 }

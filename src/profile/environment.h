@@ -28,6 +28,7 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
     unsigned events = gc__profile_events_named(option, name);
     bool wide = number > UINT32_MAX; /* for a number of 32 bits */
     if (equals && (end != option + length || equals[1] < '0' || equals[1] > '9')) return false;
+    if (equals && !number && strncmp(option, "seed=", 5) != 0) return false; /* which would be the default */
     options->what |= events;
     if (!equals && name == 7 && strncmp(option, "perfmap", name) == 0)
         options->perf |= GC_PROFILE_PERF_MAP;
@@ -66,7 +67,7 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         gc__fail(GC_ERROR_OPTION,
                  "environment GC_PROFILE: no profile is taken, for `%.*s` is none of its options: period=N, "
                  "ticks, ticks=N, objects, objects=N, handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, "
-                 "jitdump",
+                 "jitdump; numbers begin at 1",
                  (int)length, at);
         return false;
     }

@@ -13,7 +13,7 @@ printf '#define GC_IMPLEMENTATION\n#include "gc_stackmap.h"\n' > "$dir/gc.c"
 gcc -std=c11 -O0 -w -I. -c "$dir/gc.c" -o "$dir/gc.o"
 ok $? "gc.h and gc_stackmap.h compile"
 nm -g --defined-only "$dir/gc.o" | awk '$2 ~ /[TW]/ && $3 ~ /^gc_[a-z]/ { print $3 }' | sort > "$dir/defined"
-sed -n 's/^| `\(gc_[a-z_0-9]*\)`.*/\1/p' docs/api.md | sort > "$dir/listed"
+sed -nE 's/^[|] `[^`(]*[ *](gc_[a-z_0-9]*)[(].*/\1/p' docs/api.md | sort > "$dir/listed"
 is "$(comm -23 "$dir/defined" "$dir/listed")" '' "every function that they define is on the page"
 is "$(uniq -d "$dir/listed")" '' "none is there twice"
 test "$(wc -l < "$dir/defined")" -gt 50
@@ -47,6 +47,6 @@ printf '\n%s\n' '/* Does it well. And more. [any thread; never collects; NULL: n
 GC_API void gc_new_one(void);
 GC_API void *gc_new_two(int a, int (*call)(void),
                         int b);' >> src/api/version.h
-matches "$(page)" '^. `gc_new_one` . Does it well\. . any thread . no . NULL: no more .$' "a row of the page"
-matches "$(page)" '^. `gc_new_two` . Does it well\. . any thread . no . NULL: no more .$' "which the next declaration shares"
+matches "$(page)" '^. `void gc_new_one\(void\)` . Does it well\. . any thread . no . NULL: no more .$' "a row of the page"
+matches "$(page)" '^. `void \*gc_new_two\(int a, int \(\*call\)\(void\), int b\)` . Does it well\. . any thread . no . NULL: no more .$' "which the next declaration shares"
 finish

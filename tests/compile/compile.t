@@ -127,6 +127,10 @@ compiles 'gc_dac.h with GC_DAC_API static, before gc.h' '#include "gc_dac.h"
 #include "gc.h"' -I. -DGC_DAC_IMPLEMENTATION -DGC_IMPLEMENTATION -DGC_DAC_API='static __attribute__((unused))'
 compiles 'gc_dac.h after gc.h' '#include "gc.h"
 #include "gc_dac.h"' -I. -DGC_DAC_IMPLEMENTATION -DGC_IMPLEMENTATION
+compiles 'a type with an array field, element by element' "#include \"gc.h\"
+typedef struct T { gc_object header; void *p[2]; } T;
+extern const gc_type t, u;
+const gc_type t = GC_TYPE(T, p[0], p[1]), u = GC_TYPE_WITH(T, refs(p[1]), values(p[0]));" -I.
 compiles "the model seam" '#include "tests/compile/model.h"' -I. -DGC_IMPLEMENTATION
 
 gc='#include "gc.h"'
@@ -145,15 +149,15 @@ typedef struct __attribute__((packed)) T { gc_object header; $2 } T;
 extern const gc_type t;
 const gc_type t = $3;"
 }
-negative_size="negative"
-misdeclared 'that is not aligned' 'char c; char *p;' 'GC_TYPE(T, p)' $negative_size
-misdeclared 'of 4 bytes' 'int p, q;' 'GC_TYPE(T, p)' $negative_size
-misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' $negative_size
-misdeclared 'beyond 512 bytes' 'char fill[504]; void *p;' 'GC_TYPE(T, p)' $negative_size
+misdeclared 'that is not aligned' 'char c; char *p;' 'GC_TYPE(T, p)' 'not at a multiple of 8 bytes'
+misdeclared 'of 4 bytes' 'int p, q;' 'GC_TYPE(T, p)' 'no single word. Name each'
+misdeclared 'that is an array' 'void *p[2];' 'GC_TYPE(T, p)' 'Name each element of an array, GC_TYPE.T, f.0., f.1..'
+misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' 'no single word. Name each'
+misdeclared 'beyond 512 bytes' 'char fill[504]; void *p;' 'GC_TYPE(T, p)' 'beyond the first 512 bytes'
 misdeclared 'that does not exist' 'void *p;' 'GC_TYPE(T, q)' 'no member'
 elements='size_t length; struct { uint64_t hash; void *key; } items[1];'
-misdeclared 'in each element, a struct' "$elements" 'GC_TYPE_ARRAY(T, items)' $negative_size
-misdeclared 'in each element, a struct, by value' "$elements" 'GC_TYPE_ARRAY_VALUES(T, items)' $negative_size
+misdeclared 'in each element, a struct' "$elements" 'GC_TYPE_ARRAY(T, items)' 'elements are no single words. Use a clause'
+misdeclared 'in each element, a struct, by value' "$elements" 'GC_TYPE_ARRAY_VALUES(T, items)' 'elements are no single words. Use a clause'
 
 # Clauses.
 clauses='void *p; uint64_t v; void *items[1];'
@@ -161,11 +165,11 @@ misdeclared 'of a clause that does not exist' "$clauses" 'GC_TYPE_WITH(T, fields
 misdeclared 'in a clause without its parentheses' "$clauses" 'GC_TYPE_WITH(T, refs)' gc__unknown_clause
 misdeclared 'that a clause names and the type lacks' "$clauses" 'GC_TYPE_WITH(T, refs(q))' 'no member'
 misdeclared 'of elements that the type lacks' "$clauses" 'GC_TYPE_WITH(T, elements(refs))' 'incomplete'
-misdeclared 'of elements that are too small' 'size_t length; char items[1];' 'GC_TYPE_ARRAY_WITH(T, items, elements(refs))' $negative_size
+misdeclared 'of elements that are too small' 'size_t length; char items[1];' 'GC_TYPE_ARRAY_WITH(T, items, elements(refs))' 'elements are no single words'
 misdeclared 'of elements that are neither references nor values' "$clauses" 'GC_TYPE_ARRAY_WITH(T, items, elements(p))' gc__unknown_clause
-misdeclared 'in a clause beside two trace functions' "$clauses" 'GC_TYPE_WITH(T, trace(0), refs(p), trace(0))' $negative_size
-misdeclared 'beyond sixteen' "$clauses" 'GC_TYPE_WITH(T, refs(p, p, p, p, p, p, p, p, p), values(v, v, v, v, v, v, v, v))' $negative_size
-misdeclared 'that is not aligned, in a clause' 'char c; char *p;' 'GC_TYPE_WITH(T, refs(p))' $negative_size
+misdeclared 'in a clause beside two trace functions' "$clauses" 'GC_TYPE_WITH(T, trace(0), refs(p), trace(0))' 'more than 16 names, or two of them'
+misdeclared 'beyond sixteen' "$clauses" 'GC_TYPE_WITH(T, refs(p, p, p, p, p, p, p, p, p), values(v, v, v, v, v, v, v, v))' 'more than 16 names, or two of them'
+misdeclared 'that is not aligned, in a clause' 'char c; char *p;' 'GC_TYPE_WITH(T, refs(p))' 'not at a multiple of 8 bytes'
 
 # Hierarchies in C++. Each claim about an offset is a constant, which the type's initializer must be too.
 hierarchy='struct shape { gc_object header; shape *owner; double area; };
@@ -202,7 +206,7 @@ $inherited" $compiler -x c++ "${warnings[@]}" -Wno-invalid-offsetof -I. -
         job "a type within the host's record: $compiler" '' "$gc
 $record" $compiler -x c++ "${warnings[@]}" -I. -
         for type in 'GC_TYPE(shape, owner)' 'GC_TYPE_LEAF(shape)' 'GC_TYPE_TRACED(shape, trace)' 'GC_TYPE_ARRAY_LEAF(shape, items)'; do
-            job "refused: virtual functions: $type: $compiler" 'negative' "$gc
+            job "refused: virtual functions: $type: $compiler" 'a type with virtual functions begins with a pointer' "$gc
 struct shape : gc_array { virtual ~shape() {} shape *owner; char items[1]; };
 void trace(void *object, gc_visitor *visitor);
 extern const gc_type t;

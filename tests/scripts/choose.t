@@ -6,7 +6,7 @@ unset GC_NAME GC_PATH GC_STRESS GC_VERIFY GC_CHECKMARK GC_PROFILE
 export GC_VERBOSE=0
 ulimit -c 0
 chmod 755 "$dir"
-printf '#define GC_IMPLEMENTATION\n#include "gc_standalone.h"\n' > "$dir/gc.c"
+awk '/^```/ { copy = /c$/; next } copy && /collector\.c/ { wanted = 1 } !copy { wanted = 0 } wanted' docs/standalone.md > "$dir/gc.c"
 gcc -std=c11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Werror -pthread -DGC_STANDALONE -I. tests/scripts/choose.c "$dir/gc.c" -o "$dir/choose" || exit
 
 for library in '' release checked; do

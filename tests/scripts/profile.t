@@ -87,8 +87,13 @@ GC_PROFILE=/nonexistent/x.html build/examples/scheme examples/scheme/programs/de
 is "$(cmp "$dir/out" examples/scheme/programs/derive.expected)" "" "a program whose profile cannot be written runs as ever"
 is "$(grep -c '/nonexistent/x.html' "$dir/warnings")" 1 "and warns once"
 
+# A program that ends by _Exit leaves the head of a streamed file, which the system writes at once.
+printf '#define GC_IMPLEMENTATION\n#include "gc_profile.h"\n#include <stdlib.h>\nint main(void) { gc_heap_create(NULL); _Exit(0); }\n' > "$dir/exits.c"
+gcc -std=c11 -O0 -pthread -I. "$dir/exits.c" -o "$dir/exits" && GC_PROFILE=$dir/cut.json "$dir/exits" && GC_PROFILE=$dir/cut.nettrace "$dir/exits"
+is "$(head -c 1 "$dir/cut.json") $(head -c 8 "$dir/cut.nettrace")" '[ Nettrace' "a program that ends by _Exit leaves a file that says what it is"
+
 # Mistakes in the setting: none is taken for another setting, nor passed over.
-for option in perid=3 period period=-5 perfmap=1 perfmap,foo ''; do
+for option in perid=3 period period=-5 period=0 ticks=0 interval=0 perfmap=1 perfmap,foo ''; do
     GC_PROFILE="$dir/none.txt,$option" "$built/leak" 2> "$dir/warnings"
     matches "$(cat "$dir/warnings")" 'no profile is taken' "an option that is none: $option"
 done
