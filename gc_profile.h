@@ -645,10 +645,10 @@ typedef struct gc__native_cursor {
     uintptr_t registers[GC__CPU_REGISTERS]; /* by the numbers of DWARF */
     uint64_t known;                         /* bit i: registers[i] is that of this frame */
     bool is_call;                           /* the pc is a return address; else the next instruction */
-    bool is_whole;                          /* the walk has come to the stack's end, and nothing contradicted it */
-    uintptr_t low, high; /* what is between can be read: the thread's stack from its innermost frame on */
-    uintptr_t page;      /* so can this page elsewhere; 0: none */
-    uint32_t changes;    /* gc__os_file_changes when the walk began */
+    uintptr_t low, high;        /* what is between can be read: the thread's stack from its innermost frame on */
+    uintptr_t page;             /* so can this page elsewhere; 0: none */
+    uint32_t changes;           /* gc__os_file_changes when the walk began */
+    struct gc__own_rule *rules; /* 1 << GC__OWN_RULES_SHIFT of them, the thread's; NULL: it has none */
 } gc__native_cursor;
 
 #define GC__NATIVE_PRESERVED ((uint64_t)1 << GC__CPU_SP | (uint64_t)1 << GC__CPU_PC)
@@ -663,12 +663,16 @@ GC__FN bool gc__native_probe(gc__native_cursor *frame, uintptr_t address) {
     return true;
 }
 
-/* Reads a word of the stack, without AddressSanitizer's opinion of what it is. */
-__attribute__((no_sanitize("address"))) GC__FN bool gc__native_read(gc__native_cursor *frame, uintptr_t address,
-                                                                    uintptr_t *word) {
+/* A word of the stack, without AddressSanitizer's opinion of what it is. */
+__attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__native_load(uintptr_t address) {
+    return *(const gc_word *)address;
+}
+
+/* Reads a word of the stack. */
+GC__INLINED bool gc__native_read(gc__native_cursor *frame, uintptr_t address, uintptr_t *word) {
     bool is_near = address - frame->low < frame->high - frame->low;
     if (GC__UNLIKELY(address & 7) || (GC__UNLIKELY(!is_near) && !gc__native_probe(frame, address))) return false;
-    *word = *(const gc_word *)address;
+    *word = gc__native_load(address);
     return true;
 }
 
@@ -1205,8 +1209,17 @@ typedef struct gc__rule_entry {
 
 static gc__rule_entry *gc__rules; /* atomic; NULL before the first one is kept */
 
+/* A thread's own few rules, which are close together in memory. */
+#define GC__OWN_RULES_SHIFT 6
+typedef struct gc__own_rule {
+    uintptr_t pc;
+    gc__rule rule;
+} gc__own_rule;
+
+GC__INLINED size_t gc__rule_place(uintptr_t pc, int shift) { return pc * UINT64_C(0x9E3779B97F4A7C15) >> (64 - shift); }
+
 GC__FN gc__rule_entry *gc__rule_at(gc__rule_entry *rules, uintptr_t pc) {
-    return &rules[pc * UINT64_C(0x9E3779B97F4A7C15) >> (64 - GC__RULES_SHIFT)];
+    return &rules[gc__rule_place(pc, GC__RULES_SHIFT)];
 }
 
 /* Whether the rule of the pc is known. */
@@ -1421,7 +1434,6 @@ GC__OUT_OF_LINE bool gc__native_next_slowly(gc__native_cursor *frame, uintptr_t 
     case GC__RULE_NO_FILE:
         return gc__native_leave_compiled(frame);
     default:
-        frame->is_whole = true;
         return false;
     }
 }
@@ -1440,14 +1452,64 @@ typedef struct gc__native_frame {
         pc; /* in the last byte of the call that the function has made; or in code that a signal interrupted, where
                       the next instruction is */
     uintptr_t cfa; /* the frame lies below this address, which its caller's stack pointer has after the call */
+    int8_t saved[sizeof(((gc__rule *)0)->saved)]; /* as in gc__rule, of a frame that gc__native_hop has left */
 } gc__native_frame;
+
+/* Whether the rule of the pc is known. */
+GC__INLINED bool gc__native_rule(const gc__native_cursor *cursor, uintptr_t pc, gc__rule *rule) {
+    gc__own_rule *own = cursor->rules ? &cursor->rules[gc__rule_place(pc, GC__OWN_RULES_SHIFT)] : NULL;
+    bool is_own = own && own->pc == pc && own->rule.changes == cursor->changes && own->rule.kind;
+    if (is_own)
+        *rule = own->rule;
+    else if (!gc__rule_get(pc, cursor->changes, rule))
+        return false;
+    else if (own)
+        own->pc = pc, own->rule = *rule;
+    return true;
+}
+
+/* Restores one of the preserved registers, by its place among them, as it is in frame `last` of the list: it is where the
+   outermost of the frames from `first` up to there has saved it. */
+GC__INLINED void gc__native_restore(gc__native_cursor *cursor, const gc__native_frame *frames, size_t first,
+                                    size_t last, int which) {
+    while (last > first && !frames[last - 1].saved[which]) last--;
+    if (last == first) return;
+    unsigned number = gc__cpu_preserved[which];
+    uintptr_t at = frames[last - 1].cfa + 8 * (uintptr_t)(intptr_t)frames[last - 1].saved[which];
+    bool is_known = gc__native_read(cursor, at, &cursor->registers[number]);
+    cursor->known = (cursor->known & ~((uint64_t)1 << number)) | (uint64_t)is_known << number;
+}
+
+/* Goes from frame `last` of the list, the cursor's, to its caller by a short rule. Of the registers only the stack pointer and
+   the pc are the caller's then, since most frames are left by these alone: the others are those of frame `first`, and
+   gc__native_restore finds them. False: the rule cannot be followed, and nothing has changed. */
+GC__INLINED bool gc__native_hop(gc__native_cursor *cursor, gc__native_frame *frames, size_t first, size_t last,
+                                const gc__rule *rule) {
+    uintptr_t base;
+    for (int i = 0; rule->base != GC__CPU_SP && i < GC__CPU_PRESERVED_COUNT; i++)
+        if (gc__cpu_preserved[i] == rule->base) gc__native_restore(cursor, frames, first, last, i);
+    if (!gc__native_register(cursor, rule->base, &base)) return false;
+    if (!gc__native_return(cursor, base + (uintptr_t)(intptr_t)rule->cfa)) return false;
+    memcpy(frames[last].saved, rule->saved, sizeof rule->saved);
+    return true;
+}
 
 /* Continues a list of `count` frames, the last of which is the cursor's, to at most `most`; returns how many it has then. */
 GC__FN size_t gc__native_list(gc__native_cursor *cursor, gc__native_frame *frames, size_t count, size_t most) {
-    while (gc__native_next(cursor)) {
+    size_t first = count ? count - 1 : 0;
+    for (;;) {
+        gc__rule rule;
+        bool is_known = count && gc__native_rule(cursor, frames[count - 1].pc, &rule);
+        if (is_known && rule.kind == GC__RULE_LAST) break;
+        if (!is_known || rule.kind != GC__RULE_SHORT || !gc__native_hop(cursor, frames, first, count - 1, &rule)) {
+            for (int i = 0; count && i < GC__CPU_PRESERVED_COUNT; i++)
+                gc__native_restore(cursor, frames, first, count - 1, i);
+            if (!gc__native_next(cursor)) break;
+            first = count;
+        }
         if (count) frames[count - 1].cfa = cursor->registers[GC__CPU_SP];
-        cursor->is_whole |= !cursor->registers[GC__CPU_PC];
         if (count == most || cursor->registers[GC__CPU_PC] < 4096) break;
+        memset(&frames[count], 0, sizeof *frames);
         frames[count].pc = cursor->registers[GC__CPU_PC] - cursor->is_call;
         frames[count++].cfa = UINTPTR_MAX;
     }
@@ -1462,13 +1524,15 @@ typedef struct gc__native_start {
 /* In the function whose caller is to be the innermost frame; it must not return before the walk. */
 GC__INLINED void gc__native_here(gc__native_start *start) { GC__CPU_HERE(start->registers); }
 
-/* Fills in at most `most` frames of the calling thread, and returns how many. */
-GC__FN size_t gc__native_take(const gc__native_start *start, gc__native_frame *frames, size_t most) {
+/* Fills in at most `most` frames of the calling thread, and returns how many. `rules`: see gc__native_cursor. */
+GC__FN size_t gc__native_take(const gc__native_start *start, gc__native_frame *frames, size_t most,
+                              gc__own_rule *rules) {
     gc__native_cursor cursor;
     memset(&cursor, 0, sizeof cursor);
     cursor.known = GC__NATIVE_PRESERVED;
     for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) cursor.known |= (uint64_t)1 << gc__cpu_preserved[i];
     memcpy(cursor.registers, start->registers, sizeof cursor.registers);
+    cursor.rules = rules;
     gc__native_bound(&cursor, true);
     return gc__native_list(&cursor, frames, 0, most);
 }
@@ -1481,6 +1545,7 @@ GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame 
     gc__cpu_interrupted(cursor.registers, context);
     cursor.known = ((uint64_t)1 << GC__CPU_REGISTERS) - 1;
     gc__native_bound(&cursor, false);
+    memset(frames, 0, sizeof *frames);
     frames[0].pc = cursor.registers[GC__CPU_PC];
     frames[0].cfa = UINTPTR_MAX;
     return gc__native_list(&cursor, frames, 1, most);
@@ -1673,16 +1738,23 @@ typedef struct gc__profile_amount {
     double count, bytes;
 } gc__profile_amount;
 
+GC__FN void gc__amount_sum(gc__profile_amount *sum, const gc__profile_amount *amount) {
+    sum->samples += amount->samples;
+    sum->count += amount->count;
+    sum->bytes += amount->bytes;
+}
+
 typedef struct gc__profile_type {
     uint32_t name;
 } gc__profile_type;
 
-/* One entry for each pair of type and stack. allocated is the sum of all of live and died, but for lost samples. */
+/* One entry for each pair of type and stack. While the profile is taken, its sampled objects are in lists, and only those that
+   died are added up; gc__tracked_sum adds up the rest before a profile is written. */
 typedef struct gc__profile_entry {
     uint32_t type, stack;
-    gc__profile_amount allocated;
-    gc__profile_amount live[GC_GENERATIONS]; /* in use, as far as known: by the generation they are in */
     gc__profile_amount died[GC_GENERATIONS]; /* found dead: by the generation they were in */
+    gc__profile_amount live[GC_GENERATIONS]; /* in use, as far as known: by the generation they are in */
+    gc__profile_amount allocated;            /* the sum of these */
     uint64_t ticks, tick_bytes;              /* TICK events, and the sum of their amounts */
     uint64_t events, objects, object_bytes;  /* OBJECT events, and what they stand for */
 } gc__profile_entry;
@@ -1973,6 +2045,16 @@ GC__FN bool gc__stack_equal(const gc__profile *profile, uint32_t number, const v
     return memcmp(&profile->stacks[number].frame, key, bytes) == 0;
 }
 
+/* A new stack of `frame` that was called by `caller`, which may be there already. */
+GC__FN uint32_t gc__profile_stack_append(gc__profile *profile, uint32_t frame, uint32_t caller) {
+    gc__profile_stack *stack = GC__PROFILE_APPEND(profile, stacks);
+    if (!stack) return 0;
+    stack->frame = frame;
+    stack->caller = caller;
+    stack->depth = profile->stacks[caller].depth + 1;
+    return (uint32_t)(profile->stacks_count - 1);
+}
+
 /* The stack of `frame` that was called by `caller`. */
 GC__FN uint32_t gc__profile_stack_add(gc__profile *profile, uint32_t frame, uint32_t caller) {
     uint32_t key[2] = {frame, caller};
@@ -1980,13 +2062,9 @@ GC__FN uint32_t gc__profile_stack_add(gc__profile *profile, uint32_t frame, uint
     uint64_t hash = gc__index_hash(key, sizeof key);
     uint64_t *place = gc__index_place(profile, &profile->stack_index, hash, gc__stack_equal, key, sizeof key);
     if (*place) return (uint32_t)*place;
-    gc__profile_stack *stack = GC__PROFILE_APPEND(profile, stacks);
-    if (!stack) return 0;
-    stack->frame = frame;
-    stack->caller = caller;
-    stack->depth = profile->stacks[caller].depth + 1;
-    gc__index_set(&profile->stack_index, place, hash, profile->stacks_count - 1);
-    return (uint32_t)(profile->stacks_count - 1);
+    uint32_t number = gc__profile_stack_append(profile, frame, caller);
+    if (number) gc__index_set(&profile->stack_index, place, hash, number);
+    return number;
 }
 
 GC__FN bool gc__entry_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
@@ -2006,6 +2084,40 @@ GC__FN gc__profile_entry *gc__profile_entry_add(gc__profile *profile, uint32_t t
     entry->stack = stack;
     gc__index_set(&profile->entry_index, place, hash, profile->entries_count - 1);
     return entry;
+}
+
+GC__FN void gc__entry_sum(gc__profile_entry *sum, const gc__profile_entry *entry) {
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        gc__amount_sum(&sum->live[g], &entry->live[g]);
+        gc__amount_sum(&sum->died[g], &entry->died[g]);
+    }
+    gc__amount_sum(&sum->allocated, &entry->allocated);
+    sum->ticks += entry->ticks;
+    sum->tick_bytes += entry->tick_bytes;
+    sum->events += entry->events;
+    sum->objects += entry->objects;
+    sum->object_bytes += entry->object_bytes;
+}
+
+/* Unites stacks with the same frames, and their entries. False: no memory. */
+GC__FN bool gc__profile_unite(gc__profile *profile) {
+    size_t count = profile->stacks_count, bytes = count * sizeof(uint32_t), entries = profile->entries_count;
+    uint32_t *united = (uint32_t *)gc__os_map(bytes);
+    bool ok = united != NULL;
+    profile->stacks_count = 1;
+    for (size_t i = 1; ok && i < count; i++) {
+        const gc__profile_stack stack = profile->stacks[i]; /* what is added below is not behind it */
+        ok = (united[i] = gc__profile_stack_add(profile, stack.frame, united[stack.caller])) != 0;
+    }
+    profile->entries_count = 0;
+    for (size_t i = 0; ok && i < entries; i++) {
+        const gc__profile_entry entry = profile->entries[i];
+        gc__profile_entry *sum = gc__profile_entry_add(profile, entry.type, united[entry.stack]);
+        ok = sum != NULL;
+        if (ok) gc__entry_sum(sum, &entry);
+    }
+    if (united) gc__os_unmap(united, bytes);
+    return ok;
 }
 
 /* X(array): all arrays of a profile. */
@@ -2292,6 +2404,8 @@ GC__FN uint64_t gc__chance_bits(gc__chance *chance) {
 /* The natural logarithm of x > 0, without the library of mathematics, which programs would have to be linked with. The
    mantissa m is in [0.7, 1.4], and ln m = 2 artanh((m - 1) / (m + 1)). */
 GC__FN double gc__logarithm(double x) {
+    static const double series[] = {1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11,
+                                    1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     int exponent = (int)(bits >> 52) - 1023;
@@ -2302,7 +2416,7 @@ GC__FN double gc__logarithm(double x) {
         exponent++;
     }
     double s = (x - 1) / (x + 1), square = s * s, sum = 0;
-    for (int i = 21; i > 0; i -= 2) sum = sum * square + 1.0 / i;
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++) sum = sum * square + series[i];
     return 2 * s * sum + exponent * 0.69314718055994530942;
 }
 
@@ -2354,6 +2468,7 @@ typedef struct gc__noted {
     uint16_t also;  /* GC_PROFILE_BIT of SAMPLE, TICK, OBJECT: what an allocation is; GC__RECORD_CUT */
     uint32_t type_bytes; /* of the type's name; 0: none */
     uint32_t stack_words;
+    uint64_t origin;                                      /* of an allocation: see gc__origin_hash */
     uint64_t time_ns, object, size, amount, detail;       /* as those of gc_profile_event */
     uint64_t tick_bytes, type_objects, type_object_bytes; /* amounts of TICK and OBJECT */
 } gc__noted;
@@ -2396,6 +2511,7 @@ typedef struct gc__profiled_thread {
         gc__noted record;
         char bytes[GC__RECORD_BYTES_MAX];
     } scratch;
+    gc__own_rule rules[1 << GC__OWN_RULES_SHIFT];
     gc__native_frame native_frames[GC__PROFILE_DEPTH_MAX];
     gc_profile_frame host_frames[GC__PROFILE_DEPTH_MAX];
     uintptr_t pcs[GC__PROFILE_DEPTH_MAX]; /* for the host's `event` */
@@ -2428,12 +2544,29 @@ typedef struct gc__profiled_heap {
     gc__profile_collection collection;
 } gc__profiled_heap;
 
-/* Stacks that came before, by a hash of their words. */
-typedef struct gc__stack_cache {
-    uint64_t *hashes;
-    uint32_t *stacks;
+/* A type with a stack that came before, by a hash of its record's words. */
+typedef struct gc__origin {
+    uint64_t hash; /* 0: the place is free */
+    uint32_t stack, entry;
+} gc__origin;
+
+typedef struct gc__origins {
+    gc__origin *places;
     size_t capacity, count;
-} gc__stack_cache;
+} gc__origins;
+
+/* The words of the last new stack, with the outermost frame first, and the stacks that its frames are: the next one has most of
+   them. And frames of native code by their pc. */
+#define GC__RECENT_FRAMES 256
+typedef struct gc__recent {
+    size_t count;
+    uint64_t words[GC__RECORD_BYTES_MAX / sizeof(uint64_t)];
+    uint32_t stacks[GC__RECORD_BYTES_MAX / sizeof(uint64_t)]; /* where a frame's first word is; else 0 */
+    struct {
+        uintptr_t pc;
+        uint32_t frame; /* 0: none */
+    } frames[GC__RECENT_FRAMES];
+} gc__recent;
 
 typedef struct gc__events {
     gc__profile_event *items;
@@ -2447,8 +2580,12 @@ typedef struct gc__profiling {
     gc__profile profile;
     gc__profiled_thread *threads;
     gc__profiled_heap *heaps;
-    gc__stack_cache cache;
-    uint64_t lost_outside;            /* atomic; events of threads that have no buffer to put them into */
+    gc__origins origins; /* this and the next one are of the same code and files: origin_changes */
+    gc__recent recent;
+    uint64_t origin_changes;
+    bool doubled;                           /* stacks from before a change of code or files may have come again */
+    gc__tracked_list ended[GC_GENERATIONS]; /* sampled objects that were in use when their heaps were destroyed */
+    uint64_t lost_outside;                  /* atomic; events of threads that have no buffer to put them into */
     uint64_t budgets[GC__BUDGETS];    /* atomic; of types, by a hash: a second, and the number of OBJECT events in it */
     const gc__profile_format *format; /* of the file; NULL: there is none */
     gc__output output;                /* if it is streamed */
@@ -2534,15 +2671,6 @@ GC__FN void gc__amount_add(gc__profile_amount *amount, const gc__tracked *object
     amount->bytes += object->weight * (double)object->bytes;
 }
 
-/* What is left of no samples is exactly nothing. */
-GC__FN void gc__amount_subtract(gc__profile_amount *amount, const gc__tracked *object) {
-    static const gc__profile_amount none = {0, 0, 0};
-    amount->samples--;
-    amount->count -= object->weight;
-    amount->bytes -= object->weight * (double)object->bytes;
-    if (!amount->samples) *amount = none;
-}
-
 /* Every list of the heap has room for all its objects, so that a collection needs no memory. */
 GC__FN bool gc__tracked_reserve(gc__profiled_heap *heap) {
     size_t count = 0;
@@ -2556,15 +2684,10 @@ GC__FN bool gc__tracked_reserve(gc__profiled_heap *heap) {
 
 /* An object was sampled. Lock held. */
 GC__FN void gc__tracked_add(gc__profiled_heap *heap, const gc__tracked *object) {
-    gc__profile *profile = &gc__the_profile.profile;
-    gc__profile_entry *entry = &profile->entries[object->entry];
-    gc__amount_add(&entry->allocated, object);
-    if (!gc__tracked_reserve(heap)) {
-        profile->lost_samples++;
-        return;
-    }
-    gc__amount_add(&entry->live[0], object);
-    heap->tracked[0].items[heap->tracked[0].count++] = *object;
+    if (gc__tracked_reserve(heap))
+        heap->tracked[0].items[heap->tracked[0].count++] = *object;
+    else
+        gc__the_profile.profile.lost_samples++;
 }
 
 /* Follows the objects of a generation through a collection that has condemned it. Lock held. */
@@ -2573,16 +2696,16 @@ GC__FN void gc__tracked_follow(gc__profiled_heap *heap, int generation) {
     size_t kept = 0, count = from->count;
     for (size_t i = 0; i < count; i++) {
         gc__tracked object = from->items[i];
-        gc__profile_entry *entry = &gc__the_profile.profile.entries[object.entry];
         object.object = gc__address_after_trace(object.object);
         int target = object.object ? gc__region_first(gc__region_of(object.object))->target : generation;
         if (object.object && target == generation) {
             from->items[kept++] = object;
             continue;
         }
-        gc__amount_subtract(&entry->live[generation], &object);
-        gc__amount_add(object.object ? &entry->live[target] : &entry->died[generation], &object);
-        if (object.object) heap->tracked[target].items[heap->tracked[target].count++] = object;
+        if (object.object)
+            heap->tracked[target].items[heap->tracked[target].count++] = object;
+        else
+            gc__amount_add(&gc__the_profile.profile.entries[object.entry].died[generation], &object);
     }
     from->count = kept;
 }
@@ -2592,33 +2715,53 @@ GC__FN void gc__tracked_follow_all(gc__profiled_heap *heap, int generation) {
     for (int g = generation; g >= 0; g--) gc__tracked_follow(heap, g);
 }
 
-GC__FN void gc__tracked_free(gc__profiled_heap *heap) {
+GC__FN void gc__tracked_free(gc__tracked_list *lists) {
     for (int g = 0; g < GC_GENERATIONS; g++)
-        if (heap->tracked[g].capacity) gc__os_unmap(heap->tracked[g].items, heap->tracked[g].capacity);
-    memset(heap->tracked, 0, sizeof heap->tracked);
+        if (lists[g].capacity) gc__os_unmap(lists[g].items, lists[g].capacity);
+    memset(lists, 0, GC_GENERATIONS * sizeof *lists);
+}
+
+/* The heap is about to be destroyed: what is in use remains so for the profile. Lock held. */
+GC__FN void gc__tracked_end(gc__profiled_heap *heap) {
+    gc__tracked_list *ended = gc__the_profile.ended;
+    for (int g = 0; g < GC_GENERATIONS && heap->profile == gc__the_profile.number; g++) {
+        for (size_t i = 0; i < heap->tracked[g].count; i++) {
+            if (gc__profile_reserve(&ended[g].items, ended[g].count, &ended[g].capacity, sizeof *ended[g].items))
+                ended[g].items[ended[g].count++] = heap->tracked[g].items[i];
+            else
+                gc__the_profile.profile.lost_samples++;
+        }
+    }
+    gc__tracked_free(heap->tracked);
+}
+
+GC__FN void gc__tracked_sum_lists(gc__profile *profile, const gc__tracked_list *lists) {
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (size_t i = 0; i < lists[g].count; i++)
+            gc__amount_add(&profile->entries[lists[g].items[i].entry].live[g], &lists[g].items[i]);
+}
+
+/* Adds up what is in use, and what was allocated. Lock held. */
+GC__FN void gc__tracked_sum(gc__profiling *all) {
+    gc__profile *profile = &all->profile;
+    for (size_t i = 0; i < profile->entries_count; i++)
+        memset(profile->entries[i].live, 0, sizeof profile->entries[i].live);
+    gc__tracked_sum_lists(profile, all->ended);
+    for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
+        if (heap->profile == all->number) gc__tracked_sum_lists(profile, heap->tracked);
+    for (size_t i = 0; i < profile->entries_count; i++) {
+        gc__profile_entry *entry = &profile->entries[i];
+        memset(&entry->allocated, 0, sizeof entry->allocated);
+        for (int g = 0; g < GC_GENERATIONS; g++) {
+            gc__amount_sum(&entry->allocated, &entry->live[g]);
+            gc__amount_sum(&entry->allocated, &entry->died[g]);
+        }
+    }
 }
 /* Emptying the threads' buffers into the profile, and events into the file of a streamed format. Lock held. */
 
 
 /* Stacks. */
-
-GC__FN bool gc__stack_cache_reserve(gc__stack_cache *cache) {
-    if (2 * (cache->count + 1) <= cache->capacity) return true;
-    gc__stack_cache bigger = {NULL, NULL, cache->capacity ? 2 * cache->capacity : 1024, cache->count};
-    bigger.hashes = (uint64_t *)gc__os_map(bigger.capacity * (sizeof *bigger.hashes + sizeof *bigger.stacks));
-    if (!bigger.hashes) return false;
-    bigger.stacks = (uint32_t *)(void *)(bigger.hashes + bigger.capacity);
-    for (size_t i = 0; i < cache->capacity; i++) {
-        if (!cache->hashes[i]) continue;
-        size_t at = (size_t)cache->hashes[i] & (bigger.capacity - 1);
-        while (bigger.hashes[at]) at = (at + 1) & (bigger.capacity - 1);
-        bigger.hashes[at] = cache->hashes[i];
-        bigger.stacks[at] = cache->stacks[i];
-    }
-    if (cache->capacity) gc__os_unmap(cache->hashes, cache->capacity * (sizeof *cache->hashes + sizeof *cache->stacks));
-    *cache = bigger;
-    return true;
-}
 
 /* The number of the named code that has the pc, or 0. */
 GC__FN uint32_t gc__code_at(const gc__profiling *all, uintptr_t pc) {
@@ -2635,46 +2778,122 @@ GC__FN uint32_t gc__code_at(const gc__profiling *all, uintptr_t pc) {
     return pc - code->start < code->bytes ? (uint32_t)all->code_order[low - 1] : 0;
 }
 
-/* The words of a stack, and in `after` how many there are with the names that follow this one. */
-GC__FN uint32_t gc__stack_frame(gc__profiling *all, const uint64_t *words, size_t *after) {
+/* A frame of native code. */
+GC__FN uint32_t gc__stack_native_frame(gc__profiling *all, uintptr_t pc) {
+    size_t place = (size_t)(pc * 0x9E3779B97F4A7C15u >> 32) % GC__RECENT_FRAMES;
+    if (all->recent.frames[place].frame && all->recent.frames[place].pc == pc) return all->recent.frames[place].frame;
+    gc__frame_key key = {pc, gc__code_at(all, pc), 0, 0, 0, 0, 0};
+    if (!key.code) key.module = gc__modules_of(&all->profile, pc);
+    all->recent.frames[place].pc = pc;
+    return all->recent.frames[place].frame = gc__profile_frame_add(&all->profile, &key);
+}
+
+/* The number of words that the frame has which begins with this one. */
+GC__FN size_t gc__stack_frame_words(uint64_t word) {
+    return word & GC__HOST_FRAME ? 1 + ((word >> 40 & 0xFF) + (word >> 32 & 0xFF) + 7) / 8 : 1;
+}
+
+GC__FN uint32_t gc__stack_frame(gc__profiling *all, const uint64_t *words) {
     gc__frame_key key = {0, 0, 0, 0, 0, 0, 0};
-    *after = 1;
-    if (!(*words & GC__HOST_FRAME)) {
-        key.pc = (uintptr_t)*words;
-        key.code = gc__code_at(all, key.pc);
-        key.module = key.code ? 0 : gc__modules_of(&all->profile, key.pc);
-        return gc__profile_frame_add(&all->profile, &key);
-    }
+    if (!(*words & GC__HOST_FRAME)) return gc__stack_native_frame(all, (uintptr_t)*words);
     size_t function = *words >> 40 & 0xFF, file = *words >> 32 & 0xFF;
     const char *names = (const char *)(words + 1);
-    *after += (function + file + 7) / 8;
     key.name = gc__profile_text_add_part(&all->profile, names, function);
     key.file = gc__profile_text_add_part(&all->profile, names + function, file);
     key.line = (uint32_t)*words;
     return gc__profile_frame_add(&all->profile, &key);
 }
 
+/* A new stack with these words, the innermost frame first. It has the outer frames of the last new one. */
 GC__FN uint32_t gc__stack_make(gc__profiling *all, const uint64_t *words, size_t count) {
-    uint32_t frames[GC__PROFILE_DEPTH_MAX], stack = 0;
-    size_t depth = 0, after;
-    for (size_t i = 0; i < count && depth < GC__PROFILE_DEPTH_MAX; i += after)
-        frames[depth++] = gc__stack_frame(all, words + i, &after);
-    while (depth--) stack = gc__profile_stack_add(&all->profile, frames[depth], stack);
+    gc__recent *recent = &all->recent;
+    size_t starts[GC__PROFILE_DEPTH_MAX], depth = 0, at = 0, shared = 0, most = gc__min(count, recent->count);
+    uint32_t stack = 0;
+    while (shared < most && recent->words[shared] == words[count - 1 - shared]) shared++;
+    for (; at < count && depth < GC__PROFILE_DEPTH_MAX; at += gc__stack_frame_words(words[at])) {
+        if (count - at <= shared && recent->stacks[count - at - 1]) break;
+        starts[depth++] = at;
+    }
+    if (at < count) stack = recent->stacks[count - at - 1];
+    for (size_t i = shared; i < count; i++) {
+        recent->words[i] = words[count - 1 - i];
+        recent->stacks[i] = 0;
+    }
+    recent->count = count;
+    while (depth--) {
+        stack = gc__profile_stack_append(&all->profile, gc__stack_frame(all, words + starts[depth]), stack);
+        recent->stacks[count - 1 - starts[depth]] = stack;
+    }
     return stack;
 }
 
-/* The stack with these words. Two that differ have the same hash of 64 bits in one of 10 ^ 9 profiles with 100,000 stacks. */
-GC__FN uint32_t gc__stack_of(gc__profiling *all, const uint64_t *words, size_t count) {
-    gc__stack_cache *cache = &all->cache;
-    uint64_t hash =
-        gc__profile_hash(words, count * sizeof *words, all->code_changes + 1 + ((uint64_t)all->file_changes << 40)) | 1;
-    if (!count || !gc__stack_cache_reserve(cache)) return 0;
-    size_t at = (size_t)hash & (cache->capacity - 1);
-    while (cache->hashes[at] && cache->hashes[at] != hash) at = (at + 1) & (cache->capacity - 1);
-    if (cache->hashes[at]) return cache->stacks[at];
-    cache->hashes[at] = hash;
-    cache->count++;
-    return cache->stacks[at] = gc__stack_make(all, words, count);
+/* Origins. */
+
+/* The pcs of stacks mean something else when code or files have changed. */
+GC__FN void gc__origins_renew(gc__profiling *all) {
+    uint64_t changes = all->code_changes + ((uint64_t)all->file_changes << 40);
+    if (changes == all->origin_changes) return;
+    all->doubled |= all->origins.count != 0;
+    all->origin_changes = changes;
+    all->origins.count = all->recent.count = 0;
+    if (all->origins.capacity) memset(all->origins.places, 0, all->origins.capacity * sizeof *all->origins.places);
+    memset(all->recent.frames, 0, sizeof all->recent.frames);
+}
+
+GC__FN bool gc__origins_reserve(gc__origins *origins) {
+    if (2 * (origins->count + 1) <= origins->capacity) return true;
+    gc__origins bigger = {NULL, origins->capacity ? 2 * origins->capacity : 1024, origins->count};
+    bigger.places = (gc__origin *)gc__os_map(bigger.capacity * sizeof *bigger.places);
+    if (!bigger.places) return false;
+    for (size_t i = 0; i < origins->capacity; i++) {
+        if (!origins->places[i].hash) continue;
+        size_t at = (size_t)origins->places[i].hash & (bigger.capacity - 1);
+        while (bigger.places[at].hash) at = (at + 1) & (bigger.capacity - 1);
+        bigger.places[at] = origins->places[i];
+    }
+    if (origins->capacity) gc__os_unmap(origins->places, origins->capacity * sizeof *origins->places);
+    *origins = bigger;
+    return true;
+}
+
+/* A hash of the record's stack and of the type's name behind it, not 0. Two origins that differ have the same one in one of
+   10 ^ 9 profiles with 100,000 origins. */
+GC__FN uint64_t gc__origin_hash(const gc__noted *record) {
+    return gc__profile_hash(record + 1, record->stack_words * sizeof(uint64_t) + record->type_bytes,
+                            1 + record->stack_words) |
+           1;
+}
+
+/* The origin of the record; NULL: no memory. */
+GC__FN const gc__origin *gc__origin_of(gc__profiling *all, const gc__noted *record) {
+    gc__origins *origins = &all->origins;
+    const uint64_t *words = (const uint64_t *)(const void *)(record + 1);
+    gc__origins_renew(all);
+    if (!gc__origins_reserve(origins)) return NULL;
+    size_t at = (size_t)record->origin & (origins->capacity - 1);
+    while (origins->places[at].hash && origins->places[at].hash != record->origin)
+        at = (at + 1) & (origins->capacity - 1);
+    gc__origin *origin = &origins->places[at];
+    if (origin->hash) return origin;
+    gc__profile_entry *entry = GC__PROFILE_APPEND(&all->profile, entries);
+    if (!entry) return NULL;
+    entry->type =
+        gc__profile_type_add_part(&all->profile, (const char *)(words + record->stack_words), record->type_bytes);
+    entry->stack = gc__stack_make(all, words, record->stack_words);
+    origins->count++;
+    origin->hash = record->origin;
+    origin->stack = entry->stack;
+    origin->entry = (uint32_t)(entry - all->profile.entries);
+    return origin;
+}
+
+/* Has the processor fetch the place of the origin that the record after this one has. */
+GC__FN void gc__origin_fetch(const gc__profiling *all, const gc__profiled_thread *thread, const gc__noted *record) {
+    uint64_t next = thread->tail + record->bytes;
+    if (next == __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE) || !all->origins.capacity) return;
+    const gc__noted *after = gc__buffer_at(thread, next);
+    if (after->kind != GC_PROFILE_KIND_COUNT)
+        __builtin_prefetch(&all->origins.places[after->origin & (all->origins.capacity - 1)]);
 }
 
 /* Events for streamed formats. */
@@ -2734,15 +2953,18 @@ GC__FN void gc__events_write(gc__profiling *all, uint64_t until_ns) {
 
 GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *record, gc__profile_event *event) {
     gc__profiling *all = &gc__the_profile;
-    gc__profile_entry *entry = gc__profile_entry_add(&all->profile, event->type, event->stack);
-    if (!entry) {
+    const gc__origin *origin = gc__origin_of(all, record);
+    if (!origin) {
         all->profile.lost_samples += record->also >> GC_PROFILE_SAMPLE & 1;
         return;
     }
+    gc__profile_entry *entry = &all->profile.entries[origin->entry];
+    event->stack = origin->stack;
+    if (all->streaming) event->type = entry->type;
+    if (record->also & GC__RECORD_CUT) all->profile.cut_stacks++;
     if (record->also & GC_PROFILE_BIT(SAMPLE)) {
         gc__tracked object = {(uintptr_t)record->object, record->size,
-                              gc__chance_weight(all->profile.options.period_bytes, record->size),
-                              (uint32_t)(entry - all->profile.entries)};
+                              gc__chance_weight(all->profile.options.period_bytes, record->size), origin->entry};
         event->kind = GC_PROFILE_SAMPLE;
         gc__tracked_add(heap, &object);
         gc__event_keep(all, event);
@@ -2768,8 +2990,7 @@ GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *recor
 GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *record) {
     gc__profiling *all = &gc__the_profile;
     gc__profiled_heap *heap = thread->thread->heap->profiled;
-    const uint64_t *stack = (const uint64_t *)(const void *)(record + 1);
-    const char *type = (const char *)(stack + record->stack_words);
+    const char *type = (const char *)(record + 1) + record->stack_words * sizeof(uint64_t);
     gc__profile_event event;
     memset(&event, 0, sizeof event);
     event.time_ns = record->time_ns;
@@ -2780,13 +3001,12 @@ GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *recor
     event.bytes = record->size;
     event.amount = record->amount;
     event.detail = record->detail;
-    if (record->type_bytes) event.type = gc__profile_type_add_part(&all->profile, type, record->type_bytes);
-    event.stack = gc__stack_of(all, stack, record->stack_words);
-    if (record->also & GC__RECORD_CUT) all->profile.cut_stacks++;
-    if (record->also)
+    if (record->also) {
         gc__drain_allocation(heap, record, &event);
-    else
-        gc__event_keep(all, &event);
+        return;
+    }
+    if (record->type_bytes) event.type = gc__profile_type_add_part(&all->profile, type, record->type_bytes);
+    gc__event_keep(all, &event);
 }
 
 /* Notes what the thread's buffer had no room for. */
@@ -2812,6 +3032,7 @@ GC__FN void gc__drain_losses(gc__profiled_thread *thread) {
 GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
     if (thread->profile != gc__the_profile.number) return;
     for (const gc__noted *record; (record = gc__buffer_first(thread));) {
+        gc__origin_fetch(&gc__the_profile, thread, record);
         gc__drain_record(thread, record);
         gc__buffer_drop(thread, record);
     }
@@ -3038,8 +3259,12 @@ GC__FN bool gc__scratch_put(gc__profiled_thread *self, const void *words, size_t
 }
 
 GC__FN bool gc__scratch_put_native(gc__profiled_thread *self, uintptr_t pc) {
+    gc__noted *record = &self->scratch.record;
     uint64_t word = pc & ~GC__HOST_FRAME;
-    return gc__scratch_put(self, &word, sizeof word);
+    if (record->bytes + sizeof word > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return false;
+    memcpy(self->scratch.bytes + record->bytes, &word, sizeof word);
+    record->bytes += sizeof word;
+    return true;
 }
 
 GC__FN bool gc__scratch_put_host(gc__profiled_thread *self, const gc_profile_frame *frame) {
@@ -3080,7 +3305,7 @@ GC__FN void gc__stack_put(gc__profiled_thread *self, size_t count, uintptr_t cal
     hosts = gc__min(hosts, GC__PROFILE_DEPTH_MAX);
     at = gc__stack_put_hosts(self, at, hosts, 0, &depth); /* those of no native frame */
     for (i = first; i < count && depth < most; i++) {
-        size_t next = gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth);
+        size_t next = at < hosts ? gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth) : at;
         if (next == at) depth += gc__scratch_put_native(self, native[i].pc);
         at = next;
     }
@@ -3140,6 +3365,7 @@ GC__FN void gc__scratch_end(gc__profiled_thread *self, const char *type) {
     gc__noted *record = &self->scratch.record;
     size_t bytes = gc__min(strlen(type), 255);
     if (gc__scratch_put(self, type, bytes)) record->type_bytes = (uint32_t)bytes;
+    if (record->also) record->origin = gc__origin_hash(record);
     gc__record_put(self, record);
 }
 
@@ -3161,7 +3387,7 @@ GC__OUT_OF_LINE void gc__allocation_take(gc__profiled_thread *self, void *object
     gc__noted *record = gc__scratch_begin(self, GC_PROFILE_SAMPLE);
     gc__native_here(&start);
     size_t most = gc__min(self->options.depth_max + GC__INNER_FRAMES_MAX, GC__PROFILE_DEPTH_MAX);
-    size_t count = gc__native_take(&start, native, most);
+    size_t count = gc__native_take(&start, native, most, self->rules);
     record->also = (uint16_t)self->due;
     record->object = (uintptr_t)object;
     record->size = bytes;
@@ -3172,8 +3398,8 @@ GC__OUT_OF_LINE void gc__allocation_take(gc__profiled_thread *self, void *object
     }
     self->due = 0;
     gc__stack_put(self, count, caller);
-    self->pc_count = count;
-    for (size_t i = 0; i < count; i++) self->pcs[i] = native[i].pc + 1;
+    self->pc_count = gc__profile_host()->event ? count : 0;
+    for (size_t i = 0; i < self->pc_count; i++) self->pcs[i] = native[i].pc + 1;
 }
 
 /* Whether an object whose only event is OBJECT has it, so that its stack is worth to be taken. */
@@ -3970,12 +4196,6 @@ static const char *const gc__phase_texts[] = {
 
 GC__FN const char *gc__phase_text(gc_phase phase) {
     return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
-}
-
-GC__FN void gc__amount_sum(gc__profile_amount *sum, const gc__profile_amount *amount) {
-    sum->samples += amount->samples;
-    sum->count += amount->count;
-    sum->bytes += amount->bytes;
 }
 
 /* What is in use of an entry, in all generations. */
@@ -7049,7 +7269,7 @@ GC__FN void gc__heap_leave(gc_heap *heap) {
         gc__the_profile.profile.heaps[self->number].destroyed_ns = gc__os_now_ns();
         gc__the_profile.ended_bytes += gc__counted(&heap->stats.allocated_bytes) - self->allocated_before;
     }
-    gc__tracked_free(self);
+    gc__tracked_end(self);
     gc__os_unmap(self, sizeof *self);
     __atomic_store_n(&heap->profiler, (const gc__profiler *)NULL, __ATOMIC_RELEASE);
     heap->profiled = NULL;
@@ -7100,12 +7320,14 @@ GC__FN bool gc__profile_options_fill(gc_profile_options *options, const gc_profi
 /* Forgets the last profile. Lock held. */
 GC__FN void gc__profile_forget(gc__profiling *all) {
     if (all->number) gc__profile_free(&all->profile);
-    if (all->cache.capacity)
-        gc__os_unmap(all->cache.hashes, all->cache.capacity * (sizeof *all->cache.hashes + sizeof *all->cache.stacks));
+    gc__tracked_free(all->ended);
     if (all->code_order_capacity) gc__os_unmap(all->code_order, all->code_order_capacity);
     if (all->events.capacity) gc__os_unmap(all->events.items, all->events.capacity);
     if (all->sorted.capacity) gc__os_unmap(all->sorted.items, all->sorted.capacity);
-    memset(&all->cache, 0, sizeof all->cache);
+    if (all->origins.capacity) gc__os_unmap(all->origins.places, all->origins.capacity * sizeof *all->origins.places);
+    memset(&all->origins, 0, sizeof all->origins);
+    memset(&all->recent, 0, sizeof all->recent);
+    all->doubled = false;
     memset(&all->events, 0, sizeof all->events);
     memset(&all->sorted, 0, sizeof all->sorted);
     all->code_order = NULL;
@@ -7125,6 +7347,7 @@ GC__FN void gc__profile_refresh(gc__profiling *all) {
         if (heap->profile == all->number)
             all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
     all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
+    gc__tracked_sum(all);
 }
 
 /* A format that lists events gets those of collections, if nothing else was kept. */
@@ -7142,12 +7365,17 @@ GC__FN void gc__profile_write_collections(const gc__profile *profile, const gc__
 GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_format *format) {
     gc__profile copy;
     gc__lock_take(&gc__profile_lock);
-    bool any = gc__the_profile.number != 0, copied = false;
+    bool any = gc__the_profile.number != 0, copied = false, doubled = false;
     if (any) {
         gc__profile_refresh(&gc__the_profile);
         copied = gc__profile_copy(&copy, &gc__the_profile.profile);
+        doubled = gc__the_profile.doubled;
     }
     gc__lock_release(&gc__profile_lock);
+    if (copied && doubled && !gc__profile_unite(&copy)) {
+        gc__profile_free(&copy);
+        copied = false;
+    }
     if (!any) return gc__fail(GC_ERROR_MISUSE, "gc_profile_write: there is no profile: start one by gc_profile_start");
     if (!copied)
         return gc__fail(GC_ERROR_MEMORY, "gc_profile_write: the system gives no memory for a copy of the profile");
@@ -7291,7 +7519,6 @@ GC_API gc_result gc_profile_write(const char *file) {
 
 /* Completes the file of a streamed format. Lock held. */
 GC__FN gc_result gc__profile_stream_end(gc__profiling *all) {
-    gc__drain();
     gc__events_write(all, UINT64_MAX);
     all->streaming = false;
     gc__names_find(&all->profile);

@@ -20,6 +20,8 @@ GC__FN uint64_t gc__chance_bits(gc__chance *chance) {
 /* The natural logarithm of x > 0, without the library of mathematics, which programs would have to be linked with. The
    mantissa m is in [0.7, 1.4], and ln m = 2 artanh((m - 1) / (m + 1)). */
 GC__FN double gc__logarithm(double x) {
+    static const double series[] = {1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11,
+                                    1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     int exponent = (int)(bits >> 52) - 1023;
@@ -30,7 +32,7 @@ GC__FN double gc__logarithm(double x) {
         exponent++;
     }
     double s = (x - 1) / (x + 1), square = s * s, sum = 0;
-    for (int i = 21; i > 0; i -= 2) sum = sum * square + 1.0 / i;
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++) sum = sum * square + series[i];
     return 2 * s * sum + exponent * 0.69314718055994530942;
 }
 

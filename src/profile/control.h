@@ -88,7 +88,7 @@ GC__FN void gc__heap_leave(gc_heap *heap) {
         gc__the_profile.profile.heaps[self->number].destroyed_ns = gc__os_now_ns();
         gc__the_profile.ended_bytes += gc__counted(&heap->stats.allocated_bytes) - self->allocated_before;
     }
-    gc__tracked_free(self);
+    gc__tracked_end(self);
     gc__os_unmap(self, sizeof *self);
     __atomic_store_n(&heap->profiler, (const gc__profiler *)NULL, __ATOMIC_RELEASE);
     heap->profiled = NULL;
@@ -139,12 +139,14 @@ GC__FN bool gc__profile_options_fill(gc_profile_options *options, const gc_profi
 /* Forgets the last profile. Lock held. */
 GC__FN void gc__profile_forget(gc__profiling *all) {
     if (all->number) gc__profile_free(&all->profile);
-    if (all->cache.capacity)
-        gc__os_unmap(all->cache.hashes, all->cache.capacity * (sizeof *all->cache.hashes + sizeof *all->cache.stacks));
+    gc__tracked_free(all->ended);
     if (all->code_order_capacity) gc__os_unmap(all->code_order, all->code_order_capacity);
     if (all->events.capacity) gc__os_unmap(all->events.items, all->events.capacity);
     if (all->sorted.capacity) gc__os_unmap(all->sorted.items, all->sorted.capacity);
-    memset(&all->cache, 0, sizeof all->cache);
+    if (all->origins.capacity) gc__os_unmap(all->origins.places, all->origins.capacity * sizeof *all->origins.places);
+    memset(&all->origins, 0, sizeof all->origins);
+    memset(&all->recent, 0, sizeof all->recent);
+    all->doubled = false;
     memset(&all->events, 0, sizeof all->events);
     memset(&all->sorted, 0, sizeof all->sorted);
     all->code_order = NULL;
@@ -164,6 +166,7 @@ GC__FN void gc__profile_refresh(gc__profiling *all) {
         if (heap->profile == all->number)
             all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
     all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
+    gc__tracked_sum(all);
 }
 
 /* A format that lists events gets those of collections, if nothing else was kept. */
@@ -181,12 +184,17 @@ GC__FN void gc__profile_write_collections(const gc__profile *profile, const gc__
 GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_format *format) {
     gc__profile copy;
     gc__lock_take(&gc__profile_lock);
-    bool any = gc__the_profile.number != 0, copied = false;
+    bool any = gc__the_profile.number != 0, copied = false, doubled = false;
     if (any) {
         gc__profile_refresh(&gc__the_profile);
         copied = gc__profile_copy(&copy, &gc__the_profile.profile);
+        doubled = gc__the_profile.doubled;
     }
     gc__lock_release(&gc__profile_lock);
+    if (copied && doubled && !gc__profile_unite(&copy)) {
+        gc__profile_free(&copy);
+        copied = false;
+    }
     if (!any) return gc__fail(GC_ERROR_MISUSE, "gc_profile_write: there is no profile: start one by gc_profile_start");
     if (!copied)
         return gc__fail(GC_ERROR_MEMORY, "gc_profile_write: the system gives no memory for a copy of the profile");
@@ -330,7 +338,6 @@ GC_API gc_result gc_profile_write(const char *file) {
 
 /* Completes the file of a streamed format. Lock held. */
 GC__FN gc_result gc__profile_stream_end(gc__profiling *all) {
-    gc__drain();
     gc__events_write(all, UINT64_MAX);
     all->streaming = false;
     gc__names_find(&all->profile);

@@ -7,24 +7,6 @@
 
 /* Stacks. */
 
-GC__FN bool gc__stack_cache_reserve(gc__stack_cache *cache) {
-    if (2 * (cache->count + 1) <= cache->capacity) return true;
-    gc__stack_cache bigger = {NULL, NULL, cache->capacity ? 2 * cache->capacity : 1024, cache->count};
-    bigger.hashes = (uint64_t *)gc__os_map(bigger.capacity * (sizeof *bigger.hashes + sizeof *bigger.stacks));
-    if (!bigger.hashes) return false;
-    bigger.stacks = (uint32_t *)(void *)(bigger.hashes + bigger.capacity);
-    for (size_t i = 0; i < cache->capacity; i++) {
-        if (!cache->hashes[i]) continue;
-        size_t at = (size_t)cache->hashes[i] & (bigger.capacity - 1);
-        while (bigger.hashes[at]) at = (at + 1) & (bigger.capacity - 1);
-        bigger.hashes[at] = cache->hashes[i];
-        bigger.stacks[at] = cache->stacks[i];
-    }
-    if (cache->capacity) gc__os_unmap(cache->hashes, cache->capacity * (sizeof *cache->hashes + sizeof *cache->stacks));
-    *cache = bigger;
-    return true;
-}
-
 /* The number of the named code that has the pc, or 0. */
 GC__FN uint32_t gc__code_at(const gc__profiling *all, uintptr_t pc) {
     size_t low = 0, high = all->code_order_count;
@@ -40,46 +22,122 @@ GC__FN uint32_t gc__code_at(const gc__profiling *all, uintptr_t pc) {
     return pc - code->start < code->bytes ? (uint32_t)all->code_order[low - 1] : 0;
 }
 
-/* The words of a stack, and in `after` how many there are with the names that follow this one. */
-GC__FN uint32_t gc__stack_frame(gc__profiling *all, const uint64_t *words, size_t *after) {
+/* A frame of native code. */
+GC__FN uint32_t gc__stack_native_frame(gc__profiling *all, uintptr_t pc) {
+    size_t place = (size_t)(pc * 0x9E3779B97F4A7C15u >> 32) % GC__RECENT_FRAMES;
+    if (all->recent.frames[place].frame && all->recent.frames[place].pc == pc) return all->recent.frames[place].frame;
+    gc__frame_key key = {pc, gc__code_at(all, pc), 0, 0, 0, 0, 0};
+    if (!key.code) key.module = gc__modules_of(&all->profile, pc);
+    all->recent.frames[place].pc = pc;
+    return all->recent.frames[place].frame = gc__profile_frame_add(&all->profile, &key);
+}
+
+/* The number of words that the frame has which begins with this one. */
+GC__FN size_t gc__stack_frame_words(uint64_t word) {
+    return word & GC__HOST_FRAME ? 1 + ((word >> 40 & 0xFF) + (word >> 32 & 0xFF) + 7) / 8 : 1;
+}
+
+GC__FN uint32_t gc__stack_frame(gc__profiling *all, const uint64_t *words) {
     gc__frame_key key = {0, 0, 0, 0, 0, 0, 0};
-    *after = 1;
-    if (!(*words & GC__HOST_FRAME)) {
-        key.pc = (uintptr_t)*words;
-        key.code = gc__code_at(all, key.pc);
-        key.module = key.code ? 0 : gc__modules_of(&all->profile, key.pc);
-        return gc__profile_frame_add(&all->profile, &key);
-    }
+    if (!(*words & GC__HOST_FRAME)) return gc__stack_native_frame(all, (uintptr_t)*words);
     size_t function = *words >> 40 & 0xFF, file = *words >> 32 & 0xFF;
     const char *names = (const char *)(words + 1);
-    *after += (function + file + 7) / 8;
     key.name = gc__profile_text_add_part(&all->profile, names, function);
     key.file = gc__profile_text_add_part(&all->profile, names + function, file);
     key.line = (uint32_t)*words;
     return gc__profile_frame_add(&all->profile, &key);
 }
 
+/* A new stack with these words, the innermost frame first. It has the outer frames of the last new one. */
 GC__FN uint32_t gc__stack_make(gc__profiling *all, const uint64_t *words, size_t count) {
-    uint32_t frames[GC__PROFILE_DEPTH_MAX], stack = 0;
-    size_t depth = 0, after;
-    for (size_t i = 0; i < count && depth < GC__PROFILE_DEPTH_MAX; i += after)
-        frames[depth++] = gc__stack_frame(all, words + i, &after);
-    while (depth--) stack = gc__profile_stack_add(&all->profile, frames[depth], stack);
+    gc__recent *recent = &all->recent;
+    size_t starts[GC__PROFILE_DEPTH_MAX], depth = 0, at = 0, shared = 0, most = gc__min(count, recent->count);
+    uint32_t stack = 0;
+    while (shared < most && recent->words[shared] == words[count - 1 - shared]) shared++;
+    for (; at < count && depth < GC__PROFILE_DEPTH_MAX; at += gc__stack_frame_words(words[at])) {
+        if (count - at <= shared && recent->stacks[count - at - 1]) break;
+        starts[depth++] = at;
+    }
+    if (at < count) stack = recent->stacks[count - at - 1];
+    for (size_t i = shared; i < count; i++) {
+        recent->words[i] = words[count - 1 - i];
+        recent->stacks[i] = 0;
+    }
+    recent->count = count;
+    while (depth--) {
+        stack = gc__profile_stack_append(&all->profile, gc__stack_frame(all, words + starts[depth]), stack);
+        recent->stacks[count - 1 - starts[depth]] = stack;
+    }
     return stack;
 }
 
-/* The stack with these words. Two that differ have the same hash of 64 bits in one of 10 ^ 9 profiles with 100,000 stacks. */
-GC__FN uint32_t gc__stack_of(gc__profiling *all, const uint64_t *words, size_t count) {
-    gc__stack_cache *cache = &all->cache;
-    uint64_t hash =
-        gc__profile_hash(words, count * sizeof *words, all->code_changes + 1 + ((uint64_t)all->file_changes << 40)) | 1;
-    if (!count || !gc__stack_cache_reserve(cache)) return 0;
-    size_t at = (size_t)hash & (cache->capacity - 1);
-    while (cache->hashes[at] && cache->hashes[at] != hash) at = (at + 1) & (cache->capacity - 1);
-    if (cache->hashes[at]) return cache->stacks[at];
-    cache->hashes[at] = hash;
-    cache->count++;
-    return cache->stacks[at] = gc__stack_make(all, words, count);
+/* Origins. */
+
+/* The pcs of stacks mean something else when code or files have changed. */
+GC__FN void gc__origins_renew(gc__profiling *all) {
+    uint64_t changes = all->code_changes + ((uint64_t)all->file_changes << 40);
+    if (changes == all->origin_changes) return;
+    all->doubled |= all->origins.count != 0;
+    all->origin_changes = changes;
+    all->origins.count = all->recent.count = 0;
+    if (all->origins.capacity) memset(all->origins.places, 0, all->origins.capacity * sizeof *all->origins.places);
+    memset(all->recent.frames, 0, sizeof all->recent.frames);
+}
+
+GC__FN bool gc__origins_reserve(gc__origins *origins) {
+    if (2 * (origins->count + 1) <= origins->capacity) return true;
+    gc__origins bigger = {NULL, origins->capacity ? 2 * origins->capacity : 1024, origins->count};
+    bigger.places = (gc__origin *)gc__os_map(bigger.capacity * sizeof *bigger.places);
+    if (!bigger.places) return false;
+    for (size_t i = 0; i < origins->capacity; i++) {
+        if (!origins->places[i].hash) continue;
+        size_t at = (size_t)origins->places[i].hash & (bigger.capacity - 1);
+        while (bigger.places[at].hash) at = (at + 1) & (bigger.capacity - 1);
+        bigger.places[at] = origins->places[i];
+    }
+    if (origins->capacity) gc__os_unmap(origins->places, origins->capacity * sizeof *origins->places);
+    *origins = bigger;
+    return true;
+}
+
+/* A hash of the record's stack and of the type's name behind it, not 0. Two origins that differ have the same one in one of
+   10 ^ 9 profiles with 100,000 origins. */
+GC__FN uint64_t gc__origin_hash(const gc__noted *record) {
+    return gc__profile_hash(record + 1, record->stack_words * sizeof(uint64_t) + record->type_bytes,
+                            1 + record->stack_words) |
+           1;
+}
+
+/* The origin of the record; NULL: no memory. */
+GC__FN const gc__origin *gc__origin_of(gc__profiling *all, const gc__noted *record) {
+    gc__origins *origins = &all->origins;
+    const uint64_t *words = (const uint64_t *)(const void *)(record + 1);
+    gc__origins_renew(all);
+    if (!gc__origins_reserve(origins)) return NULL;
+    size_t at = (size_t)record->origin & (origins->capacity - 1);
+    while (origins->places[at].hash && origins->places[at].hash != record->origin)
+        at = (at + 1) & (origins->capacity - 1);
+    gc__origin *origin = &origins->places[at];
+    if (origin->hash) return origin;
+    gc__profile_entry *entry = GC__PROFILE_APPEND(&all->profile, entries);
+    if (!entry) return NULL;
+    entry->type =
+        gc__profile_type_add_part(&all->profile, (const char *)(words + record->stack_words), record->type_bytes);
+    entry->stack = gc__stack_make(all, words, record->stack_words);
+    origins->count++;
+    origin->hash = record->origin;
+    origin->stack = entry->stack;
+    origin->entry = (uint32_t)(entry - all->profile.entries);
+    return origin;
+}
+
+/* Has the processor fetch the place of the origin that the record after this one has. */
+GC__FN void gc__origin_fetch(const gc__profiling *all, const gc__profiled_thread *thread, const gc__noted *record) {
+    uint64_t next = thread->tail + record->bytes;
+    if (next == __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE) || !all->origins.capacity) return;
+    const gc__noted *after = gc__buffer_at(thread, next);
+    if (after->kind != GC_PROFILE_KIND_COUNT)
+        __builtin_prefetch(&all->origins.places[after->origin & (all->origins.capacity - 1)]);
 }
 
 /* Events for streamed formats. */
@@ -139,15 +197,18 @@ GC__FN void gc__events_write(gc__profiling *all, uint64_t until_ns) {
 
 GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *record, gc__profile_event *event) {
     gc__profiling *all = &gc__the_profile;
-    gc__profile_entry *entry = gc__profile_entry_add(&all->profile, event->type, event->stack);
-    if (!entry) {
+    const gc__origin *origin = gc__origin_of(all, record);
+    if (!origin) {
         all->profile.lost_samples += record->also >> GC_PROFILE_SAMPLE & 1;
         return;
     }
+    gc__profile_entry *entry = &all->profile.entries[origin->entry];
+    event->stack = origin->stack;
+    if (all->streaming) event->type = entry->type;
+    if (record->also & GC__RECORD_CUT) all->profile.cut_stacks++;
     if (record->also & GC_PROFILE_BIT(SAMPLE)) {
         gc__tracked object = {(uintptr_t)record->object, record->size,
-                              gc__chance_weight(all->profile.options.period_bytes, record->size),
-                              (uint32_t)(entry - all->profile.entries)};
+                              gc__chance_weight(all->profile.options.period_bytes, record->size), origin->entry};
         event->kind = GC_PROFILE_SAMPLE;
         gc__tracked_add(heap, &object);
         gc__event_keep(all, event);
@@ -173,8 +234,7 @@ GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *recor
 GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *record) {
     gc__profiling *all = &gc__the_profile;
     gc__profiled_heap *heap = thread->thread->heap->profiled;
-    const uint64_t *stack = (const uint64_t *)(const void *)(record + 1);
-    const char *type = (const char *)(stack + record->stack_words);
+    const char *type = (const char *)(record + 1) + record->stack_words * sizeof(uint64_t);
     gc__profile_event event;
     memset(&event, 0, sizeof event);
     event.time_ns = record->time_ns;
@@ -185,13 +245,12 @@ GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *recor
     event.bytes = record->size;
     event.amount = record->amount;
     event.detail = record->detail;
-    if (record->type_bytes) event.type = gc__profile_type_add_part(&all->profile, type, record->type_bytes);
-    event.stack = gc__stack_of(all, stack, record->stack_words);
-    if (record->also & GC__RECORD_CUT) all->profile.cut_stacks++;
-    if (record->also)
+    if (record->also) {
         gc__drain_allocation(heap, record, &event);
-    else
-        gc__event_keep(all, &event);
+        return;
+    }
+    if (record->type_bytes) event.type = gc__profile_type_add_part(&all->profile, type, record->type_bytes);
+    gc__event_keep(all, &event);
 }
 
 /* Notes what the thread's buffer had no room for. */
@@ -217,6 +276,7 @@ GC__FN void gc__drain_losses(gc__profiled_thread *thread) {
 GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
     if (thread->profile != gc__the_profile.number) return;
     for (const gc__noted *record; (record = gc__buffer_first(thread));) {
+        gc__origin_fetch(&gc__the_profile, thread, record);
         gc__drain_record(thread, record);
         gc__buffer_drop(thread, record);
     }

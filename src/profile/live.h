@@ -11,15 +11,6 @@ GC__FN void gc__amount_add(gc__profile_amount *amount, const gc__tracked *object
     amount->bytes += object->weight * (double)object->bytes;
 }
 
-/* What is left of no samples is exactly nothing. */
-GC__FN void gc__amount_subtract(gc__profile_amount *amount, const gc__tracked *object) {
-    static const gc__profile_amount none = {0, 0, 0};
-    amount->samples--;
-    amount->count -= object->weight;
-    amount->bytes -= object->weight * (double)object->bytes;
-    if (!amount->samples) *amount = none;
-}
-
 /* Every list of the heap has room for all its objects, so that a collection needs no memory. */
 GC__FN bool gc__tracked_reserve(gc__profiled_heap *heap) {
     size_t count = 0;
@@ -33,15 +24,10 @@ GC__FN bool gc__tracked_reserve(gc__profiled_heap *heap) {
 
 /* An object was sampled. Lock held. */
 GC__FN void gc__tracked_add(gc__profiled_heap *heap, const gc__tracked *object) {
-    gc__profile *profile = &gc__the_profile.profile;
-    gc__profile_entry *entry = &profile->entries[object->entry];
-    gc__amount_add(&entry->allocated, object);
-    if (!gc__tracked_reserve(heap)) {
-        profile->lost_samples++;
-        return;
-    }
-    gc__amount_add(&entry->live[0], object);
-    heap->tracked[0].items[heap->tracked[0].count++] = *object;
+    if (gc__tracked_reserve(heap))
+        heap->tracked[0].items[heap->tracked[0].count++] = *object;
+    else
+        gc__the_profile.profile.lost_samples++;
 }
 
 /* Follows the objects of a generation through a collection that has condemned it. Lock held. */
@@ -50,16 +36,16 @@ GC__FN void gc__tracked_follow(gc__profiled_heap *heap, int generation) {
     size_t kept = 0, count = from->count;
     for (size_t i = 0; i < count; i++) {
         gc__tracked object = from->items[i];
-        gc__profile_entry *entry = &gc__the_profile.profile.entries[object.entry];
         object.object = gc__address_after_trace(object.object);
         int target = object.object ? gc__region_first(gc__region_of(object.object))->target : generation;
         if (object.object && target == generation) {
             from->items[kept++] = object;
             continue;
         }
-        gc__amount_subtract(&entry->live[generation], &object);
-        gc__amount_add(object.object ? &entry->live[target] : &entry->died[generation], &object);
-        if (object.object) heap->tracked[target].items[heap->tracked[target].count++] = object;
+        if (object.object)
+            heap->tracked[target].items[heap->tracked[target].count++] = object;
+        else
+            gc__amount_add(&gc__the_profile.profile.entries[object.entry].died[generation], &object);
     }
     from->count = kept;
 }
@@ -69,8 +55,46 @@ GC__FN void gc__tracked_follow_all(gc__profiled_heap *heap, int generation) {
     for (int g = generation; g >= 0; g--) gc__tracked_follow(heap, g);
 }
 
-GC__FN void gc__tracked_free(gc__profiled_heap *heap) {
+GC__FN void gc__tracked_free(gc__tracked_list *lists) {
     for (int g = 0; g < GC_GENERATIONS; g++)
-        if (heap->tracked[g].capacity) gc__os_unmap(heap->tracked[g].items, heap->tracked[g].capacity);
-    memset(heap->tracked, 0, sizeof heap->tracked);
+        if (lists[g].capacity) gc__os_unmap(lists[g].items, lists[g].capacity);
+    memset(lists, 0, GC_GENERATIONS * sizeof *lists);
+}
+
+/* The heap is about to be destroyed: what is in use remains so for the profile. Lock held. */
+GC__FN void gc__tracked_end(gc__profiled_heap *heap) {
+    gc__tracked_list *ended = gc__the_profile.ended;
+    for (int g = 0; g < GC_GENERATIONS && heap->profile == gc__the_profile.number; g++) {
+        for (size_t i = 0; i < heap->tracked[g].count; i++) {
+            if (gc__profile_reserve(&ended[g].items, ended[g].count, &ended[g].capacity, sizeof *ended[g].items))
+                ended[g].items[ended[g].count++] = heap->tracked[g].items[i];
+            else
+                gc__the_profile.profile.lost_samples++;
+        }
+    }
+    gc__tracked_free(heap->tracked);
+}
+
+GC__FN void gc__tracked_sum_lists(gc__profile *profile, const gc__tracked_list *lists) {
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (size_t i = 0; i < lists[g].count; i++)
+            gc__amount_add(&profile->entries[lists[g].items[i].entry].live[g], &lists[g].items[i]);
+}
+
+/* Adds up what is in use, and what was allocated. Lock held. */
+GC__FN void gc__tracked_sum(gc__profiling *all) {
+    gc__profile *profile = &all->profile;
+    for (size_t i = 0; i < profile->entries_count; i++)
+        memset(profile->entries[i].live, 0, sizeof profile->entries[i].live);
+    gc__tracked_sum_lists(profile, all->ended);
+    for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
+        if (heap->profile == all->number) gc__tracked_sum_lists(profile, heap->tracked);
+    for (size_t i = 0; i < profile->entries_count; i++) {
+        gc__profile_entry *entry = &profile->entries[i];
+        memset(&entry->allocated, 0, sizeof entry->allocated);
+        for (int g = 0; g < GC_GENERATIONS; g++) {
+            gc__amount_sum(&entry->allocated, &entry->live[g]);
+            gc__amount_sum(&entry->allocated, &entry->died[g]);
+        }
+    }
 }

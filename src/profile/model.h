@@ -55,16 +55,23 @@ typedef struct gc__profile_amount {
     double count, bytes;
 } gc__profile_amount;
 
+GC__FN void gc__amount_sum(gc__profile_amount *sum, const gc__profile_amount *amount) {
+    sum->samples += amount->samples;
+    sum->count += amount->count;
+    sum->bytes += amount->bytes;
+}
+
 typedef struct gc__profile_type {
     uint32_t name;
 } gc__profile_type;
 
-/* One entry for each pair of type and stack. allocated is the sum of all of live and died, but for lost samples. */
+/* One entry for each pair of type and stack. While the profile is taken, its sampled objects are in lists, and only those that
+   died are added up; gc__tracked_sum adds up the rest before a profile is written. */
 typedef struct gc__profile_entry {
     uint32_t type, stack;
-    gc__profile_amount allocated;
-    gc__profile_amount live[GC_GENERATIONS]; /* in use, as far as known: by the generation they are in */
     gc__profile_amount died[GC_GENERATIONS]; /* found dead: by the generation they were in */
+    gc__profile_amount live[GC_GENERATIONS]; /* in use, as far as known: by the generation they are in */
+    gc__profile_amount allocated;            /* the sum of these */
     uint64_t ticks, tick_bytes;              /* TICK events, and the sum of their amounts */
     uint64_t events, objects, object_bytes;  /* OBJECT events, and what they stand for */
 } gc__profile_entry;

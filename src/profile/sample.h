@@ -212,8 +212,12 @@ GC__FN bool gc__scratch_put(gc__profiled_thread *self, const void *words, size_t
 }
 
 GC__FN bool gc__scratch_put_native(gc__profiled_thread *self, uintptr_t pc) {
+    gc__noted *record = &self->scratch.record;
     uint64_t word = pc & ~GC__HOST_FRAME;
-    return gc__scratch_put(self, &word, sizeof word);
+    if (record->bytes + sizeof word > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return false;
+    memcpy(self->scratch.bytes + record->bytes, &word, sizeof word);
+    record->bytes += sizeof word;
+    return true;
 }
 
 GC__FN bool gc__scratch_put_host(gc__profiled_thread *self, const gc_profile_frame *frame) {
@@ -254,7 +258,7 @@ GC__FN void gc__stack_put(gc__profiled_thread *self, size_t count, uintptr_t cal
     hosts = gc__min(hosts, GC__PROFILE_DEPTH_MAX);
     at = gc__stack_put_hosts(self, at, hosts, 0, &depth); /* those of no native frame */
     for (i = first; i < count && depth < most; i++) {
-        size_t next = gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth);
+        size_t next = at < hosts ? gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth) : at;
         if (next == at) depth += gc__scratch_put_native(self, native[i].pc);
         at = next;
     }
@@ -314,6 +318,7 @@ GC__FN void gc__scratch_end(gc__profiled_thread *self, const char *type) {
     gc__noted *record = &self->scratch.record;
     size_t bytes = gc__min(strlen(type), 255);
     if (gc__scratch_put(self, type, bytes)) record->type_bytes = (uint32_t)bytes;
+    if (record->also) record->origin = gc__origin_hash(record);
     gc__record_put(self, record);
 }
 
@@ -335,7 +340,7 @@ GC__OUT_OF_LINE void gc__allocation_take(gc__profiled_thread *self, void *object
     gc__noted *record = gc__scratch_begin(self, GC_PROFILE_SAMPLE);
     gc__native_here(&start);
     size_t most = gc__min(self->options.depth_max + GC__INNER_FRAMES_MAX, GC__PROFILE_DEPTH_MAX);
-    size_t count = gc__native_take(&start, native, most);
+    size_t count = gc__native_take(&start, native, most, self->rules);
     record->also = (uint16_t)self->due;
     record->object = (uintptr_t)object;
     record->size = bytes;
@@ -346,8 +351,8 @@ GC__OUT_OF_LINE void gc__allocation_take(gc__profiled_thread *self, void *object
     }
     self->due = 0;
     gc__stack_put(self, count, caller);
-    self->pc_count = count;
-    for (size_t i = 0; i < count; i++) self->pcs[i] = native[i].pc + 1;
+    self->pc_count = gc__profile_host()->event ? count : 0;
+    for (size_t i = 0; i < self->pc_count; i++) self->pcs[i] = native[i].pc + 1;
 }
 
 /* Whether an object whose only event is OBJECT has it, so that its stack is worth to be taken. */

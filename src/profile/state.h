@@ -29,6 +29,7 @@ typedef struct gc__noted {
     uint16_t also;  /* GC_PROFILE_BIT of SAMPLE, TICK, OBJECT: what an allocation is; GC__RECORD_CUT */
     uint32_t type_bytes; /* of the type's name; 0: none */
     uint32_t stack_words;
+    uint64_t origin;                                      /* of an allocation: see gc__origin_hash */
     uint64_t time_ns, object, size, amount, detail;       /* as those of gc_profile_event */
     uint64_t tick_bytes, type_objects, type_object_bytes; /* amounts of TICK and OBJECT */
 } gc__noted;
@@ -71,6 +72,7 @@ typedef struct gc__profiled_thread {
         gc__noted record;
         char bytes[GC__RECORD_BYTES_MAX];
     } scratch;
+    gc__own_rule rules[1 << GC__OWN_RULES_SHIFT];
     gc__native_frame native_frames[GC__PROFILE_DEPTH_MAX];
     gc_profile_frame host_frames[GC__PROFILE_DEPTH_MAX];
     uintptr_t pcs[GC__PROFILE_DEPTH_MAX]; /* for the host's `event` */
@@ -103,12 +105,29 @@ typedef struct gc__profiled_heap {
     gc__profile_collection collection;
 } gc__profiled_heap;
 
-/* Stacks that came before, by a hash of their words. */
-typedef struct gc__stack_cache {
-    uint64_t *hashes;
-    uint32_t *stacks;
+/* A type with a stack that came before, by a hash of its record's words. */
+typedef struct gc__origin {
+    uint64_t hash; /* 0: the place is free */
+    uint32_t stack, entry;
+} gc__origin;
+
+typedef struct gc__origins {
+    gc__origin *places;
     size_t capacity, count;
-} gc__stack_cache;
+} gc__origins;
+
+/* The words of the last new stack, with the outermost frame first, and the stacks that its frames are: the next one has most of
+   them. And frames of native code by their pc. */
+#define GC__RECENT_FRAMES 256
+typedef struct gc__recent {
+    size_t count;
+    uint64_t words[GC__RECORD_BYTES_MAX / sizeof(uint64_t)];
+    uint32_t stacks[GC__RECORD_BYTES_MAX / sizeof(uint64_t)]; /* where a frame's first word is; else 0 */
+    struct {
+        uintptr_t pc;
+        uint32_t frame; /* 0: none */
+    } frames[GC__RECENT_FRAMES];
+} gc__recent;
 
 typedef struct gc__events {
     gc__profile_event *items;
@@ -122,8 +141,12 @@ typedef struct gc__profiling {
     gc__profile profile;
     gc__profiled_thread *threads;
     gc__profiled_heap *heaps;
-    gc__stack_cache cache;
-    uint64_t lost_outside;            /* atomic; events of threads that have no buffer to put them into */
+    gc__origins origins; /* this and the next one are of the same code and files: origin_changes */
+    gc__recent recent;
+    uint64_t origin_changes;
+    bool doubled;                           /* stacks from before a change of code or files may have come again */
+    gc__tracked_list ended[GC_GENERATIONS]; /* sampled objects that were in use when their heaps were destroyed */
+    uint64_t lost_outside;                  /* atomic; events of threads that have no buffer to put them into */
     uint64_t budgets[GC__BUDGETS];    /* atomic; of types, by a hash: a second, and the number of OBJECT events in it */
     const gc__profile_format *format; /* of the file; NULL: there is none */
     gc__output output;                /* if it is streamed */

@@ -161,6 +161,16 @@ GC__FN bool gc__stack_equal(const gc__profile *profile, uint32_t number, const v
     return memcmp(&profile->stacks[number].frame, key, bytes) == 0;
 }
 
+/* A new stack of `frame` that was called by `caller`, which may be there already. */
+GC__FN uint32_t gc__profile_stack_append(gc__profile *profile, uint32_t frame, uint32_t caller) {
+    gc__profile_stack *stack = GC__PROFILE_APPEND(profile, stacks);
+    if (!stack) return 0;
+    stack->frame = frame;
+    stack->caller = caller;
+    stack->depth = profile->stacks[caller].depth + 1;
+    return (uint32_t)(profile->stacks_count - 1);
+}
+
 /* The stack of `frame` that was called by `caller`. */
 GC__FN uint32_t gc__profile_stack_add(gc__profile *profile, uint32_t frame, uint32_t caller) {
     uint32_t key[2] = {frame, caller};
@@ -168,13 +178,9 @@ GC__FN uint32_t gc__profile_stack_add(gc__profile *profile, uint32_t frame, uint
     uint64_t hash = gc__index_hash(key, sizeof key);
     uint64_t *place = gc__index_place(profile, &profile->stack_index, hash, gc__stack_equal, key, sizeof key);
     if (*place) return (uint32_t)*place;
-    gc__profile_stack *stack = GC__PROFILE_APPEND(profile, stacks);
-    if (!stack) return 0;
-    stack->frame = frame;
-    stack->caller = caller;
-    stack->depth = profile->stacks[caller].depth + 1;
-    gc__index_set(&profile->stack_index, place, hash, profile->stacks_count - 1);
-    return (uint32_t)(profile->stacks_count - 1);
+    uint32_t number = gc__profile_stack_append(profile, frame, caller);
+    if (number) gc__index_set(&profile->stack_index, place, hash, number);
+    return number;
 }
 
 GC__FN bool gc__entry_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
@@ -194,6 +200,40 @@ GC__FN gc__profile_entry *gc__profile_entry_add(gc__profile *profile, uint32_t t
     entry->stack = stack;
     gc__index_set(&profile->entry_index, place, hash, profile->entries_count - 1);
     return entry;
+}
+
+GC__FN void gc__entry_sum(gc__profile_entry *sum, const gc__profile_entry *entry) {
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        gc__amount_sum(&sum->live[g], &entry->live[g]);
+        gc__amount_sum(&sum->died[g], &entry->died[g]);
+    }
+    gc__amount_sum(&sum->allocated, &entry->allocated);
+    sum->ticks += entry->ticks;
+    sum->tick_bytes += entry->tick_bytes;
+    sum->events += entry->events;
+    sum->objects += entry->objects;
+    sum->object_bytes += entry->object_bytes;
+}
+
+/* Unites stacks with the same frames, and their entries. False: no memory. */
+GC__FN bool gc__profile_unite(gc__profile *profile) {
+    size_t count = profile->stacks_count, bytes = count * sizeof(uint32_t), entries = profile->entries_count;
+    uint32_t *united = (uint32_t *)gc__os_map(bytes);
+    bool ok = united != NULL;
+    profile->stacks_count = 1;
+    for (size_t i = 1; ok && i < count; i++) {
+        const gc__profile_stack stack = profile->stacks[i]; /* what is added below is not behind it */
+        ok = (united[i] = gc__profile_stack_add(profile, stack.frame, united[stack.caller])) != 0;
+    }
+    profile->entries_count = 0;
+    for (size_t i = 0; ok && i < entries; i++) {
+        const gc__profile_entry entry = profile->entries[i];
+        gc__profile_entry *sum = gc__profile_entry_add(profile, entry.type, united[entry.stack]);
+        ok = sum != NULL;
+        if (ok) gc__entry_sum(sum, &entry);
+    }
+    if (united) gc__os_unmap(united, bytes);
+    return ok;
 }
 
 /* X(array): all arrays of a profile. */

@@ -13,12 +13,6 @@ GC__FN const char *gc__phase_text(gc_phase phase) {
     return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
 }
 
-GC__FN void gc__amount_sum(gc__profile_amount *sum, const gc__profile_amount *amount) {
-    sum->samples += amount->samples;
-    sum->count += amount->count;
-    sum->bytes += amount->bytes;
-}
-
 /* What is in use of an entry, in all generations. */
 GC__FN gc__profile_amount gc__entry_live(const gc__profile_entry *entry) {
     gc__profile_amount sum = entry->live[0];

@@ -8,10 +8,10 @@ typedef struct gc__native_cursor {
     uintptr_t registers[GC__CPU_REGISTERS]; /* by the numbers of DWARF */
     uint64_t known;                         /* bit i: registers[i] is that of this frame */
     bool is_call;                           /* the pc is a return address; else the next instruction */
-    bool is_whole;                          /* the walk has come to the stack's end, and nothing contradicted it */
-    uintptr_t low, high; /* what is between can be read: the thread's stack from its innermost frame on */
-    uintptr_t page;      /* so can this page elsewhere; 0: none */
-    uint32_t changes;    /* gc__os_file_changes when the walk began */
+    uintptr_t low, high;        /* what is between can be read: the thread's stack from its innermost frame on */
+    uintptr_t page;             /* so can this page elsewhere; 0: none */
+    uint32_t changes;           /* gc__os_file_changes when the walk began */
+    struct gc__own_rule *rules; /* 1 << GC__OWN_RULES_SHIFT of them, the thread's; NULL: it has none */
 } gc__native_cursor;
 
 #define GC__NATIVE_PRESERVED ((uint64_t)1 << GC__CPU_SP | (uint64_t)1 << GC__CPU_PC)
@@ -26,12 +26,16 @@ GC__FN bool gc__native_probe(gc__native_cursor *frame, uintptr_t address) {
     return true;
 }
 
-/* Reads a word of the stack, without AddressSanitizer's opinion of what it is. */
-__attribute__((no_sanitize("address"))) GC__FN bool gc__native_read(gc__native_cursor *frame, uintptr_t address,
-                                                                    uintptr_t *word) {
+/* A word of the stack, without AddressSanitizer's opinion of what it is. */
+__attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__native_load(uintptr_t address) {
+    return *(const gc_word *)address;
+}
+
+/* Reads a word of the stack. */
+GC__INLINED bool gc__native_read(gc__native_cursor *frame, uintptr_t address, uintptr_t *word) {
     bool is_near = address - frame->low < frame->high - frame->low;
     if (GC__UNLIKELY(address & 7) || (GC__UNLIKELY(!is_near) && !gc__native_probe(frame, address))) return false;
-    *word = *(const gc_word *)address;
+    *word = gc__native_load(address);
     return true;
 }
 

@@ -137,7 +137,6 @@ GC__OUT_OF_LINE bool gc__native_next_slowly(gc__native_cursor *frame, uintptr_t 
     case GC__RULE_NO_FILE:
         return gc__native_leave_compiled(frame);
     default:
-        frame->is_whole = true;
         return false;
     }
 }
@@ -156,14 +155,64 @@ typedef struct gc__native_frame {
         pc; /* in the last byte of the call that the function has made; or in code that a signal interrupted, where
                       the next instruction is */
     uintptr_t cfa; /* the frame lies below this address, which its caller's stack pointer has after the call */
+    int8_t saved[sizeof(((gc__rule *)0)->saved)]; /* as in gc__rule, of a frame that gc__native_hop has left */
 } gc__native_frame;
+
+/* Whether the rule of the pc is known. */
+GC__INLINED bool gc__native_rule(const gc__native_cursor *cursor, uintptr_t pc, gc__rule *rule) {
+    gc__own_rule *own = cursor->rules ? &cursor->rules[gc__rule_place(pc, GC__OWN_RULES_SHIFT)] : NULL;
+    bool is_own = own && own->pc == pc && own->rule.changes == cursor->changes && own->rule.kind;
+    if (is_own)
+        *rule = own->rule;
+    else if (!gc__rule_get(pc, cursor->changes, rule))
+        return false;
+    else if (own)
+        own->pc = pc, own->rule = *rule;
+    return true;
+}
+
+/* Restores one of the preserved registers, by its place among them, as it is in frame `last` of the list: it is where the
+   outermost of the frames from `first` up to there has saved it. */
+GC__INLINED void gc__native_restore(gc__native_cursor *cursor, const gc__native_frame *frames, size_t first,
+                                    size_t last, int which) {
+    while (last > first && !frames[last - 1].saved[which]) last--;
+    if (last == first) return;
+    unsigned number = gc__cpu_preserved[which];
+    uintptr_t at = frames[last - 1].cfa + 8 * (uintptr_t)(intptr_t)frames[last - 1].saved[which];
+    bool is_known = gc__native_read(cursor, at, &cursor->registers[number]);
+    cursor->known = (cursor->known & ~((uint64_t)1 << number)) | (uint64_t)is_known << number;
+}
+
+/* Goes from frame `last` of the list, the cursor's, to its caller by a short rule. Of the registers only the stack pointer and
+   the pc are the caller's then, since most frames are left by these alone: the others are those of frame `first`, and
+   gc__native_restore finds them. False: the rule cannot be followed, and nothing has changed. */
+GC__INLINED bool gc__native_hop(gc__native_cursor *cursor, gc__native_frame *frames, size_t first, size_t last,
+                                const gc__rule *rule) {
+    uintptr_t base;
+    for (int i = 0; rule->base != GC__CPU_SP && i < GC__CPU_PRESERVED_COUNT; i++)
+        if (gc__cpu_preserved[i] == rule->base) gc__native_restore(cursor, frames, first, last, i);
+    if (!gc__native_register(cursor, rule->base, &base)) return false;
+    if (!gc__native_return(cursor, base + (uintptr_t)(intptr_t)rule->cfa)) return false;
+    memcpy(frames[last].saved, rule->saved, sizeof rule->saved);
+    return true;
+}
 
 /* Continues a list of `count` frames, the last of which is the cursor's, to at most `most`; returns how many it has then. */
 GC__FN size_t gc__native_list(gc__native_cursor *cursor, gc__native_frame *frames, size_t count, size_t most) {
-    while (gc__native_next(cursor)) {
+    size_t first = count ? count - 1 : 0;
+    for (;;) {
+        gc__rule rule;
+        bool is_known = count && gc__native_rule(cursor, frames[count - 1].pc, &rule);
+        if (is_known && rule.kind == GC__RULE_LAST) break;
+        if (!is_known || rule.kind != GC__RULE_SHORT || !gc__native_hop(cursor, frames, first, count - 1, &rule)) {
+            for (int i = 0; count && i < GC__CPU_PRESERVED_COUNT; i++)
+                gc__native_restore(cursor, frames, first, count - 1, i);
+            if (!gc__native_next(cursor)) break;
+            first = count;
+        }
         if (count) frames[count - 1].cfa = cursor->registers[GC__CPU_SP];
-        cursor->is_whole |= !cursor->registers[GC__CPU_PC];
         if (count == most || cursor->registers[GC__CPU_PC] < 4096) break;
+        memset(&frames[count], 0, sizeof *frames);
         frames[count].pc = cursor->registers[GC__CPU_PC] - cursor->is_call;
         frames[count++].cfa = UINTPTR_MAX;
     }
@@ -178,13 +227,15 @@ typedef struct gc__native_start {
 /* In the function whose caller is to be the innermost frame; it must not return before the walk. */
 GC__INLINED void gc__native_here(gc__native_start *start) { GC__CPU_HERE(start->registers); }
 
-/* Fills in at most `most` frames of the calling thread, and returns how many. */
-GC__FN size_t gc__native_take(const gc__native_start *start, gc__native_frame *frames, size_t most) {
+/* Fills in at most `most` frames of the calling thread, and returns how many. `rules`: see gc__native_cursor. */
+GC__FN size_t gc__native_take(const gc__native_start *start, gc__native_frame *frames, size_t most,
+                              gc__own_rule *rules) {
     gc__native_cursor cursor;
     memset(&cursor, 0, sizeof cursor);
     cursor.known = GC__NATIVE_PRESERVED;
     for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) cursor.known |= (uint64_t)1 << gc__cpu_preserved[i];
     memcpy(cursor.registers, start->registers, sizeof cursor.registers);
+    cursor.rules = rules;
     gc__native_bound(&cursor, true);
     return gc__native_list(&cursor, frames, 0, most);
 }
@@ -197,6 +248,7 @@ GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame 
     gc__cpu_interrupted(cursor.registers, context);
     cursor.known = ((uint64_t)1 << GC__CPU_REGISTERS) - 1;
     gc__native_bound(&cursor, false);
+    memset(frames, 0, sizeof *frames);
     frames[0].pc = cursor.registers[GC__CPU_PC];
     frames[0].cfa = UINTPTR_MAX;
     return gc__native_list(&cursor, frames, 1, most);

@@ -32,8 +32,17 @@ typedef struct gc__rule_entry {
 
 static gc__rule_entry *gc__rules; /* atomic; NULL before the first one is kept */
 
+/* A thread's own few rules, which are close together in memory. */
+#define GC__OWN_RULES_SHIFT 6
+typedef struct gc__own_rule {
+    uintptr_t pc;
+    gc__rule rule;
+} gc__own_rule;
+
+GC__INLINED size_t gc__rule_place(uintptr_t pc, int shift) { return pc * UINT64_C(0x9E3779B97F4A7C15) >> (64 - shift); }
+
 GC__FN gc__rule_entry *gc__rule_at(gc__rule_entry *rules, uintptr_t pc) {
-    return &rules[pc * UINT64_C(0x9E3779B97F4A7C15) >> (64 - GC__RULES_SHIFT)];
+    return &rules[gc__rule_place(pc, GC__RULES_SHIFT)];
 }
 
 /* Whether the rule of the pc is known. */

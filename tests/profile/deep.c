@@ -10,7 +10,7 @@ __attribute__((noinline)) static int deep(int depth) {
     gc__profile profile;
     int own = 0;
     gc__native_here(&start);
-    size_t count = gc__native_take(&start, frames, 64);
+    size_t count = gc__native_take(&start, frames, 64, NULL);
     gc__profile_open(&profile);
     uint32_t numbers[64];
     for (size_t i = 0; i < count; i++)

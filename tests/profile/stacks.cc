@@ -32,7 +32,7 @@ static _Unwind_Reason_Code expect(struct _Unwind_Context *context, void *) {
 NOINLINE static void compare() {
     gc__native_start start;
     gc__native_here(&start);
-    size_t count = gc__native_take(&start, frames, most);
+    size_t count = gc__native_take(&start, frames, most, NULL);
     expected.clear();
     _Unwind_Backtrace(expect, nullptr);
     bool same = count + 1 == expected.size();

@@ -209,6 +209,32 @@ static void test_live(gc_options options) {
     end();
 }
 
+/* A site has one entry, whatever code comes and goes meanwhile; and what a heap had in use when it was destroyed stays. */
+static void test_changes(void) {
+    static char code[3][64];
+    const char *at;
+    int sites = 0;
+    begin(NULL);
+    profile_begin(exact);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 20; i++) new_node(1);
+        is(gc_profile_code_add(code[round], sizeof code[round], "compiled", NULL, 0), GC_OK, "code is named");
+        if (round == 1) gc_profile_code_remove(code[0]);
+    }
+    is(report_now("node").count, 60, "all objects are counted");
+    ok(gc_profile_write(profile_file("changes.folded")) == GC_OK, "stacks are written");
+    char *text = profile_text("changes.folded");
+    for (at = text; (at = strstr(at, ";node ")); at++) sites++;
+    is(sites, 1, "at one site");
+    free(text);
+    double live = report_now("node").live_count;
+    gc_thread_detach(gc);
+    gc_heap_destroy(heap);
+    reported last = report_now("node");
+    ok(live == 60 && last.live_count == live && last.count == 60, "a heap that is destroyed leaves what was in use");
+    gc_profile_stop();
+}
+
 /* Rates. */
 
 static uint64_t kinds_seen[GC_PROFILE_KIND_COUNT], amounts_seen[GC_PROFILE_KIND_COUNT],
@@ -543,6 +569,7 @@ int main(int argc, char **argv) {
     test_live((gc_options){0});
     test_live((gc_options){.non_moving = true});
     test_live((gc_options){.non_generational = true});
+    test_changes();
     test_rates();
     test_events();
     test_host_stack();

@@ -33,7 +33,7 @@ static _Unwind_Reason_Code expect(struct _Unwind_Context *context, void *unused)
 NOINLINE static void capture(void) {
     gc__native_start start;
     gc__native_here(&start);
-    count = gc__native_take(&start, frames, room);
+    count = gc__native_take(&start, frames, room, NULL);
     expected_count = 0;
     _Unwind_Backtrace(expect, NULL);
     gc__cpu_keep_frame();
