@@ -722,6 +722,7 @@ typedef struct gc_stats {
     size_t conservative_bytes;         /* kept by the last collection */
     uint64_t conservative_total_bytes; /* the sum over all collections */
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
+    uint64_t phase_total_ns[GC_PHASE_COUNT]; /* the part of the pauses that each phase took */
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
@@ -3887,6 +3888,8 @@ struct gc_heap {
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
+    uint64_t phase_since_ns;  /* when the collection that runs began the phase that it is in */
+    gc_phase phase_counted;   /* that phase */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
 
@@ -4524,6 +4527,24 @@ GC__FN const gc__profiler *gc__profiler_of(const gc_heap *heap) {
     return __atomic_load_n(&heap->profiler, __ATOMIC_ACQUIRE);
 }
 
+static const char *const gc__phase_texts[] = {
+#define GC__PHASE_TEXT(name, text) text,
+    GC_PHASES(GC__PHASE_TEXT)
+#undef GC__PHASE_TEXT
+};
+
+GC__FN const char *gc__phase_text(gc_phase phase) {
+    return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
+}
+
+/* Ends the phase that a collection is in, and begins another. */
+GC__FN void gc__phase_count(gc_heap *heap, gc_phase phase) {
+    uint64_t now = gc__os_now_ns();
+    if (phase != GC_PHASE_OPEN) heap->stats.phase_total_ns[heap->phase_counted] += now - heap->phase_since_ns;
+    heap->phase_since_ns = now;
+    heap->phase_counted = phase;
+}
+
 /* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */
 GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
     static const uint8_t noted[] = {0,
@@ -4536,6 +4557,7 @@ GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
                                     GC_PHASE_CLOSE};
     const gc__profiler *profiler = gc__profiler_of(heap);
     __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+    gc__phase_count(heap, phase == GC_DAC_IDLE ? GC_PHASE_COUNT : (gc_phase)noted[phase]);
     if (profiler && phase == GC_DAC_IDLE) profiler->ended(heap);
     if (profiler && phase != GC_DAC_IDLE) profiler->phase(heap, (gc_phase)noted[phase]);
 }
@@ -4548,6 +4570,7 @@ GC__FN void gc__traced_note(gc_heap *heap, int generation) {
 /* A collection begins a phase that readers in other processes do not tell apart. */
 GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
     const gc__profiler *profiler = gc__profiler_of(heap);
+    gc__phase_count(heap, phase);
     if (profiler) profiler->phase(heap, phase);
 }
 /* Finding objects by address: the starts of a region's objects. */
@@ -6042,7 +6065,8 @@ typedef struct gc__crew {
     gc__lock lock;  /* guards what follows, unless it says otherwise. Leaf */
     gc__lock space; /* guards taking regions, while several workers run; before the barrier lock */
     gc_heap *heap;
-    void (*job)(gc__worker *worker); /* works until nothing more is found or shared */
+    void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: it traces */
+    void *job_context;
     unsigned count;                  /* members, the thread that collects included */
     unsigned busy;
     uint32_t asleep;         /* bits of members that wait */
@@ -7322,9 +7346,15 @@ GC__FN bool gc__work_for_host(gc__worker *worker) {
 GC__FN bool gc__work_some(gc__worker *worker) {
     size_t unit;
     if (!gc__work_for_host(worker)) return false;
+    const gc__crew *crew = worker->crew;
     while (gc__crew_claim_unit(worker->crew, &unit)) {
         gc__crew_call(worker->crew);
-        if (!gc__work_unit(worker, unit)) return false;
+        if (GC__UNLIKELY(crew->job != NULL)) {
+            crew->job(crew->job_context, unit);
+            gc__crew_step(worker);
+        } else if (!gc__work_unit(worker, unit)) {
+            return false;
+        }
     }
     do {
         if (!gc__stack_drain_many(worker)) return false;
@@ -7475,6 +7505,49 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     gc__barrier_tell_untold();
 }
 #endif
+
+/* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
+GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+#if !GC_HAS_MODEL
+    gc__crew *crew = worker->crew;
+    if (crew && !crew->forked && (units >= GC__UNITS_PER_CALL || crew->seed)) {
+        crew->job = job;
+        crew->job_context = context;
+        gc__crew_begin(crew, units);
+        gc__work(worker);
+        gc__crew_end_run(crew);
+        crew->job = NULL;
+        return;
+    }
+#endif
+    for (size_t i = 0; i < units; i++) job(context, i);
+}
+
+#define GC__UNIT_REGIONS 64
+
+GC__FN void gc__region_clear(const gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (region->verdict != GC__MOVE) gc__marks_clear(region);
+}
+
+GC__FN void gc__clear_unit(void *context, size_t unit) {
+    const gc_heap *heap = (const gc_heap *)context;
+    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
+    for (size_t i = from; i < end; i++) {
+        const gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(region);
+    }
+}
+
+/* Clears the mark bits and cards of what is condemned, which is most of the work of condemning where there are many regions. */
+GC__FN void gc__clear_condemned(gc__worker *worker, const gc__region *condemned) {
+    if (worker->crew) {
+        size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
+        gc__crew_each(worker, units, gc__clear_unit, worker->heap);
+        return;
+    }
+    for (; condemned; condemned = condemned->next) gc__region_clear(condemned);
+}
 
 /* Traces from what the worker holds. */
 GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
@@ -7822,8 +7895,6 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
-    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    if (verdict != GC__MOVE) gc__marks_clear(region);
     gc__region_set_verdict(region, verdict, older);
     gc__region_set_rank(region, region->target, true);
 }
@@ -9176,6 +9247,18 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     return 0;
 }
 
+/* The share of the pauses that each phase took. */
+GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
+    uint64_t total = 0;
+    for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
+    fprintf(file, "phases      ");
+    for (int i = 0; i < GC_PHASE_COUNT; i++) {
+        double percent = total ? 100 * (double)stats->phase_total_ns[i] / (double)total : 0;
+        if (percent >= 0.05) fprintf(file, " %s %.1f %%", gc__phase_text((gc_phase)i), percent);
+    }
+    fprintf(file, "\n");
+}
+
 /* What each collector thread has done: a line for each. */
 GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
@@ -9209,6 +9292,7 @@ GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
             (unsigned long long)s.collections_moving);
     fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
             (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
+    gc__print_phases(&s, file);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
     fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,
             (double)s.moved_bytes / mib);
@@ -9931,6 +10015,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->verdicts = GC__VERDICTS;
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
+    gc__clear_condemned(worker, condemned);
     gc__worker_open_free_end(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);

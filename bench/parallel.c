@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
 #include "gc.h"
+#include "gc_handles.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -24,6 +25,12 @@ typedef struct vector {
     node *items[];
 } vector;
 static const gc_type vector_type = GC_TYPE_ARRAY(vector, items);
+
+typedef struct leaf {
+    gc_array header;
+    uint64_t words[];
+} leaf;
+static const gc_type leaf_type = GC_TYPE_ARRAY_LEAF(leaf, words);
 
 #define ROUNDS 41
 static int rounds = ROUNDS;
@@ -179,6 +186,61 @@ static void beside(unsigned long size) {
     }
 }
 
+/* Heaps of `bytes` for the share of each phase. */
+enum { SMALL, LEAVES, DYING, HANDLES, SLOTS, SHAPES };
+static const char *const shape_names[] = {"32-byte objects", "leaves of 4 KiB", "7 of 8 KiB dead",
+                                          "a handle for each 1 KiB", "global slots for each 1 KiB"};
+
+static vector *shape(crew *c, int which, size_t bytes, node **slots) {
+    vector *all = NULL;
+    size_t each = which == SMALL ? 32 : which == LEAVES ? 4096 : 1024, count = bytes / each;
+    GC_ROOTS(c->gc, all);
+    all = (vector *)gc_new_array(c->gc, &vector_type, count);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = (each - 16) / 8;
+        node *n = which == SMALL ? (node *)gc_new(c->gc, &node_type) : (node *)gc_new_array(c->gc, &leaf_type, length);
+        if (which == SLOTS)
+            slots[i] = n;
+        else if (which != DYING || i % 8 == 0)
+            gc_store(c->gc, &all->items[i], n);
+        if (which == HANDLES) gc_handle_create(c->heap, (gc_handle_kind)(i % 3), n);
+    }
+    return all;
+}
+
+static void phases(unsigned long size) {
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        GC_PHASES(NAME)};
+    size_t bytes = (size_t)size << 20;
+    node **slots = (node **)calloc(bytes / 1024, sizeof *slots);
+    for (int which = 0; which < SHAPES; which++)
+        for (unsigned threads = 1; threads <= 2; threads++) {
+            crew c;
+            vector *all = NULL;
+            crew_open(&c, threads, 0);
+            {
+                GC_ROOTS(c.gc, all);
+                if (which == SLOTS) gc_roots_add(c.heap, slots, bytes / 1024, 0);
+                all = shape(&c, which, bytes, slots);
+                gc_stats before, after;
+                if (which != DYING) gc_collect(c.heap, 2, GC_COLLECT_BLOCKING);
+                gc_heap_stats(c.heap, &before);
+                int times = which == DYING ? 1 : 5;
+                for (int i = 0; i < times; i++) gc_collect(c.heap, 2, GC_COLLECT_BLOCKING);
+                gc_heap_stats(c.heap, &after);
+                printf("%lu MiB of %s, %u threads, ms:", size, shape_names[which], threads);
+                for (int i = 0; i < GC_PHASE_COUNT; i++) {
+                    double ms = (double)(after.phase_total_ns[i] - before.phase_total_ns[i]) / 1e6 / times;
+                    if (ms > 0.005) printf(" %s %.2f", names[i], ms);
+                }
+                putchar('\n');
+            }
+            gc_heap_destroy(c.heap);
+        }
+    free(slots);
+}
+
 static void turns(void) {
     for (unsigned threads = 2; threads <= 16; threads *= 2) {
         crew c;
@@ -205,11 +267,15 @@ int main(int argc, char **argv) {
         young_collections("copied at random", size ? size : 8192, shuffled);
     else if (strcmp(what, "beside") == 0)
         beside(size ? size : 8192);
+    else if (garbage = 0, strcmp(what, "phases") == 0)
+        phases(size ? size : 1024);
+    else if (strcmp(what, "phases") == 0)
+        phases(size ? size : 1024);
     else if (strcmp(what, "turns") == 0)
         turns();
     else
         return fprintf(stderr, "usage: parallel marks [MIB] | promoted [KIB] | young [KIB] | random [KIB] | beside "
-                               "[KIB] | turns\n"),
+                               "[KIB] | phases [MIB] | turns\n"),
                2;
     return 0;
 }

@@ -208,6 +208,7 @@ typedef struct gc_stats {
     size_t conservative_bytes;         /* kept by the last collection */
     uint64_t conservative_total_bytes; /* the sum over all collections */
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
+    uint64_t phase_total_ns[GC_PHASE_COUNT]; /* the part of the pauses that each phase took */
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */

@@ -58,7 +58,8 @@ typedef struct gc__crew {
     gc__lock lock;  /* guards what follows, unless it says otherwise. Leaf */
     gc__lock space; /* guards taking regions, while several workers run; before the barrier lock */
     gc_heap *heap;
-    void (*job)(gc__worker *worker); /* works until nothing more is found or shared */
+    void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: it traces */
+    void *job_context;
     unsigned count;                  /* members, the thread that collects included */
     unsigned busy;
     uint32_t asleep;         /* bits of members that wait */

@@ -60,9 +60,15 @@ GC__FN bool gc__work_for_host(gc__worker *worker) {
 GC__FN bool gc__work_some(gc__worker *worker) {
     size_t unit;
     if (!gc__work_for_host(worker)) return false;
+    const gc__crew *crew = worker->crew;
     while (gc__crew_claim_unit(worker->crew, &unit)) {
         gc__crew_call(worker->crew);
-        if (!gc__work_unit(worker, unit)) return false;
+        if (GC__UNLIKELY(crew->job != NULL)) {
+            crew->job(crew->job_context, unit);
+            gc__crew_step(worker);
+        } else if (!gc__work_unit(worker, unit)) {
+            return false;
+        }
     }
     do {
         if (!gc__stack_drain_many(worker)) return false;
@@ -213,6 +219,49 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     gc__barrier_tell_untold();
 }
 #endif
+
+/* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
+GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+#if !GC_HAS_MODEL
+    gc__crew *crew = worker->crew;
+    if (crew && !crew->forked && (units >= GC__UNITS_PER_CALL || crew->seed)) {
+        crew->job = job;
+        crew->job_context = context;
+        gc__crew_begin(crew, units);
+        gc__work(worker);
+        gc__crew_end_run(crew);
+        crew->job = NULL;
+        return;
+    }
+#endif
+    for (size_t i = 0; i < units; i++) job(context, i);
+}
+
+#define GC__UNIT_REGIONS 64
+
+GC__FN void gc__region_clear(const gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (region->verdict != GC__MOVE) gc__marks_clear(region);
+}
+
+GC__FN void gc__clear_unit(void *context, size_t unit) {
+    const gc_heap *heap = (const gc_heap *)context;
+    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
+    for (size_t i = from; i < end; i++) {
+        const gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(region);
+    }
+}
+
+/* Clears the mark bits and cards of what is condemned, which is most of the work of condemning where there are many regions. */
+GC__FN void gc__clear_condemned(gc__worker *worker, const gc__region *condemned) {
+    if (worker->crew) {
+        size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
+        gc__crew_each(worker, units, gc__clear_unit, worker->heap);
+        return;
+    }
+    for (; condemned; condemned = condemned->next) gc__region_clear(condemned);
+}
 
 /* Traces from what the worker holds. */
 GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {

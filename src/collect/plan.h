@@ -2,7 +2,6 @@
 #pragma once
 
 #include "../heap/bits.h"
-#include "../heap/cards.h"
 #include "../heap/object.h"
 #include "../heap/heap.h"
 #include "../heap/window.h"
@@ -293,8 +292,6 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     region->condemned = heap->collection.number;
     region->overflowed = false;
     region->live_bytes = 0;
-    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    if (verdict != GC__MOVE) gc__marks_clear(region);
     gc__region_set_verdict(region, verdict, older);
     gc__region_set_rank(region, region->target, true);
 }

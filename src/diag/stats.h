@@ -65,6 +65,18 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     return 0;
 }
 
+/* The share of the pauses that each phase took. */
+GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
+    uint64_t total = 0;
+    for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
+    fprintf(file, "phases      ");
+    for (int i = 0; i < GC_PHASE_COUNT; i++) {
+        double percent = total ? 100 * (double)stats->phase_total_ns[i] / (double)total : 0;
+        if (percent >= 0.05) fprintf(file, " %s %.1f %%", gc__phase_text((gc_phase)i), percent);
+    }
+    fprintf(file, "\n");
+}
+
 /* What each collector thread has done: a line for each. */
 GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
@@ -98,6 +110,7 @@ GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
             (unsigned long long)s.collections_moving);
     fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
             (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
+    gc__print_phases(&s, file);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
     fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,
             (double)s.moved_bytes / mib);

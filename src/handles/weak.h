@@ -12,18 +12,55 @@
 /* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
 typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first);
 
-GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
-    unsigned least = generation < 2 ? 2u - (unsigned)generation : 0;
-    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
-        for (size_t eight = 0; eight < sizeof segment->youth; eight += 8) {
-            uint64_t some;
-            memcpy(&some, &segment->youth[eight], 8);
-            for (size_t clump = eight; (some || !least) && clump < eight + 8; clump++) {
-                size_t first = clump * GC__HANDLE_CLUMP;
-                if (segment->youth[clump] >= least && (kinds >> gc__handle_kind(segment, first) & 1))
-                    f(context, segment, first);
-            }
+typedef struct gc__clumps {
+    gc_heap *heap;
+    unsigned kinds, least; /* the least youth of a clump */
+    gc__clump_function f;
+    void *context;
+} gc__clumps;
+
+/* Those of the segment in [from, end), multiples of 8. */
+GC__FN void gc__clumps_of(const gc__clumps *all, gc__handle_segment *segment, size_t from, size_t end) {
+    for (size_t eight = from; eight < end; eight += 8) {
+        uint64_t some;
+        memcpy(&some, &segment->youth[eight], 8);
+        for (size_t clump = eight; (some || !all->least) && clump < eight + 8; clump++) {
+            size_t first = clump * GC__HANDLE_CLUMP;
+            if (segment->youth[clump] >= all->least && (all->kinds >> gc__handle_kind(segment, first) & 1))
+                all->f(all->context, segment, first);
         }
+    }
+}
+
+GC__FN gc__clumps gc__clumps_which(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
+    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context};
+    return all;
+}
+
+GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
+    const gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context);
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
+        gc__clumps_of(&all, segment, 0, sizeof segment->youth);
+}
+
+#define GC__UNIT_CLUMPS 64
+
+GC__FN void gc__clumps_unit(void *context, size_t unit) {
+    const gc__clumps *all = (const gc__clumps *)context;
+    gc__handle_segment *segment = all->heap->handles->segments;
+    size_t each = sizeof segment->youth / GC__UNIT_CLUMPS;
+    for (size_t i = unit / each; i; i--) segment = segment->next;
+    size_t from = unit % each * GC__UNIT_CLUMPS;
+    gc__clumps_of(all, segment, from, from + GC__UNIT_CLUMPS);
+}
+
+/* The same, where f changes nothing but the clump: by any thread. */
+GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, int generation, gc__clump_function f) {
+    gc__clumps all = gc__clumps_which(worker->heap, kinds, generation, f, NULL);
+    size_t units = 0;
+    for (const gc__handle_segment *segment = all.heap->handles->segments; segment; segment = segment->next)
+        units += sizeof segment->youth / GC__UNIT_CLUMPS;
+    gc__crew_each(worker, units, gc__clumps_unit, &all);
 }
 
 /* Roots. Free places look like slots that refer to no heap. */
@@ -140,8 +177,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker);
     gc__waits_fixpoint(worker);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
-    gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump,
-                    NULL);
+    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump);
     gc__notes_clear(heap, false);
     gc__phase_note(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
@@ -149,10 +185,10 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     /* Everything that survives this collection has been reached. */
     gc__phase_note(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
-    gc__clumps_each(heap, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump, NULL);
-    gc__clumps_each(heap, dependent, generation, gc__dependents_clear_clump, NULL);
+    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump);
+    gc__clumps_share(worker, dependent, generation, gc__dependents_clear_clump);
     gc__notes_clear(heap, true);
-    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump, NULL);
+    gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump);
     if (generation == 2) gc__handles_chain(heap);
 }
 

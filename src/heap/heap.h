@@ -56,6 +56,8 @@ struct gc_heap {
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
+    uint64_t phase_since_ns;  /* when the collection that runs began the phase that it is in */
+    gc_phase phase_counted;   /* that phase */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
 

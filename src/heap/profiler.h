@@ -43,6 +43,24 @@ GC__FN const gc__profiler *gc__profiler_of(const gc_heap *heap) {
     return __atomic_load_n(&heap->profiler, __ATOMIC_ACQUIRE);
 }
 
+static const char *const gc__phase_texts[] = {
+#define GC__PHASE_TEXT(name, text) text,
+    GC_PHASES(GC__PHASE_TEXT)
+#undef GC__PHASE_TEXT
+};
+
+GC__FN const char *gc__phase_text(gc_phase phase) {
+    return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
+}
+
+/* Ends the phase that a collection is in, and begins another. */
+GC__FN void gc__phase_count(gc_heap *heap, gc_phase phase) {
+    uint64_t now = gc__os_now_ns();
+    if (phase != GC_PHASE_OPEN) heap->stats.phase_total_ns[heap->phase_counted] += now - heap->phase_since_ns;
+    heap->phase_since_ns = now;
+    heap->phase_counted = phase;
+}
+
 /* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */
 GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
     static const uint8_t noted[] = {0,
@@ -55,6 +73,7 @@ GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
                                     GC_PHASE_CLOSE};
     const gc__profiler *profiler = gc__profiler_of(heap);
     __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+    gc__phase_count(heap, phase == GC_DAC_IDLE ? GC_PHASE_COUNT : (gc_phase)noted[phase]);
     if (profiler && phase == GC_DAC_IDLE) profiler->ended(heap);
     if (profiler && phase != GC_DAC_IDLE) profiler->phase(heap, (gc_phase)noted[phase]);
 }
@@ -67,5 +86,6 @@ GC__FN void gc__traced_note(gc_heap *heap, int generation) {
 /* A collection begins a phase that readers in other processes do not tell apart. */
 GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
     const gc__profiler *profiler = gc__profiler_of(heap);
+    gc__phase_count(heap, phase);
     if (profiler) profiler->phase(heap, phase);
 }

@@ -3,16 +3,6 @@
 
 #include "model.h"
 
-static const char *const gc__phase_texts[] = {
-#define GC__PHASE_TEXT(name, text) text,
-    GC_PHASES(GC__PHASE_TEXT)
-#undef GC__PHASE_TEXT
-};
-
-GC__FN const char *gc__phase_text(gc_phase phase) {
-    return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
-}
-
 /* What is in use of an entry, in all generations. */
 GC__FN gc__profile_amount gc__entry_live(const gc__profile_entry *entry) {
     gc__profile_amount sum = entry->live[0];

@@ -102,6 +102,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->verdicts = GC__VERDICTS;
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
+    gc__clear_condemned(worker, condemned);
     gc__worker_open_free_end(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);

@@ -4,11 +4,11 @@ cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# planted NAME CODE [FLAGS]: CODE is perl that changes the text in $_; the test must notice
+# planted NAME CODE [FLAGS [HEADER]]: CODE is perl that changes the text in $_, of gc.h or another header; the test must notice
 planted() {
     # shellcheck disable=SC2086 # words of flags
     cp gc*.h "$folder"
-    CODE=$2 perl -0777 -i -pe 'my $was = $_; eval $ENV{CODE}; die $@ if $@; die "nothing to change\n" if $_ eq $was' "$folder/gc.h" &&
+    CODE=$2 perl -0777 -i -pe 'my $was = $_; eval $ENV{CODE}; die $@ if $@; die "nothing to change\n" if $_ eq $was' "$folder/${4:-gc.h}" &&
         ${CC:-cc} -std=c11 -pthread -O1 -g0 -w -DGC_DEBUG=3 ${3:-} -I"$folder" tests/unit/gc.c tests/unit/test_crew.c -o "$folder/test" &&
         ! timeout 60 "$folder/test" > "$folder/log" 2>&1
     ok $? "$1"
@@ -28,4 +28,8 @@ planted 'a card that is lost with the rest of an array' \
     's/piece->remember = worker->remember;/piece->remember = false;/' '-DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=18'
 planted 'cards that are scanned as roots are' \
     's/gc__crew_remember\(worker, true\);\s*(size_t from = \(unit)/$1/'
+planted 'mark bits of regions that nobody clears' \
+    's/gc__min\(from \+ GC__UNIT_REGIONS, gc__regions_used\(\)\)/from + GC__UNIT_REGIONS - 60/'
+planted 'handles that nobody looks at' \
+    's/(from = unit % each \* GC__UNIT_CLUMPS;\s*gc__clumps_of\(all, segment, from, from \+ GC__UNIT_CLUMPS)/$1 - 8/' '' gc_handles.h
 finish

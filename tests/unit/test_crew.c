@@ -260,8 +260,45 @@ static void full_heaps(void) {
        order, (unsigned long long)stayed);
 }
 
+/* Handles of each kind, to objects of which every third is dead. */
+static void handles(void) {
+    enum { EACH = 3000, KINDS = 4 };
+    static const gc_handle_kind kinds[KINDS] = {GC_HANDLE_STRONG, GC_HANDLE_WEAK, GC_HANDLE_WEAK_LONG,
+                                                GC_HANDLE_DEPENDENT};
+    static gc_handle all[KINDS][EACH];
+    vector *kept = NULL;
+    GC_ROOTS(gc, kept);
+    kept = new_vector(EACH);
+    for (size_t i = 0; i < EACH; i++)
+        for (unsigned k = 0; k < KINDS; k++) {
+            node *n = new_node(i * KINDS + k), *extra = NULL;
+            GC_ROOTS(gc, n, extra);
+            if (kinds[k] == GC_HANDLE_DEPENDENT) extra = new_node(i);
+            all[k][i] = extra ? gc_handle_create_dependent(heap, n, extra) : gc_handle_create(heap, kinds[k], n);
+            if (i % 3 == 0) continue;
+            gc_store(gc, &n->left, kept->items[i]);
+            gc_store(gc, &kept->items[i], n);
+        }
+    size_t wrong = 0;
+    for (int round = 0; round < 4; round++) {
+        gc_collect(heap, (round + 2) % 3, round == 3 ? GC_COLLECT_COMPACTING : GC_COLLECT_BLOCKING);
+        for (size_t i = 0; i < EACH; i++)
+            for (unsigned k = 0; k < KINDS; k++) {
+                const node *n = gc_handle_get(all[k][i]);
+                bool lives = i % 3 != 0 || kinds[k] == GC_HANDLE_STRONG;
+                if (lives ? !n || n->value != i * KINDS + k : n != NULL) wrong++;
+                if (kinds[k] != GC_HANDLE_DEPENDENT || !lives) continue;
+                const node *extra = gc_handle_dependent(all[k][i]);
+                if (!extra || extra->value != i) wrong++;
+            }
+    }
+    is(wrong, 0, "%u threads, order %u: handles", threads, order);
+    for (size_t i = 0; i < EACH; i++)
+        for (unsigned k = 0; k < KINDS; k++) gc_handle_destroy(heap, all[k][i]);
+}
+
 static void shapes(void) {
-    static void (*const each[])(void) = {a_graph, a_tree, a_list, an_array, ends_of_arrays, trace_functions};
+    static void (*const each[])(void) = {a_graph, a_tree, a_list, an_array, ends_of_arrays, handles, trace_functions};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         begin_crew((gc_options){0});
         each[i]();
