@@ -25,7 +25,8 @@ GC__DAC_FN bool gc__dac_block_handles(gc_dac *dac, const gc__dac_copy *copy, uin
     uint64_t places = gc__dac_at(copy, segment, GC__DAC_AT_segment_places) + 8 * first;
     uint64_t tags = gc__dac_at(copy, segment, GC__DAC_AT_segment_tags) + 2 * first;
     uint64_t extras = gc__dac_u64(dac, gc__dac_at(copy, segment, GC__DAC_AT_segment_extras) + 8 * block);
-    for (uint64_t i = 0; i < count && gc__dac_step(dac, 1); i++) {
+    for (uint64_t i = 0; i < count; i++) {
+        if (!gc__dac_step(dac, 1)) return false;
         uint64_t object = gc__dac_u64(dac, places + 8 * i);
         uint16_t tag = 0;
         if (object & gc__dac_fact(copy, GC__DAC_FACT_HANDLE_FREE)) continue;
@@ -51,6 +52,7 @@ GC__DAC_FN bool gc__dac_each_handle(gc_dac *dac, const gc__dac_copy *copy, uint6
     while (more) {
         for (uint64_t block = 0; block < blocks; block++) {
             uint8_t kind = 0;
+            if (!gc__dac_step(dac, 1)) return false;
             if (!gc__dac_load(dac, gc__dac_at(copy, list.at, GC__DAC_AT_segment_kinds) + block, &kind, 1)) return false;
             if (kind < gc__dac_fact(copy, GC__DAC_FACT_HANDLE_KINDS) &&
                 !gc__dac_block_handles(dac, copy, list.at, block, kind, f, context))

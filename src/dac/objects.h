@@ -181,6 +181,13 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
     return false;
 }
 
+/* As of an object of gc_allocate_fixed, which is marked before its host writes the header. */
+GC__DAC_FN bool gc__dac_has_no_header(const gc__dac_cursor *cursor, uint64_t at) {
+    uint64_t header = 1;
+    if (cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);
+    return !header;
+}
+
 /* The next object that a mark bit shows. One whose header says nothing is reported without its size. */
 GC__DAC_FN bool gc__dac_cursor_marked(gc_dac *dac, gc__dac_cursor *cursor) {
     uint64_t base = cursor->place->base, bit = (cursor->at - base) / 8, bits = (cursor->end - base) / 8;
@@ -198,6 +205,8 @@ GC__DAC_FN bool gc__dac_cursor_marked(gc_dac *dac, gc__dac_cursor *cursor) {
         if (gc__dac_object_parse(dac, cursor->copy, cursor->memory + 8 * bit, cursor->readable - at, cursor->end - at,
                                  &cursor->object))
             cursor->at = at + cursor->object.bytes;
+        else if (gc__dac_has_no_header(cursor, at))
+            gc__dac_cursor_unfinished(cursor, at + 8);
         else
             gc__dac_cursor_lost(dac, cursor, at);
         return true;

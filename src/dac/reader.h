@@ -10,7 +10,9 @@
 
 #define GC__DAC_MESSAGE_BYTES 1024
 #define GC__DAC_BLOCK_SHIFT 14 /* log2 of the bytes that are read at a time from a target that is not in memory */
-#define GC__DAC_BLOCKS 512     /* kept of them */
+#define GC__DAC_BLOCKS_LOG2 9  /* of how many are kept of them */
+#define GC__DAC_BLOCKS ((size_t)1 << GC__DAC_BLOCKS_LOG2)
+#define GC__DAC_BLOCK_PART 4096
 #define GC__DAC_TEXT_MAX 400   /* of a name */
 
 /* A map from a key, which is not 0, to a pointer. */
@@ -66,6 +68,12 @@ typedef struct gc__dac_call {
     char message[GC__DAC_MESSAGE_BYTES];
 } gc__dac_call;
 
+/* What a place for a block has. */
+typedef struct gc__dac_block_tag {
+    uint64_t number; /* of the block, and 1; 0: none */
+    uint32_t parts;  /* a bit for each GC__DAC_BLOCK_PART: it was readable */
+} gc__dac_block_tag;
+
 #define GC__DAC_CALLS 6
 
 struct gc_dac {
@@ -79,7 +87,7 @@ struct gc_dac {
     gc__dac_map types, texts;
     gc__dac_chunk *chunks;
     uint8_t *blocks;
-    uint64_t *block_tags; /* block number + 1 */
+    gc__dac_block_tag *block_tags;
     uint8_t *object;      /* the contents of gc_dac_object_at's last object */
     size_t object_bytes;
     gc_dac_type *last_type;
@@ -194,25 +202,42 @@ GC__DAC_FN void gc__dac_blocks_forget(gc_dac *dac) {
     if (dac->block_tags) memset(dac->block_tags, 0, GC__DAC_BLOCKS * sizeof *dac->block_tags);
 }
 
-/* The block that has the address; NULL: it is not readable as a whole. */
-GC__DAC_FN const uint8_t *gc__dac_block(gc_dac *dac, uint64_t address) {
-    uint64_t number = address >> GC__DAC_BLOCK_SHIFT;
-    size_t slot = (size_t)(number % GC__DAC_BLOCKS);
-    if (!dac->blocks) {
-        dac->blocks = (uint8_t *)malloc((size_t)GC__DAC_BLOCKS << GC__DAC_BLOCK_SHIFT);
-        dac->block_tags = (uint64_t *)calloc(GC__DAC_BLOCKS, sizeof *dac->block_tags);
-        if (!dac->blocks || !dac->block_tags) {
-            free(dac->blocks), free(dac->block_tags);
-            dac->blocks = NULL, dac->block_tags = NULL;
-            return NULL;
-        }
-    }
+GC__DAC_FN bool gc__dac_blocks_open(gc_dac *dac) {
+    if (dac->blocks) return true;
+    dac->blocks = (uint8_t *)malloc(GC__DAC_BLOCKS << GC__DAC_BLOCK_SHIFT);
+    dac->block_tags = (gc__dac_block_tag *)calloc(GC__DAC_BLOCKS, sizeof *dac->block_tags);
+    if (dac->blocks && dac->block_tags) return true;
+    free(dac->blocks), free(dac->block_tags);
+    dac->blocks = NULL, dac->block_tags = NULL;
+    return false;
+}
+
+GC__DAC_FN bool gc__dac_block_read(gc_dac *dac, uint64_t address, uint8_t *to, size_t bytes) {
+    return dac->target.read(dac->target.context, address, to, bytes) == bytes;
+}
+
+/* The block that has the address, read at least from there on for so many bytes, which are all in it. Where a mapping begins
+   or ends within it, it is read in parts. NULL: they are not readable. */
+GC__DAC_FN const uint8_t *gc__dac_block(gc_dac *dac, uint64_t address, size_t bytes) {
+    uint64_t number = address >> GC__DAC_BLOCK_SHIFT, base = number << GC__DAC_BLOCK_SHIFT;
+    /* Tables are far apart, by multiples of what their places could be counted by. */
+    size_t slot = (size_t)(number * 0x9E3779B97F4A7C15u >> (64 - GC__DAC_BLOCKS_LOG2));
+    size_t first = (size_t)(address - base) / GC__DAC_BLOCK_PART;
+    if (!gc__dac_blocks_open(dac)) return NULL;
     uint8_t *block = dac->blocks + (slot << GC__DAC_BLOCK_SHIFT);
-    if (dac->block_tags[slot] == number + 1) return block;
-    size_t bytes = (size_t)1 << GC__DAC_BLOCK_SHIFT;
-    dac->block_tags[slot] = 0;
-    if (dac->target.read(dac->target.context, number << GC__DAC_BLOCK_SHIFT, block, bytes) < bytes) return NULL;
-    dac->block_tags[slot] = number + 1;
+    gc__dac_block_tag *tag = &dac->block_tags[slot];
+    if (tag->number != number + 1) {
+        tag->number = 0;
+        bool whole = gc__dac_block_read(dac, base, block, (size_t)1 << GC__DAC_BLOCK_SHIFT);
+        tag->parts = whole ? ~0u : 0;
+        tag->number = number + 1;
+    }
+    for (size_t part = first; part * GC__DAC_BLOCK_PART < address - base + bytes; part++) {
+        size_t within = part * GC__DAC_BLOCK_PART;
+        if (tag->parts >> part & 1) continue;
+        if (!gc__dac_block_read(dac, base + within, block + within, GC__DAC_BLOCK_PART)) return NULL;
+        tag->parts |= 1u << part;
+    }
     return block;
 }
 
@@ -225,7 +250,7 @@ GC__DAC_FN size_t gc__dac_copy_memory(gc_dac *dac, uint64_t address, void *to, s
         if (from) return memcpy(to, from, bytes), bytes;
     } else if (bytes <= 4096) {
         size_t within = (size_t)(address & (((uint64_t)1 << GC__DAC_BLOCK_SHIFT) - 1));
-        const uint8_t *block = within + bytes <= (size_t)1 << GC__DAC_BLOCK_SHIFT ? gc__dac_block(dac, address) : NULL;
+        const uint8_t *block = within + bytes <= (size_t)1 << GC__DAC_BLOCK_SHIFT ? gc__dac_block(dac, address, bytes) : NULL;
         if (block) return memcpy(to, block + within, bytes), bytes;
     }
     return dac->target.read(dac->target.context, address, to, bytes);

@@ -24,8 +24,10 @@ static void *thing(uint64_t bytes) {
 }
 
 /* The calling process, which looks at itself. */
+static unsigned reads;
 static size_t read_self(void *context, uint64_t address, void *to, size_t bytes) {
     (void)context;
+    reads++;
     return gc__dac_os_read(getpid(), address, to, bytes);
 }
 static bool own_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
@@ -39,7 +41,7 @@ static const gc_dac_target self = {NULL, read_self, NULL, own_mapping, NULL, NUL
 
 typedef struct found {
     gc_dac_heap heap;
-    size_t objects, bytes, roots;
+    size_t objects, bytes, roots, unfinished;
     uint64_t reference;
 } found;
 static bool find_heap(void *context, const gc_dac_heap *each) { return ((found *)context)->heap = *each, true; }
@@ -47,6 +49,7 @@ static bool find_object(void *context, const gc_dac_object *object) {
     found *all = context;
     all->objects++;
     all->bytes += object->bytes;
+    all->unfinished += object->flags & GC_DAC_UNFINISHED;
     return true;
 }
 static bool find_root(void *context, const gc_dac_root *root) {
@@ -92,7 +95,29 @@ int main(void) {
     gc_dac_set_host(fresh, &host);
     ok(gc_dac_roots(fresh, &all.heap, find_root, &all) && all.roots == 0, "a value that is no reference is no root");
     gc_dac_close(fresh);
+
+    /* Tables that are far apart, and variables at the end of a mapping, which is no multiple of what is read at a time. */
+    unsigned before = reads, known = 0;
+    bool dirty;
+    for (uint64_t i = 0; i < 2000; i++) known += gc_dac_card(dac, all.reference + i % 2 * GC_REGION_BYTES, &dirty);
+    ok(known == 2000 && reads - before < 40, "2,000 cards are looked up by %u reads of the target", reads - before);
     gc_dac_close(dac);
+
+    uint64_t *fixed = gc_allocate_fixed(gc, 64);
+    ok(!*fixed, "an object that never moves, of which the host has not written the header");
+    fresh = gc_dac_open(&self);
+    gc_dac_set_host(fresh, &host);
+    all.objects = all.unfinished = 0;
+    ok(gc_dac_objects(fresh, &all.heap, find_object, &all), "the heap is read: %s", gc_dac_message(fresh));
+    ok(all.objects == 51 && all.unfinished == 1, "and it is unfinished");
+    gc_dac_close(fresh);
+    *fixed = 64 << 8;
+    fresh = gc_dac_open(&self);
+    gc_dac_set_host(fresh, &host);
+    all.objects = all.unfinished = 0;
+    ok(gc_dac_objects(fresh, &all.heap, find_object, &all), "the heap is read: %s", gc_dac_message(fresh));
+    ok(all.objects == 51 && all.unfinished == 0, "and it is no more");
+    gc_dac_close(fresh);
     global = NULL;
     gc_heap_destroy(heap);
     return done();
