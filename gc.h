@@ -1494,6 +1494,8 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* For functions that hot code hardly ever calls, and would grow by. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
+/* For reports: small code, away from what runs often. */
+#define GC__COLD __attribute__((cold)) GC__FN
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
@@ -1615,19 +1617,20 @@ typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, siz
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* The pc among them. */
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words);
-/* Writes the native call stack to stderr. Safe in a fault handler. */
+/* Writes the native call stack to stderr: function, file and offset, without the collector's own functions. Safe in a fault
+   handler, like all up to gc__os_name_data, once gc__os_stack_frames has been called. */
 GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
 /* Stores the native call stack's return addresses. Returns how many there are. */
 GC__FN int gc__os_stack_frames(void **frames);
-/* Prints the frames to stderr, by what the C library knows of them. */
-GC__FN void gc__os_print_frames(void **frames, int count);
-/* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise file and offset; without
-   the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
+/* In a fault handler, which has been given `words`: the first is the instruction that faults. */
+GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames);
+/* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise as gc__os_print_stack;
+   without the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
 GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact);
 /* Calls f for each piece of static data that the program and its libraries may write. */
 GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context);
-/* Names the static variable at the address, by the tool nm. */
+/* Names the static variable at the address. */
 GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address);
 /* Whether the address is in the code of the program or of a loaded library. */
 GC__FN bool gc__os_is_file_code(const void *address);
@@ -1950,13 +1953,12 @@ GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
-GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) {
 #if defined(__x86_64__)
-    return words[REG_RIP];
+enum { GC__OS_FAULT_PC = REG_RIP, GC__OS_FRAME_POINTER = REG_RBP };
 #else
-    return words[32]; /* after 31 registers and the stack pointer */
+enum { GC__OS_FAULT_PC = 32, GC__OS_FRAME_POINTER = 29 }; /* the pc is after 31 registers and the stack pointer */
 #endif
-}
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
@@ -2004,35 +2006,6 @@ GC__FN void gc__os_leave(void) {
     gc__os_fault = NULL;
 }
 
-#ifdef __GLIBC__
-GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
-GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
-#else
-/* Without the C library's help: follows the chain of frame pointers, which ends at a function that has none. There the
-   register may hold any number. */
-GC__FN int gc__os_stack_frames(void **frames) {
-    const gc_word *frame = (const gc_word *)__builtin_frame_address(0);
-    int count = 0;
-    while (count < GC__STACK_FRAMES && gc__os_is_mapped(frame, 16)) {
-        frames[count++] = (void *)frame[1];
-        uintptr_t caller = frame[0], distance = caller - (uintptr_t)frame;
-        if (!distance || distance % 8 || distance > (uintptr_t)1 << 20) break;
-        frame = (const gc_word *)caller;
-    }
-    return count;
-}
-
-GC__FN void gc__os_print_frames(void **frames, int count) {
-    for (int i = 0; i < count; i++) {
-        Dl_info in;
-        if (dladdr(frames[i], &in) && in.dli_fname)
-            fprintf(stderr, "%s(+%#tx) [%p]\n", in.dli_fname, (char *)frames[i] - (char *)in.dli_fbase, frames[i]);
-        else
-            fprintf(stderr, "[%p]\n", frames[i]);
-    }
-}
-#endif
-
 GC__FN int gc__os_file_has_code(struct dl_phdr_info *file, size_t bytes, void *address) {
     (void)bytes;
     for (int i = 0; i < file->dlpi_phnum; i++) {
@@ -2048,10 +2021,39 @@ GC__FN bool gc__os_is_file_code(const void *address) {
     return dl_iterate_phdr(gc__os_file_has_code, (void *)(uintptr_t)address) != 0;
 }
 
-GC__FN void gc__os_print_stack(void) {
-    void *frames[GC__STACK_FRAMES];
-    gc__os_print_frames(frames, gc__os_stack_frames(frames));
+#ifdef __GLIBC__
+GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+
+GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
+    int count = gc__os_stack_frames(frames), first = 0;
+    while (first < count && (uintptr_t)frames[first] != gc__os_fault_pc(words)) first++;
+    if (first == count) first = 0;
+    memmove(frames, frames + first, (size_t)(count - first) * sizeof *frames);
+    return count - first;
 }
+#else
+/* Without the C library's help: follows the chain of frame pointers, which ends at a function that has none. There the
+   register may hold any number. */
+GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
+    while (count < GC__STACK_FRAMES && pointer % 8 == 0 && gc__os_is_mapped((const void *)pointer, 16)) {
+        const gc_word *frame = (const gc_word *)pointer;
+        if (!gc__os_is_file_code((const void *)frame[1])) break;
+        frames[count++] = (void *)frame[1];
+        if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;
+        pointer = frame[0];
+    }
+    return count;
+}
+
+GC__FN int gc__os_stack_frames(void **frames) {
+    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0);
+}
+
+GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
+    frames[0] = (void *)gc__os_fault_pc(words);
+    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1);
+}
+#endif
 
 GC__FN uint64_t gc__os_stack_hash(void) {
     void *frames[GC__STACK_FRAMES];
@@ -2068,145 +2070,12 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
-/* The platform contract for reports, on Linux: names of code and static data, by the tools addr2line and nm if they are there. */
-
-
-#include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-/* The file of which an address is a part. */
-typedef struct gc__os_place {
-    uintptr_t address, offset; /* the offset is what the file's symbols say */
-    char path[512];
-} gc__os_place;
-
-GC__FN int gc__os_place_in(struct dl_phdr_info *file, size_t bytes, void *context) {
-    gc__os_place *place = (gc__os_place *)context;
-    (void)bytes;
-    for (int i = 0; i < file->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
-        uintptr_t start = file->dlpi_addr + part->p_vaddr;
-        if (part->p_type != PT_LOAD || place->address - start >= part->p_memsz) continue;
-        place->offset = place->address - file->dlpi_addr;
-        if (*file->dlpi_name)
-            snprintf(place->path, sizeof place->path, "%s", file->dlpi_name);
-        else
-            snprintf(place->path, sizeof place->path, "/proc/%ld/exe", (long)getpid());
-        return 1;
-    }
-    return 0;
-}
-
-/* False: the address is a part of no file. */
-GC__FN bool gc__os_place_of(uintptr_t address, gc__os_place *place) {
-    place->address = address;
-    return dl_iterate_phdr(gc__os_place_in, place) != 0 && !strchr(place->path, '\'');
-}
-
-/* Copies what the tool says to stderr, but for functions of gc.h. Returns how many lines there were. */
-GC__FN int gc__os_copy_names(const char *command, int most) {
-    char line[512];
-    int count = 0;
-    FILE *names = popen(command, "r");
-    while (names && fgets(line, sizeof line, names)) {
-        const char *name = line + strspn(line, " ");
-        if (strncmp(name, "(inlined by) ", 13) == 0) name += 13;
-        if (strncmp(name, "gc__", 4) != 0 && strncmp(name, "??", 2) != 0 && count < most)
-            count += fprintf(stderr, "gc.h:     %s%s", name, strchr(name, '\n') ? "" : "\n") > 0;
-    }
-    if (names) pclose(names);
-    return count;
-}
-
-/* Those in the same file as the first one, whose place is given: one call of the tool names them. Returns how many. */
-GC__FN int gc__os_name_alike(void *const *frames, int count, uintptr_t exact, gc__os_place *place, int *shown) {
-    enum { LINES_MAX = 16, ROOM = 24 };
-    char command[sizeof place->path + 100 + GC__STACK_FRAMES * ROOM];
-    char path[sizeof place->path];
-    size_t length =
-        (size_t)snprintf(command, sizeof command, "addr2line -C -f -i -p -e '%s' 2> /dev/null", place->path);
-    int same = 0;
-    memcpy(path, place->path, sizeof path);
-    for (; same < count; same++) {
-        uintptr_t pc = (uintptr_t)frames[same];
-        if (!gc__os_place_of(pc, place) || strcmp(place->path, path) != 0 || sizeof command - length < ROOM) break;
-        /* A return address is that of the next instruction. */
-        length += (size_t)snprintf(command + length, sizeof command - length, " %#zx", place->offset - (pc != exact));
-    }
-    *shown += gc__os_copy_names(command, LINES_MAX - *shown);
-    return same;
-}
-
-GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
-    int shown = 0, most = count < GC__STACK_FRAMES ? count : GC__STACK_FRAMES;
-    for (int i = 0; i < most;) {
-        gc__os_place place;
-        i += gc__os_place_of((uintptr_t)frames[i], &place)
-                 ? gc__os_name_alike(frames + i, most - i, exact, &place, &shown)
-                 : 1;
-    }
-    if (shown) return;
-    void *copy[GC__STACK_FRAMES];
-    memcpy(copy, frames, (size_t)most * sizeof *copy);
-    gc__os_print_frames(copy, most);
-}
-
-/* The last symbol of data that begins at the offset or before it. */
-GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
-    gc__os_place place;
-    char command[sizeof place.path + 40], line[512], name[200] = "", found[200], kind;
-    unsigned long long at, last = 0;
-    snprintf(text, bytes, "static data at %p", (void *)address);
-    if (!gc__os_place_of(address, &place)) return;
-    snprintf(command, sizeof command, "nm -n '%s' 2> /dev/null", place.path);
-    FILE *symbols = popen(command, "r");
-    while (symbols && fgets(line, sizeof line, symbols)) {
-        if (sscanf(line, "%llx %c %199s", &at, &kind, found) != 3 || at > place.offset) continue;
-        if (!strchr("bBdDvV", kind) || at < last) continue;
-        last = at;
-        memcpy(name, found, sizeof name);
-    }
-    if (symbols) pclose(symbols);
-    if (*name) snprintf(text, bytes, "the static variable `%s` (offset %llu)", name, place.offset - last);
-}
-
-typedef struct gc__os_data_search {
-    void (*f)(void *context, uintptr_t start, uintptr_t end);
-    void *context;
-} gc__os_data_search;
-
-GC__FN int gc__os_data_in(struct dl_phdr_info *file, size_t bytes, void *context) {
-    const gc__os_data_search *search = (const gc__os_data_search *)context;
-    uintptr_t page = gc__os_page_bytes(), hidden = 0, hidden_end = 0;
-    (void)bytes;
-    for (int i = 0; i < file->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
-        if (part->p_type != PT_GNU_RELRO) continue;
-        hidden = (file->dlpi_addr + part->p_vaddr) & ~(page - 1);
-        hidden_end = (file->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(page - 1);
-    }
-    for (int i = 0; i < file->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
-        uintptr_t start = (file->dlpi_addr + part->p_vaddr + 7) & ~(uintptr_t)7,
-                  end = (file->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(uintptr_t)7;
-        if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
-        if (start - hidden < hidden_end - hidden) start = hidden_end; /* written before the program began */
-        if (start < end) search->f(search->context, start, end);
-    }
-    return 0;
-}
-
-GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
-    gc__os_data_search search = {f, context};
-    dl_iterate_phdr(gc__os_data_in, &search);
-}
 /* How much memory the process may have: the limits of its control groups and its own. */
 
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -2224,9 +2093,10 @@ typedef struct gc__os_groups {
     bool first;                     /* version 1 */
 } gc__os_groups;
 
-/* A file that is read line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
+/* A file or pipe that is read line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
 typedef struct gc__os_lines {
     int file;
+    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
     size_t next, end;
     char bytes[2048];
 } gc__os_lines;
@@ -2235,6 +2105,7 @@ GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const cha
     char name[2 * GC__OS_NAME_BYTES];
     snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
     lines->next = lines->end = 0;
+    lines->patience_ms = 0;
     lines->file = open(name, O_RDONLY | O_CLOEXEC);
     return lines->file >= 0;
 }
@@ -2244,7 +2115,9 @@ GC__FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     size_t length = 0;
     for (bool any = false;; any = true) {
         if (lines->next == lines->end) {
-            ssize_t got = read(lines->file, lines->bytes, sizeof lines->bytes);
+            struct pollfd ready = {lines->file, POLLIN, 0};
+            bool silent = lines->patience_ms && poll(&ready, 1, lines->patience_ms) <= 0;
+            ssize_t got = silent ? 0 : read(lines->file, lines->bytes, sizeof lines->bytes);
             lines->next = 0, lines->end = got > 0 ? (size_t)got : 0;
             if (got <= 0 && !any) return false;
         }
@@ -2329,7 +2202,8 @@ GC__FN void gc__os_enter_group(gc__os_groups *groups) {
 
 /* The least limit of the process's group and of those around it; SIZE_MAX if there is none. */
 GC__FN size_t gc__os_group_bytes(void) {
-    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high", NULL};
+    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
+                                                                                           NULL};
     gc__os_groups groups;
     size_t least = SIZE_MAX;
     if (!gc__os_find_group(&groups) || !gc__os_find_mount(&groups)) return least;
@@ -2363,7 +2237,8 @@ GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_
 }
 
 GC__FN const char *gc__os_refusal(size_t bytes) {
-    if (errno == EAGAIN) return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
+    if (errno == EAGAIN)
+        return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
     char line[256];
     unsigned long size = 0, data = 0;
     gc__os_read_line("/proc/self", "statm", line, sizeof line);
@@ -2372,8 +2247,647 @@ GC__FN const char *gc__os_refusal(size_t bytes) {
     if (getrlimit(RLIMIT_AS, &limit) == 0 && gc__os_exceeds(&limit, size, bytes)) return "raise `ulimit -v`";
     if (getrlimit(RLIMIT_DATA, &limit) == 0 && gc__os_exceeds(&limit, data, bytes)) return "raise `ulimit -d`";
     if (gc__os_number_in("/proc/sys/vm", "overcommit_memory") == 2)
-        return "vm.overcommit_memory is 2, so the system promises no more memory than it has: raise vm.overcommit_ratio";
+        return "vm.overcommit_memory is 2, so the system promises no more memory than it has: raise "
+               "vm.overcommit_ratio";
     return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
+}
+/* The platform contract for reports, on Linux: names of code and static data, by the symbols of the files that are loaded.
+   Lines and inlined functions are those of the tool addr2line, if it is there.
+
+   All of it is safe in a fault handler, even if the fault was within malloc: it takes no lock of the C library but that of
+   stderr, and memory from the system alone. */
+
+/* The symbols of one file of native code, by address: for reports, and for profiles. All of it is safe in a fault handler: it
+   takes no lock, and memory from the system alone. */
+
+/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing is believed of what they say: a damaged
+   file has fewer of these. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC__IMAGE_FN
+#define GC__IMAGE_FN static __attribute__((unused, cold))
+
+#if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* O_CLOEXEC, also under -std=c11 */
+#endif
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GC__IMAGE_PATH 4096
+
+#if defined(__x86_64__)
+#define GC__IMAGE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define GC__IMAGE_MACHINE EM_AARCH64
+#else
+#define GC__IMAGE_MACHINE EM_NONE
+#endif
+
+/* A file in memory, read only. */
+typedef struct gc__image {
+    const uint8_t *bytes;
+    size_t size;
+} gc__image;
+
+#define GC__IMAGE_NO_FILE (-1) /* it is no regular file */
+#define GC__IMAGE_EMPTY (-2)
+
+/* Maps a regular file. 0, or the number of the system's error, or one of these. Safe in a fault handler. */
+GC__IMAGE_FN int gc__image_open(const char *path, gc__image *image) {
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), fault = fd < 0 ? errno : 0;
+    image->bytes = NULL;
+    image->size = 0;
+    if (!fault && fstat(fd, &status) != 0) fault = errno;
+    if (!fault && !S_ISREG(status.st_mode)) fault = GC__IMAGE_NO_FILE;
+    if (!fault && status.st_size == 0) fault = GC__IMAGE_EMPTY;
+    if (!fault) {
+        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) fault = errno;
+        if (!fault) image->bytes = (const uint8_t *)bytes, image->size = (size_t)status.st_size;
+    }
+    if (fd >= 0) close(fd);
+    return fault;
+}
+
+/* Maps a regular file. NULL, or why that is impossible. */
+GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
+    int fault = gc__image_open(path, image);
+    if (fault == GC__IMAGE_NO_FILE) return "it is no regular file";
+    if (fault == GC__IMAGE_EMPTY) return "it is empty";
+    return fault ? strerror(fault) : NULL;
+}
+
+GC__IMAGE_FN void gc__image_unmap(gc__image *image) {
+    if (image->bytes) munmap((void *)(uintptr_t)image->bytes, image->size);
+    image->bytes = NULL;
+    image->size = 0;
+}
+
+GC__IMAGE_FN bool gc__image_has(const gc__image *image, uint64_t offset, uint64_t bytes) {
+    return offset <= image->size && bytes <= image->size - offset;
+}
+
+/* The build id among notes; NULL: there is none. */
+GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes, uint64_t alignment, size_t *length) {
+    const uint64_t unit = alignment == 8 ? 8 : 4;
+    uint64_t from = 0;
+    Elf64_Nhdr note;
+    while (from <= bytes && bytes - from >= sizeof note) {
+        memcpy(&note, notes + from, sizeof note);
+        uint64_t name = from + sizeof note, contents = name + ((note.n_namesz + unit - 1) & ~(unit - 1));
+        if (contents > bytes || note.n_descsz > bytes - contents) return NULL;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
+            *length = note.n_descsz;
+            return notes + contents;
+        }
+        from = contents + ((note.n_descsz + unit - 1) & ~(unit - 1));
+    }
+    return NULL;
+}
+
+/* Part `i` of the program headers; false: there are not so many. */
+GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr *part) {
+    Elf64_Ehdr header;
+    if (!gc__image_has(image, 0, sizeof header)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    uint64_t at = header.e_phoff + (uint64_t)i * sizeof *part;
+    if (i >= header.e_phnum || header.e_phentsize != sizeof *part || at < header.e_phoff) return false;
+    if (!gc__image_has(image, at, sizeof *part)) return false;
+    memcpy(part, image->bytes + at, sizeof *part);
+    return true;
+}
+
+/* The build id of the file; NULL: it has none. The image may be only the beginning of the file. */
+GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *length) {
+    Elf64_Phdr part;
+    for (unsigned i = 0; gc__image_part(image, i, &part); i++) {
+        if (part.p_type != PT_NOTE || !gc__image_has(image, part.p_offset, part.p_filesz)) continue;
+        const uint8_t *id = gc__image_id_in(image->bytes + part.p_offset, part.p_filesz, part.p_align, length);
+        if (id) return id;
+    }
+    return NULL;
+}
+
+/* Section `i`, whose contents are in the file; false: there are not so many, or the file is no ELF file for 64 bits. One
+   whose contents are not whole has none. */
+GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    if (!gc__image_has(image, 0, sizeof header)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        return false;
+    uint64_t count = header.e_shnum;
+    if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
+    memcpy(section, image->bytes + header.e_shoff, sizeof *section);
+    if (!count) count = section->sh_size; /* more than a half word can say */
+    if (i >= count || i > image->size / sizeof *section) return false;
+    if (!gc__image_has(image, header.e_shoff, (i + 1) * sizeof *section)) return false;
+    memcpy(section, image->bytes + header.e_shoff + i * sizeof *section, sizeof *section);
+    if (section->sh_type == SHT_NOBITS || !gc__image_has(image, section->sh_offset, section->sh_size))
+        section->sh_size = section->sh_offset = 0;
+    return true;
+}
+
+/* The first section of that type; false: there is none. */
+GC__IMAGE_FN bool gc__image_section_of_type(const gc__image *image, uint32_t type, Elf64_Shdr *section) {
+    for (uint64_t i = 0; gc__image_section(image, i, section); i++)
+        if (section->sh_type == type && section->sh_size) return true;
+    return false;
+}
+
+/* A text in a section of texts; NULL: there is none. */
+GC__IMAGE_FN const char *gc__image_text(const gc__image *image, const Elf64_Shdr *texts, uint64_t offset) {
+    if (offset >= texts->sh_size) return NULL;
+    const char *text = (const char *)image->bytes + texts->sh_offset + offset;
+    return memchr(text, 0, texts->sh_size - offset) ? text : NULL;
+}
+
+GC__IMAGE_FN bool gc__image_section_named(const gc__image *image, const char *name, Elf64_Shdr *section) {
+    Elf64_Ehdr header;
+    Elf64_Shdr texts;
+    if (!gc__image_section(image, 0, section)) return false;
+    memcpy(&header, image->bytes, sizeof header);
+    uint64_t names = header.e_shstrndx == SHN_XINDEX ? section->sh_link : header.e_shstrndx;
+    if (!gc__image_section(image, names, &texts)) return false;
+    for (uint64_t i = 0; gc__image_section(image, i, section); i++) {
+        const char *text = gc__image_text(image, &texts, section->sh_name);
+        if (text && strcmp(text, name) == 0) return true;
+    }
+    return false;
+}
+
+/* A table of symbols. */
+typedef struct gc__image_symbols {
+    const gc__image *image;
+    Elf64_Shdr table, texts;
+    uint64_t count;
+} gc__image_symbols;
+
+/* Opens the file's .symtab, or if it has none its .dynsym; false: it has neither. */
+GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__image *image) {
+    symbols->image = image;
+    symbols->count = 0;
+    if (!gc__image_section_of_type(image, SHT_SYMTAB, &symbols->table) &&
+        !gc__image_section_of_type(image, SHT_DYNSYM, &symbols->table))
+        return false;
+    if (!gc__image_section(image, symbols->table.sh_link, &symbols->texts)) return false;
+    symbols->count = symbols->table.sh_size / sizeof(Elf64_Sym);
+    return true;
+}
+
+/* Sets of types of symbols, which have a bit each. */
+#define GC__IMAGE_CODE (1u << STT_FUNC | 1u << STT_GNU_IFUNC | 1u << STT_NOTYPE)
+#define GC__IMAGE_DATA (1u << STT_OBJECT)
+
+/* Symbol `i`, and its name; NULL: it has none, or is of no such type. */
+GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint64_t i, unsigned types,
+                                          Elf64_Sym *symbol) {
+    memcpy(symbol, symbols->image->bytes + symbols->table.sh_offset + i * sizeof *symbol, sizeof *symbol);
+    if (!(types >> ELF64_ST_TYPE(symbol->st_info) & 1) || symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS)
+        return NULL;
+    const char *name = gc__image_text(symbols->image, &symbols->texts, symbol->st_name);
+    return name && *name ? name : NULL;
+}
+#endif
+
+#include <stdio.h>
+
+typedef struct gc__symbol {
+    uint64_t start, bytes; /* addresses of the file; 0 bytes: the file does not say how many */
+    const char *name;
+    uint32_t rank; /* of symbols with the same address, that of the lowest rank is taken */
+} gc__symbol;
+
+typedef struct gc__symbols {
+    gc__image image, debug; /* the file, and the one with its debugging symbols, if it has one */
+    gc__symbol *list;       /* ascending */
+    size_t count, capacity_bytes;
+} gc__symbols;
+
+/* Where debugging symbols are installed. */
+static const char *gc__symbols_folder = "/usr/lib/debug";
+
+GC__COLD uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
+    unsigned binding = ELF64_ST_BIND(symbol->st_info);
+    uint32_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
+    while (*name == '_' && rank < 64) name++, rank += 4;
+    return rank + (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 128 : 0);
+}
+
+GC__COLD bool gc__symbol_is_before(const gc__symbol *a, const gc__symbol *b) {
+    return a->start != b->start ? a->start < b->start : a->rank < b->rank;
+}
+
+/* Has the symbol at `i` sink in a heap of `count` symbols, none of which is before those at 2 i + 1 and 2 i + 2. */
+GC__COLD void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
+    gc__symbol sinks = list[i];
+    for (size_t below; (below = 2 * i + 1) < count; i = below) {
+        if (below + 1 < count && gc__symbol_is_before(&list[below], &list[below + 1])) below++;
+        if (!gc__symbol_is_before(&sinks, &list[below])) break;
+        list[i] = list[below];
+    }
+    list[i] = sinks;
+}
+
+/* Sorts them by address and rank. In place, unlike qsort of some C libraries. */
+GC__COLD void gc__symbols_sort(gc__symbols *symbols) {
+    for (size_t i = symbols->count / 2; i-- > 0;) gc__symbols_sink(symbols->list, i, symbols->count);
+    for (size_t last = symbols->count; last-- > 1;) {
+        gc__symbol highest = symbols->list[0];
+        symbols->list[0] = symbols->list[last];
+        symbols->list[last] = highest;
+        gc__symbols_sink(symbols->list, 0, last);
+    }
+}
+
+/* The sum that a link to a file with debugging symbols has of it. */
+GC__COLD uint32_t gc__symbols_sum(const gc__image *image) {
+    uint32_t table[256], sum = UINT32_MAX;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xEDB88320u : 0);
+    }
+    for (size_t i = 0; i < image->size; i++) sum = sum >> 8 ^ table[(sum ^ image->bytes[i]) & 255];
+    return ~sum;
+}
+
+GC__COLD bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
+    size_t length, other;
+    const uint8_t *id = gc__image_build_id(a, &length), *id_of_other = gc__image_build_id(b, &other);
+    return id && id_of_other && length == other && memcmp(id, id_of_other, length) == 0;
+}
+
+/* Opens the file with debugging symbols if it is there, and the right one: by its build id, or by the sum. */
+GC__COLD bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
+    Elf64_Shdr table;
+    if (gc__image_open(path, &symbols->debug)) return false;
+    bool right =
+        gc__symbols_same_id(&symbols->image, &symbols->debug) || (sum && gc__symbols_sum(&symbols->debug) == *sum);
+    if (right && gc__image_section_of_type(&symbols->debug, SHT_SYMTAB, &table)) return true;
+    gc__image_unmap(&symbols->debug);
+    return false;
+}
+
+GC__COLD bool gc__symbols_try_id(gc__symbols *symbols) {
+    char path[GC__IMAGE_PATH];
+    size_t length = 0;
+    const uint8_t *id = gc__image_build_id(&symbols->image, &length);
+    if (!id || length < 2 || length > 64) return false;
+    int at = snprintf(path, sizeof path, "%s/.build-id/%02x/", gc__symbols_folder, id[0]);
+    if (at < 0 || (size_t)at + 2 * length + sizeof ".debug" > sizeof path) return false;
+    for (size_t i = 1; i < length; i++) at += snprintf(path + at, 3, "%02x", id[i]);
+    strcpy(path + at, ".debug");
+    return gc__symbols_try(symbols, path, NULL);
+}
+
+/* By the section that names the other file, which is beside the first one, in a folder there, or among installed ones. */
+GC__COLD bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
+    static const char *const forms[] = {"%s%.*s%s", "%s%.*s.debug/%s", "%s%.*s%s"};
+    Elf64_Shdr section;
+    char path[GC__IMAGE_PATH];
+    uint32_t sum;
+    if (!gc__image_section_named(&symbols->image, ".gnu_debuglink", &section)) return false;
+    const char *name = gc__image_text(&symbols->image, &section, 0), *slash = strrchr(file, '/');
+    if (!name || !*name || strchr(name, '/')) return false;
+    uint64_t at = (strlen(name) + 4) & ~(uint64_t)3;
+    if (at + sizeof sum > section.sh_size) return false;
+    memcpy(&sum, symbols->image.bytes + section.sh_offset + at, sizeof sum);
+    int folder = slash ? (int)(slash - file) + 1 : 0;
+    for (int i = 0; i < 3; i++) {
+        int length = snprintf(path, sizeof path, forms[i], i == 2 ? gc__symbols_folder : "", folder, file, name);
+        if (length < 0 || (size_t)length >= sizeof path || strcmp(path, file) == 0) continue;
+        if (gc__symbols_try(symbols, path, &sum)) return true;
+    }
+    return false;
+}
+
+GC__COLD void gc__symbols_close(gc__symbols *symbols) {
+    if (symbols->list) gc__os_unmap(symbols->list, symbols->capacity_bytes);
+    gc__image_unmap(&symbols->debug);
+    gc__image_unmap(&symbols->image);
+    memset(symbols, 0, sizeof *symbols);
+}
+
+/* Takes labels within functions out of the list. */
+GC__COLD void gc__symbols_drop_labels(gc__symbols *symbols) {
+    size_t kept = 0;
+    uint64_t start = 0, bytes = 0; /* of the last function */
+    for (size_t i = 0; i < symbols->count; i++) {
+        gc__symbol symbol = symbols->list[i];
+        if (!symbol.bytes && symbol.start != start && symbol.start - start < bytes) continue;
+        if (symbol.bytes) start = symbol.start, bytes = symbol.bytes;
+        symbols->list[kept++] = symbol;
+    }
+    symbols->count = kept;
+}
+
+/* Lists the symbols, of a set of types, of the file that was mapped from the path. What is damaged in it is left out. */
+GC__COLD void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned types) {
+    gc__image_symbols table;
+    Elf64_Shdr own;
+    bool has_own = gc__image_section_of_type(&symbols->image, SHT_SYMTAB, &own);
+    bool elsewhere = !has_own && (gc__symbols_try_id(symbols) || gc__symbols_try_link(symbols, path));
+    if (!gc__image_symbols_open(&table, elsewhere ? &symbols->debug : &symbols->image) || !table.count) return;
+    size_t bytes = table.count * sizeof *symbols->list;
+    symbols->list = (gc__symbol *)gc__os_map(bytes);
+    if (!symbols->list) return;
+    symbols->capacity_bytes = bytes;
+    for (uint64_t i = 0; i < table.count; i++) {
+        Elf64_Sym found;
+        const char *name = gc__image_symbol(&table, i, types, &found);
+        if (!name) continue;
+        gc__symbol symbol = {found.st_value, found.st_size, name, gc__symbol_rank(&found, name)};
+        symbols->list[symbols->count++] = symbol;
+    }
+    gc__symbols_sort(symbols);
+    gc__symbols_drop_labels(symbols);
+}
+
+/* The address in the file's own numbering of what is at an offset in it; 0: nothing is loaded from there. */
+GC__COLD uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
+    Elf64_Phdr part;
+    for (unsigned i = 0; gc__image_part(&symbols->image, i, &part); i++)
+        if (part.p_type == PT_LOAD && offset - part.p_offset < part.p_filesz)
+            return part.p_vaddr + (offset - part.p_offset);
+    return 0;
+}
+
+#define GC__SYMBOLS_BACK 256 /* symbols that begin between a function's start and a place in it */
+
+/* The symbol that the address belongs to; NULL: there is none. One without a size reaches to the next symbol, unless another
+   one covers the address. */
+GC__COLD const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
+    size_t low = 0, high = symbols->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (symbols->list[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const gc__symbol *best = NULL;
+    for (size_t i = low; i-- > 0 && low - i <= GC__SYMBOLS_BACK && (!best || symbols->list[i].start == best->start);)
+        if (address - symbols->list[i].start < symbols->list[i].bytes) best = &symbols->list[i];
+    for (size_t i = low; !best && i-- > 0 && symbols->list[i].start == symbols->list[low - 1].start;)
+        if (!symbols->list[i].bytes) best = &symbols->list[i];
+    return best;
+}
+
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The file of which an address is a part. */
+typedef struct gc__os_place {
+    uintptr_t address, offset; /* the offset is what the file's symbols say */
+    char path[512];
+} gc__os_place;
+
+GC__COLD int gc__os_place_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+    gc__os_place *place = (gc__os_place *)context;
+    (void)bytes;
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        uintptr_t start = file->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD || place->address - start >= part->p_memsz) continue;
+        place->offset = place->address - file->dlpi_addr;
+        if (*file->dlpi_name)
+            snprintf(place->path, sizeof place->path, "%s", file->dlpi_name);
+        else
+            snprintf(place->path, sizeof place->path, "/proc/%ld/exe", (long)getpid());
+        return 1;
+    }
+    return 0;
+}
+
+/* False: the address is a part of no file. */
+GC__COLD bool gc__os_place_of(uintptr_t address, gc__os_place *place) {
+    place->address = address;
+    return dl_iterate_phdr(gc__os_place_in, place) != 0;
+}
+
+/* The symbols of the file that was asked for last: addresses that follow each other are mostly of the same file. */
+typedef struct gc__os_names {
+    gc__os_place place;
+    gc__symbols symbols;
+    char opened[512]; /* the path of that file */
+} gc__os_names;
+
+GC__COLD void gc__os_names_close(gc__os_names *names) {
+    gc__symbols_close(&names->symbols);
+    *names->opened = 0;
+}
+
+/* The symbol at the address, whose place is stored then; NULL: there is none. `types` is always the same. */
+GC__COLD const gc__symbol *gc__os_names_find(gc__os_names *names, uintptr_t address, unsigned types) {
+    gc__os_place *place = &names->place;
+    *place->path = 0;
+    if (!gc__os_place_of(address, place)) return NULL;
+    if (strcmp(names->opened, place->path) != 0) {
+        gc__os_names_close(names);
+        memcpy(names->opened, place->path, sizeof names->opened);
+        if (gc__image_open(place->path, &names->symbols.image) == 0)
+            gc__symbols_list(&names->symbols, place->path, types);
+    }
+    return gc__symbols_find(&names->symbols, place->offset);
+}
+
+/* Prints where in a file an address is. */
+GC__COLD void gc__os_print_place(const gc__os_place *place) {
+    char program[sizeof place->path];
+    ssize_t length = strncmp(place->path, "/proc/", 6) == 0 ? readlink(place->path, program, sizeof program - 1) : -1;
+    program[length < 0 ? 0 : length] = 0;
+    fprintf(stderr, "%s+%#zx", length < 0 ? place->path : program, (size_t)place->offset);
+}
+
+/* Prints a frame, unless it is one of the collector's. Returns whether it has. */
+GC__COLD bool gc__os_print_frame(gc__os_names *names, uintptr_t pc) {
+    const gc__symbol *symbol = gc__os_names_find(names, pc, GC__IMAGE_CODE);
+    if (symbol && strncmp(symbol->name, "gc__", 4) == 0) return false;
+    if (symbol) {
+        fprintf(stderr, "gc.h:     %s+%#zx (", symbol->name, (size_t)(names->place.offset - symbol->start));
+        gc__os_print_place(&names->place);
+        fputs(")\n", stderr);
+        return true;
+    }
+    fputs("gc.h:     ", stderr);
+    if (*names->place.path)
+        gc__os_print_place(&names->place);
+    else
+        fprintf(stderr, "%p, which is in no file", (void *)pc);
+    fputs("\n", stderr);
+    return true;
+}
+
+#define GC__OS_TOOL_MS 5000 /* a tool that says nothing for so long is given up */
+
+/* Starts a tool, as popen does, but without a shell, locks and memory; its output goes to the file. 0: the system refuses. */
+GC__COLD pid_t gc__os_tool_start(char *const *arguments, int *from) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return 0;
+    pid_t pid = vfork();
+    if (pid == 0) {
+        int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (dup2(ends[1], 1) >= 0 && dup2(nowhere, 2) >= 0) execvp(arguments[0], arguments);
+        _exit(127);
+    }
+    close(ends[1]);
+    if (pid < 0) close(ends[0]);
+    *from = ends[0];
+    return pid < 0 ? 0 : pid;
+}
+
+static bool gc__os_has_no_sites; /* addr2line has said nothing, so that it is not started again; atomic */
+
+/* What addr2line says of addresses in one file: for each a line that begins with it, and one for each function that it was
+   inlined into. */
+typedef struct gc__os_sites {
+    pid_t tool; /* 0: it does not run */
+    gc__os_lines lines;
+    char line[512]; /* the next one; "": there is none */
+} gc__os_sites;
+
+GC__COLD void gc__os_sites_read(gc__os_sites *sites) {
+    if (!sites->tool || !gc__os_line(&sites->lines, sites->line, sizeof sites->line)) *sites->line = 0;
+}
+
+GC__COLD void gc__os_sites_open(gc__os_sites *sites, char *path, const uintptr_t *offsets, int count) {
+    enum { OPTIONS = 4, ROOM = 20 };
+    char name[] = "addr2line", options[] = "-aCfip", of[] = "-e", texts[GC__STACK_FRAMES][ROOM];
+    char *arguments[OPTIONS + GC__STACK_FRAMES + 1] = {name, options, of, path};
+    for (int i = 0; i < count; i++) {
+        snprintf(texts[i], ROOM, "%#zx", (size_t)offsets[i]);
+        arguments[OPTIONS + i] = texts[i];
+    }
+    memset(sites, 0, sizeof *sites);
+    sites->lines.patience_ms = GC__OS_TOOL_MS;
+    if (!count || __atomic_load_n(&gc__os_has_no_sites, __ATOMIC_RELAXED) || access(path, R_OK) != 0) return;
+    sites->tool = gc__os_tool_start(arguments, &sites->lines.file);
+    gc__os_sites_read(sites);
+    if (!*sites->line) __atomic_store_n(&gc__os_has_no_sites, true, __ATOMIC_RELAXED);
+}
+
+GC__COLD void gc__os_sites_close(gc__os_sites *sites) {
+    if (!sites->tool) return;
+    close(sites->lines.file);
+    kill(sites->tool, SIGKILL);
+    while (waitpid(sites->tool, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* Goes on to the next address, and prints what is said of it, but for functions of gc.h. False: nothing is known of it. */
+GC__COLD bool gc__os_sites_print(gc__os_sites *sites, int *shown, int most) {
+    static const char into[] = " (inlined by) ";
+    const char *name = strchr(sites->line, ' ');
+    bool is_known = name && !strchr(name, '?');
+    while (name) {
+        name += strspn(name, " ");
+        if (is_known && strncmp(name, "gc__", 4) != 0 && *shown < most)
+            *shown += fprintf(stderr, "gc.h:     %s\n", name) > 0;
+        gc__os_sites_read(sites);
+        name = strncmp(sites->line, into, strlen(into)) == 0 ? sites->line + strlen(into) : NULL;
+    }
+    return is_known;
+}
+
+/* How many of the frames, from the first on, are in the same file. Stores the addresses of their calls in that, and its path. */
+GC__COLD int gc__os_alike(void *const *frames, int count, uintptr_t exact, uintptr_t *offsets, char *path) {
+    gc__os_place place;
+    for (int same = 0; same < count; same++) {
+        uintptr_t pc = (uintptr_t)frames[same];
+        if (!gc__os_place_of(pc, &place) || (same && strcmp(place.path, path) != 0)) return same;
+        memcpy(path, place.path, sizeof place.path);
+        offsets[same] = place.offset - (pc != exact); /* a return address is that of the next instruction */
+    }
+    return count;
+}
+
+/* Names as many frames as are in the same file. Returns how many they are. */
+GC__COLD int gc__os_name_alike(gc__os_names *names, void *const *frames, int count, uintptr_t exact, int *shown) {
+    enum { LINES_MAX = 16 };
+    gc__os_sites sites;
+    uintptr_t offsets[GC__STACK_FRAMES];
+    char path[sizeof names->opened];
+    int same = gc__os_alike(frames, count, exact, offsets, path), named = same ? same : 1;
+    gc__os_sites_open(&sites, path, offsets, same);
+    for (int i = 0; i < named; i++)
+        if (!gc__os_sites_print(&sites, shown, LINES_MAX) && *shown < LINES_MAX)
+            *shown += gc__os_print_frame(names, (uintptr_t)frames[i] - ((uintptr_t)frames[i] != exact));
+    gc__os_sites_close(&sites);
+    return named;
+}
+
+GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
+    gc__os_names names;
+    int shown = 0;
+    memset(&names, 0, sizeof names);
+    for (int i = 0; i < count;) i += gc__os_name_alike(&names, frames + i, count - i, exact, &shown);
+    gc__os_names_close(&names);
+}
+
+GC__COLD void gc__os_print_stack(void) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
+    gc__os_names names;
+    memset(&names, 0, sizeof names);
+    for (int i = 0; i < count; i++) gc__os_print_frame(&names, (uintptr_t)frames[i] - 1);
+    gc__os_names_close(&names);
+}
+
+GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
+    gc__os_names names;
+    memset(&names, 0, sizeof names);
+    const gc__symbol *symbol = gc__os_names_find(&names, address, GC__IMAGE_DATA);
+    if (symbol)
+        snprintf(text, bytes, "the static variable `%s` (offset %zu)", symbol->name,
+                 (size_t)(names.place.offset - symbol->start));
+    else
+        snprintf(text, bytes, "static data at %p", (void *)address);
+    gc__os_names_close(&names);
+}
+
+typedef struct gc__os_data_search {
+    void (*f)(void *context, uintptr_t start, uintptr_t end);
+    void *context;
+} gc__os_data_search;
+
+GC__COLD int gc__os_data_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+    const gc__os_data_search *search = (const gc__os_data_search *)context;
+    uintptr_t page = gc__os_page_bytes(), hidden = 0, hidden_end = 0;
+    (void)bytes;
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type != PT_GNU_RELRO) continue;
+        hidden = (file->dlpi_addr + part->p_vaddr) & ~(page - 1);
+        hidden_end = (file->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(page - 1);
+    }
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        uintptr_t start = (file->dlpi_addr + part->p_vaddr + 7) & ~(uintptr_t)7,
+                  end = (file->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(uintptr_t)7;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
+        if (start - hidden < hidden_end - hidden) start = hidden_end; /* written before the program began */
+        if (start < end) search->f(search->context, start, end);
+    }
+    return 0;
+}
+
+GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
+    gc__os_data_search search = {f, context};
+    dl_iterate_phdr(gc__os_data_in, &search);
 }
 /* The platform contract for x86-64. */
 
@@ -9090,6 +9604,12 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *
     }
 }
 
+/* Prints the native stack at a fault. */
+GC__FN void gc__print_fault(const uintptr_t *words) {
+    void *frames[GC__STACK_FRAMES];
+    gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));
+}
+
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
    reference points into [*first, result]: the object, or memory to which no reference should point. */
 __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
@@ -9115,14 +9635,6 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc
     return *first = object;
 }
 
-/* From the frame at the fault on. */
-GC__FN void gc__stress_print_use(uintptr_t pc) {
-    void *frames[GC__STACK_FRAMES];
-    int count = gc__os_stack_frames(frames), first = count - 1;
-    while (first > 0 && (uintptr_t)frames[first] != pc) first--;
-    gc__os_name_frames(frames + first, count - first, pc);
-}
-
 /* The fault handler: says which object was used after it moved or died. */
 __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
@@ -9145,20 +9657,20 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     gc__stress_print_stack(heap, region->condemned);
     fprintf(stderr, "gc.h: the use is here:\n");
-    gc__stress_print_use(gc__os_fault_pc(words));
+    gc__print_fault(words);
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
 }
 
 /* A fault while a trace function runs. */
-GC__FN bool gc__trace_fault(uintptr_t address) {
+GC__FN bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
     gc__traced_set(0); /* a fault while reporting is none of the trace function's */
     fflush(stdout);
-    fprintf(stderr, "gc.h: a trace function faults here (addr2line -e PROGRAM shows the line):\n");
-    gc__os_print_stack();
+    fprintf(stderr, "gc.h: a trace function faults here:\n");
+    gc__print_fault(words);
     gc__fatal(
         heap ? &heap->options : NULL,
         "the trace function of `%s` faults at %p, for the object %p: what it reads was freed, or is not there yet. "
@@ -9168,12 +9680,14 @@ GC__FN bool gc__trace_fault(uintptr_t address) {
 }
 
 GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
-    return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address);
+    return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
 /* From now on gc__fault reports faults. */
 GC__FN void gc__faults_watch(void) {
+    void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED) return;
+    gc__os_stack_frames(frames); /* the first call may load a library */
     gc__lock_take(&gc__the_arena.lock);
     gc__os_on_fault(gc__fault);
     gc__lock_release(&gc__the_arena.lock);

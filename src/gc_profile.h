@@ -24,7 +24,6 @@
 #include "profile/model.h"       /* what a profile holds */
 #include "profile/store.h"       /* texts, stacks, types and entries, each kept once */
 #include "profile/modules.h"     /* files that are loaded */
-#include "profile/symbols.h"     /* symbols of a file */
 #include "profile/chance.h"      /* which bytes are sampled */
 #include "profile/state.h"       /* what is kept of heaps and threads */
 #include "profile/buffer.h"      /* what happened on a thread */

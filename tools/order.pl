@@ -58,7 +58,7 @@ $words{'src/diag/dac_table.h'}{$_} = 1 for keys %{$words{'src/api/dac_vars.h'}};
 $words{'src/api/dac_vars.h'} = {};
 
 my (%definers, %declarers, %kind);
-open my $tags, '-|', 'ctags', '--languages=C', '--langmap=C:.h', '--kinds-C=dfpstugev', '-I', 'GC__FN,GC__INLINED,GC__OUT_OF_LINE,GC_API,GC_DAC_API,GC__DAC_FN,GC__EXTERN,GC__CODE_RETURN_STUB+',
+open my $tags, '-|', 'ctags', '--languages=C', '--langmap=C:.h', '--kinds-C=dfpstugev', '-I', 'GC__FN,GC__INLINED,GC__OUT_OF_LINE,GC__COLD,GC_API,GC_DAC_API,GC__DAC_FN,GC__EXTERN,GC__CODE_RETURN_STUB+',
     '--sort=no', '-x', '--_xformat=%N %K %F', @parts or die "ctags does not start: tools/setup test installs it\n";
 while (<$tags>) {
     my ($name, $kind, $path) = split;

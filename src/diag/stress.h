@@ -186,6 +186,12 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *
     }
 }
 
+/* Prints the native stack at a fault. */
+GC__FN void gc__print_fault(const uintptr_t *words) {
+    void *frames[GC__STACK_FRAMES];
+    gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));
+}
+
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
    reference points into [*first, result]: the object, or memory to which no reference should point. */
 __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
@@ -211,14 +217,6 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc
     return *first = object;
 }
 
-/* From the frame at the fault on. */
-GC__FN void gc__stress_print_use(uintptr_t pc) {
-    void *frames[GC__STACK_FRAMES];
-    int count = gc__os_stack_frames(frames), first = count - 1;
-    while (first > 0 && (uintptr_t)frames[first] != pc) first--;
-    gc__os_name_frames(frames + first, count - first, pc);
-}
-
 /* The fault handler: says which object was used after it moved or died. */
 __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
@@ -241,20 +239,20 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     gc__stress_print_stack(heap, region->condemned);
     fprintf(stderr, "gc.h: the use is here:\n");
-    gc__stress_print_use(gc__os_fault_pc(words));
+    gc__print_fault(words);
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
 }
 
 /* A fault while a trace function runs. */
-GC__FN bool gc__trace_fault(uintptr_t address) {
+GC__FN bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
     gc__traced_set(0); /* a fault while reporting is none of the trace function's */
     fflush(stdout);
-    fprintf(stderr, "gc.h: a trace function faults here (addr2line -e PROGRAM shows the line):\n");
-    gc__os_print_stack();
+    fprintf(stderr, "gc.h: a trace function faults here:\n");
+    gc__print_fault(words);
     gc__fatal(
         heap ? &heap->options : NULL,
         "the trace function of `%s` faults at %p, for the object %p: what it reads was freed, or is not there yet. "
@@ -264,12 +262,14 @@ GC__FN bool gc__trace_fault(uintptr_t address) {
 }
 
 GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
-    return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address);
+    return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
 /* From now on gc__fault reports faults. */
 GC__FN void gc__faults_watch(void) {
+    void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED) return;
+    gc__os_stack_frames(frames); /* the first call may load a library */
     gc__lock_take(&gc__the_arena.lock);
     gc__os_on_fault(gc__fault);
     gc__lock_release(&gc__the_arena.lock);

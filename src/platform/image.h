@@ -4,7 +4,7 @@
 
 /* Two shipped headers have this part, and a program may include both. */
 #ifndef GC__IMAGE_FN
-#define GC__IMAGE_FN static __attribute__((unused))
+#define GC__IMAGE_FN static __attribute__((unused, cold))
 
 #if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* O_CLOEXEC, also under -std=c11 */
@@ -36,23 +36,33 @@ typedef struct gc__image {
     size_t size;
 } gc__image;
 
-/* Maps a regular file. NULL, or why that is impossible. */
-GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
+#define GC__IMAGE_NO_FILE (-1) /* it is no regular file */
+#define GC__IMAGE_EMPTY (-2)
+
+/* Maps a regular file. 0, or the number of the system's error, or one of these. Safe in a fault handler. */
+GC__IMAGE_FN int gc__image_open(const char *path, gc__image *image) {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const char *fault = fd < 0 ? strerror(errno) : NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), fault = fd < 0 ? errno : 0;
     image->bytes = NULL;
     image->size = 0;
-    if (!fault && fstat(fd, &status) != 0) fault = strerror(errno);
-    if (!fault && !S_ISREG(status.st_mode)) fault = "it is no regular file";
-    if (!fault && status.st_size == 0) fault = "it is empty";
+    if (!fault && fstat(fd, &status) != 0) fault = errno;
+    if (!fault && !S_ISREG(status.st_mode)) fault = GC__IMAGE_NO_FILE;
+    if (!fault && status.st_size == 0) fault = GC__IMAGE_EMPTY;
     if (!fault) {
         void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED) fault = strerror(errno);
+        if (bytes == MAP_FAILED) fault = errno;
         if (!fault) image->bytes = (const uint8_t *)bytes, image->size = (size_t)status.st_size;
     }
     if (fd >= 0) close(fd);
     return fault;
+}
+
+/* Maps a regular file. NULL, or why that is impossible. */
+GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
+    int fault = gc__image_open(path, image);
+    if (fault == GC__IMAGE_NO_FILE) return "it is no regular file";
+    if (fault == GC__IMAGE_EMPTY) return "it is empty";
+    return fault ? strerror(fault) : NULL;
 }
 
 GC__IMAGE_FN void gc__image_unmap(gc__image *image) {
@@ -174,12 +184,15 @@ GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__i
     return true;
 }
 
-/* Symbol `i`, and its name; NULL: it has none, or is none of code. */
-GC__IMAGE_FN const char *gc__image_code_symbol(const gc__image_symbols *symbols, uint64_t i, Elf64_Sym *symbol) {
+/* Sets of types of symbols, which have a bit each. */
+#define GC__IMAGE_CODE (1u << STT_FUNC | 1u << STT_GNU_IFUNC | 1u << STT_NOTYPE)
+#define GC__IMAGE_DATA (1u << STT_OBJECT)
+
+/* Symbol `i`, and its name; NULL: it has none, or is of no such type. */
+GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint64_t i, unsigned types,
+                                          Elf64_Sym *symbol) {
     memcpy(symbol, symbols->image->bytes + symbols->table.sh_offset + i * sizeof *symbol, sizeof *symbol);
-    unsigned type = ELF64_ST_TYPE(symbol->st_info);
-    if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || symbol->st_shndx == SHN_UNDEF ||
-        symbol->st_shndx == SHN_ABS)
+    if (!(types >> ELF64_ST_TYPE(symbol->st_info) & 1) || symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS)
         return NULL;
     const char *name = gc__image_text(symbols->image, &symbols->texts, symbol->st_name);
     return name && *name ? name : NULL;

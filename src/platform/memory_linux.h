@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,9 +23,10 @@ typedef struct gc__os_groups {
     bool first;                     /* version 1 */
 } gc__os_groups;
 
-/* A file that is read line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
+/* A file or pipe that is read line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
 typedef struct gc__os_lines {
     int file;
+    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
     size_t next, end;
     char bytes[2048];
 } gc__os_lines;
@@ -33,6 +35,7 @@ GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const cha
     char name[2 * GC__OS_NAME_BYTES];
     snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
     lines->next = lines->end = 0;
+    lines->patience_ms = 0;
     lines->file = open(name, O_RDONLY | O_CLOEXEC);
     return lines->file >= 0;
 }
@@ -42,7 +45,9 @@ GC__FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     size_t length = 0;
     for (bool any = false;; any = true) {
         if (lines->next == lines->end) {
-            ssize_t got = read(lines->file, lines->bytes, sizeof lines->bytes);
+            struct pollfd ready = {lines->file, POLLIN, 0};
+            bool silent = lines->patience_ms && poll(&ready, 1, lines->patience_ms) <= 0;
+            ssize_t got = silent ? 0 : read(lines->file, lines->bytes, sizeof lines->bytes);
             lines->next = 0, lines->end = got > 0 ? (size_t)got : 0;
             if (got <= 0 && !any) return false;
         }
@@ -127,7 +132,8 @@ GC__FN void gc__os_enter_group(gc__os_groups *groups) {
 
 /* The least limit of the process's group and of those around it; SIZE_MAX if there is none. */
 GC__FN size_t gc__os_group_bytes(void) {
-    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high", NULL};
+    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
+                                                                                           NULL};
     gc__os_groups groups;
     size_t least = SIZE_MAX;
     if (!gc__os_find_group(&groups) || !gc__os_find_mount(&groups)) return least;
@@ -161,7 +167,8 @@ GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_
 }
 
 GC__FN const char *gc__os_refusal(size_t bytes) {
-    if (errno == EAGAIN) return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
+    if (errno == EAGAIN)
+        return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
     char line[256];
     unsigned long size = 0, data = 0;
     gc__os_read_line("/proc/self", "statm", line, sizeof line);
@@ -170,6 +177,7 @@ GC__FN const char *gc__os_refusal(size_t bytes) {
     if (getrlimit(RLIMIT_AS, &limit) == 0 && gc__os_exceeds(&limit, size, bytes)) return "raise `ulimit -v`";
     if (getrlimit(RLIMIT_DATA, &limit) == 0 && gc__os_exceeds(&limit, data, bytes)) return "raise `ulimit -d`";
     if (gc__os_number_in("/proc/sys/vm", "overcommit_memory") == 2)
-        return "vm.overcommit_memory is 2, so the system promises no more memory than it has: raise vm.overcommit_ratio";
+        return "vm.overcommit_memory is 2, so the system promises no more memory than it has: raise "
+               "vm.overcommit_ratio";
     return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
 }

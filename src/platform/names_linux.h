@@ -1,11 +1,19 @@
-/* The platform contract for reports, on Linux: names of code and static data, by the tools addr2line and nm if they are there. */
+/* The platform contract for reports, on Linux: names of code and static data, by the symbols of the files that are loaded.
+   Lines and inlined functions are those of the tool addr2line, if it is there.
+
+   All of it is safe in a fault handler, even if the fault was within malloc: it takes no lock of the C library but that of
+   stderr, and memory from the system alone. */
 #pragma once
 
+#include "memory_linux.h"
 #include "os_linux.h"
+#include "symbols.h"
 
+#include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* The file of which an address is a part. */
@@ -14,7 +22,7 @@ typedef struct gc__os_place {
     char path[512];
 } gc__os_place;
 
-GC__FN int gc__os_place_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+GC__COLD int gc__os_place_in(struct dl_phdr_info *file, size_t bytes, void *context) {
     gc__os_place *place = (gc__os_place *)context;
     (void)bytes;
     for (int i = 0; i < file->dlpi_phnum; i++) {
@@ -32,76 +40,189 @@ GC__FN int gc__os_place_in(struct dl_phdr_info *file, size_t bytes, void *contex
 }
 
 /* False: the address is a part of no file. */
-GC__FN bool gc__os_place_of(uintptr_t address, gc__os_place *place) {
+GC__COLD bool gc__os_place_of(uintptr_t address, gc__os_place *place) {
     place->address = address;
-    return dl_iterate_phdr(gc__os_place_in, place) != 0 && !strchr(place->path, '\'');
+    return dl_iterate_phdr(gc__os_place_in, place) != 0;
 }
 
-/* Copies what the tool says to stderr, but for functions of gc.h. Returns how many lines there were. */
-GC__FN int gc__os_copy_names(const char *command, int most) {
-    char line[512];
-    int count = 0;
-    FILE *names = popen(command, "r");
-    while (names && fgets(line, sizeof line, names)) {
-        const char *name = line + strspn(line, " ");
-        if (strncmp(name, "(inlined by) ", 13) == 0) name += 13;
-        if (strncmp(name, "gc__", 4) != 0 && strncmp(name, "??", 2) != 0 && count < most)
-            count += fprintf(stderr, "gc.h:     %s%s", name, strchr(name, '\n') ? "" : "\n") > 0;
+/* The symbols of the file that was asked for last: addresses that follow each other are mostly of the same file. */
+typedef struct gc__os_names {
+    gc__os_place place;
+    gc__symbols symbols;
+    char opened[512]; /* the path of that file */
+} gc__os_names;
+
+GC__COLD void gc__os_names_close(gc__os_names *names) {
+    gc__symbols_close(&names->symbols);
+    *names->opened = 0;
+}
+
+/* The symbol at the address, whose place is stored then; NULL: there is none. `types` is always the same. */
+GC__COLD const gc__symbol *gc__os_names_find(gc__os_names *names, uintptr_t address, unsigned types) {
+    gc__os_place *place = &names->place;
+    *place->path = 0;
+    if (!gc__os_place_of(address, place)) return NULL;
+    if (strcmp(names->opened, place->path) != 0) {
+        gc__os_names_close(names);
+        memcpy(names->opened, place->path, sizeof names->opened);
+        if (gc__image_open(place->path, &names->symbols.image) == 0)
+            gc__symbols_list(&names->symbols, place->path, types);
     }
-    if (names) pclose(names);
+    return gc__symbols_find(&names->symbols, place->offset);
+}
+
+/* Prints where in a file an address is. */
+GC__COLD void gc__os_print_place(const gc__os_place *place) {
+    char program[sizeof place->path];
+    ssize_t length = strncmp(place->path, "/proc/", 6) == 0 ? readlink(place->path, program, sizeof program - 1) : -1;
+    program[length < 0 ? 0 : length] = 0;
+    fprintf(stderr, "%s+%#zx", length < 0 ? place->path : program, (size_t)place->offset);
+}
+
+/* Prints a frame, unless it is one of the collector's. Returns whether it has. */
+GC__COLD bool gc__os_print_frame(gc__os_names *names, uintptr_t pc) {
+    const gc__symbol *symbol = gc__os_names_find(names, pc, GC__IMAGE_CODE);
+    if (symbol && strncmp(symbol->name, "gc__", 4) == 0) return false;
+    if (symbol) {
+        fprintf(stderr, "gc.h:     %s+%#zx (", symbol->name, (size_t)(names->place.offset - symbol->start));
+        gc__os_print_place(&names->place);
+        fputs(")\n", stderr);
+        return true;
+    }
+    fputs("gc.h:     ", stderr);
+    if (*names->place.path)
+        gc__os_print_place(&names->place);
+    else
+        fprintf(stderr, "%p, which is in no file", (void *)pc);
+    fputs("\n", stderr);
+    return true;
+}
+
+#define GC__OS_TOOL_MS 5000 /* a tool that says nothing for so long is given up */
+
+/* Starts a tool, as popen does, but without a shell, locks and memory; its output goes to the file. 0: the system refuses. */
+GC__COLD pid_t gc__os_tool_start(char *const *arguments, int *from) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return 0;
+    pid_t pid = vfork();
+    if (pid == 0) {
+        int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (dup2(ends[1], 1) >= 0 && dup2(nowhere, 2) >= 0) execvp(arguments[0], arguments);
+        _exit(127);
+    }
+    close(ends[1]);
+    if (pid < 0) close(ends[0]);
+    *from = ends[0];
+    return pid < 0 ? 0 : pid;
+}
+
+static bool gc__os_has_no_sites; /* addr2line has said nothing, so that it is not started again; atomic */
+
+/* What addr2line says of addresses in one file: for each a line that begins with it, and one for each function that it was
+   inlined into. */
+typedef struct gc__os_sites {
+    pid_t tool; /* 0: it does not run */
+    gc__os_lines lines;
+    char line[512]; /* the next one; "": there is none */
+} gc__os_sites;
+
+GC__COLD void gc__os_sites_read(gc__os_sites *sites) {
+    if (!sites->tool || !gc__os_line(&sites->lines, sites->line, sizeof sites->line)) *sites->line = 0;
+}
+
+GC__COLD void gc__os_sites_open(gc__os_sites *sites, char *path, const uintptr_t *offsets, int count) {
+    enum { OPTIONS = 4, ROOM = 20 };
+    char name[] = "addr2line", options[] = "-aCfip", of[] = "-e", texts[GC__STACK_FRAMES][ROOM];
+    char *arguments[OPTIONS + GC__STACK_FRAMES + 1] = {name, options, of, path};
+    for (int i = 0; i < count; i++) {
+        snprintf(texts[i], ROOM, "%#zx", (size_t)offsets[i]);
+        arguments[OPTIONS + i] = texts[i];
+    }
+    memset(sites, 0, sizeof *sites);
+    sites->lines.patience_ms = GC__OS_TOOL_MS;
+    if (!count || __atomic_load_n(&gc__os_has_no_sites, __ATOMIC_RELAXED) || access(path, R_OK) != 0) return;
+    sites->tool = gc__os_tool_start(arguments, &sites->lines.file);
+    gc__os_sites_read(sites);
+    if (!*sites->line) __atomic_store_n(&gc__os_has_no_sites, true, __ATOMIC_RELAXED);
+}
+
+GC__COLD void gc__os_sites_close(gc__os_sites *sites) {
+    if (!sites->tool) return;
+    close(sites->lines.file);
+    kill(sites->tool, SIGKILL);
+    while (waitpid(sites->tool, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* Goes on to the next address, and prints what is said of it, but for functions of gc.h. False: nothing is known of it. */
+GC__COLD bool gc__os_sites_print(gc__os_sites *sites, int *shown, int most) {
+    static const char into[] = " (inlined by) ";
+    const char *name = strchr(sites->line, ' ');
+    bool is_known = name && !strchr(name, '?');
+    while (name) {
+        name += strspn(name, " ");
+        if (is_known && strncmp(name, "gc__", 4) != 0 && *shown < most)
+            *shown += fprintf(stderr, "gc.h:     %s\n", name) > 0;
+        gc__os_sites_read(sites);
+        name = strncmp(sites->line, into, strlen(into)) == 0 ? sites->line + strlen(into) : NULL;
+    }
+    return is_known;
+}
+
+/* How many of the frames, from the first on, are in the same file. Stores the addresses of their calls in that, and its path. */
+GC__COLD int gc__os_alike(void *const *frames, int count, uintptr_t exact, uintptr_t *offsets, char *path) {
+    gc__os_place place;
+    for (int same = 0; same < count; same++) {
+        uintptr_t pc = (uintptr_t)frames[same];
+        if (!gc__os_place_of(pc, &place) || (same && strcmp(place.path, path) != 0)) return same;
+        memcpy(path, place.path, sizeof place.path);
+        offsets[same] = place.offset - (pc != exact); /* a return address is that of the next instruction */
+    }
     return count;
 }
 
-/* Those in the same file as the first one, whose place is given: one call of the tool names them. Returns how many. */
-GC__FN int gc__os_name_alike(void *const *frames, int count, uintptr_t exact, gc__os_place *place, int *shown) {
-    enum { LINES_MAX = 16, ROOM = 24 };
-    char command[sizeof place->path + 100 + GC__STACK_FRAMES * ROOM];
-    char path[sizeof place->path];
-    size_t length =
-        (size_t)snprintf(command, sizeof command, "addr2line -C -f -i -p -e '%s' 2> /dev/null", place->path);
-    int same = 0;
-    memcpy(path, place->path, sizeof path);
-    for (; same < count; same++) {
-        uintptr_t pc = (uintptr_t)frames[same];
-        if (!gc__os_place_of(pc, place) || strcmp(place->path, path) != 0 || sizeof command - length < ROOM) break;
-        /* A return address is that of the next instruction. */
-        length += (size_t)snprintf(command + length, sizeof command - length, " %#zx", place->offset - (pc != exact));
-    }
-    *shown += gc__os_copy_names(command, LINES_MAX - *shown);
-    return same;
+/* Names as many frames as are in the same file. Returns how many they are. */
+GC__COLD int gc__os_name_alike(gc__os_names *names, void *const *frames, int count, uintptr_t exact, int *shown) {
+    enum { LINES_MAX = 16 };
+    gc__os_sites sites;
+    uintptr_t offsets[GC__STACK_FRAMES];
+    char path[sizeof names->opened];
+    int same = gc__os_alike(frames, count, exact, offsets, path), named = same ? same : 1;
+    gc__os_sites_open(&sites, path, offsets, same);
+    for (int i = 0; i < named; i++)
+        if (!gc__os_sites_print(&sites, shown, LINES_MAX) && *shown < LINES_MAX)
+            *shown += gc__os_print_frame(names, (uintptr_t)frames[i] - ((uintptr_t)frames[i] != exact));
+    gc__os_sites_close(&sites);
+    return named;
 }
 
-GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
-    int shown = 0, most = count < GC__STACK_FRAMES ? count : GC__STACK_FRAMES;
-    for (int i = 0; i < most;) {
-        gc__os_place place;
-        i += gc__os_place_of((uintptr_t)frames[i], &place)
-                 ? gc__os_name_alike(frames + i, most - i, exact, &place, &shown)
-                 : 1;
-    }
-    if (shown) return;
-    void *copy[GC__STACK_FRAMES];
-    memcpy(copy, frames, (size_t)most * sizeof *copy);
-    gc__os_print_frames(copy, most);
+GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
+    gc__os_names names;
+    int shown = 0;
+    memset(&names, 0, sizeof names);
+    for (int i = 0; i < count;) i += gc__os_name_alike(&names, frames + i, count - i, exact, &shown);
+    gc__os_names_close(&names);
 }
 
-/* The last symbol of data that begins at the offset or before it. */
-GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
-    gc__os_place place;
-    char command[sizeof place.path + 40], line[512], name[200] = "", found[200], kind;
-    unsigned long long at, last = 0;
-    snprintf(text, bytes, "static data at %p", (void *)address);
-    if (!gc__os_place_of(address, &place)) return;
-    snprintf(command, sizeof command, "nm -n '%s' 2> /dev/null", place.path);
-    FILE *symbols = popen(command, "r");
-    while (symbols && fgets(line, sizeof line, symbols)) {
-        if (sscanf(line, "%llx %c %199s", &at, &kind, found) != 3 || at > place.offset) continue;
-        if (!strchr("bBdDvV", kind) || at < last) continue;
-        last = at;
-        memcpy(name, found, sizeof name);
-    }
-    if (symbols) pclose(symbols);
-    if (*name) snprintf(text, bytes, "the static variable `%s` (offset %llu)", name, place.offset - last);
+GC__COLD void gc__os_print_stack(void) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
+    gc__os_names names;
+    memset(&names, 0, sizeof names);
+    for (int i = 0; i < count; i++) gc__os_print_frame(&names, (uintptr_t)frames[i] - 1);
+    gc__os_names_close(&names);
+}
+
+GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
+    gc__os_names names;
+    memset(&names, 0, sizeof names);
+    const gc__symbol *symbol = gc__os_names_find(&names, address, GC__IMAGE_DATA);
+    if (symbol)
+        snprintf(text, bytes, "the static variable `%s` (offset %zu)", symbol->name,
+                 (size_t)(names.place.offset - symbol->start));
+    else
+        snprintf(text, bytes, "static data at %p", (void *)address);
+    gc__os_names_close(&names);
 }
 
 typedef struct gc__os_data_search {
@@ -109,7 +230,7 @@ typedef struct gc__os_data_search {
     void *context;
 } gc__os_data_search;
 
-GC__FN int gc__os_data_in(struct dl_phdr_info *file, size_t bytes, void *context) {
+GC__COLD int gc__os_data_in(struct dl_phdr_info *file, size_t bytes, void *context) {
     const gc__os_data_search *search = (const gc__os_data_search *)context;
     uintptr_t page = gc__os_page_bytes(), hidden = 0, hidden_end = 0;
     (void)bytes;
@@ -130,7 +251,7 @@ GC__FN int gc__os_data_in(struct dl_phdr_info *file, size_t bytes, void *context
     return 0;
 }
 
-GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
+GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
     gc__os_data_search search = {f, context};
     dl_iterate_phdr(gc__os_data_in, &search);
 }

@@ -306,13 +306,12 @@ GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
-GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) {
 #if defined(__x86_64__)
-    return words[REG_RIP];
+enum { GC__OS_FAULT_PC = REG_RIP, GC__OS_FRAME_POINTER = REG_RBP };
 #else
-    return words[32]; /* after 31 registers and the stack pointer */
+enum { GC__OS_FAULT_PC = 32, GC__OS_FRAME_POINTER = 29 }; /* the pc is after 31 registers and the stack pointer */
 #endif
-}
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
@@ -360,35 +359,6 @@ GC__FN void gc__os_leave(void) {
     gc__os_fault = NULL;
 }
 
-#ifdef __GLIBC__
-GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
-GC__FN void gc__os_print_frames(void **frames, int count) { backtrace_symbols_fd(frames, count, 2); }
-#else
-/* Without the C library's help: follows the chain of frame pointers, which ends at a function that has none. There the
-   register may hold any number. */
-GC__FN int gc__os_stack_frames(void **frames) {
-    const gc_word *frame = (const gc_word *)__builtin_frame_address(0);
-    int count = 0;
-    while (count < GC__STACK_FRAMES && gc__os_is_mapped(frame, 16)) {
-        frames[count++] = (void *)frame[1];
-        uintptr_t caller = frame[0], distance = caller - (uintptr_t)frame;
-        if (!distance || distance % 8 || distance > (uintptr_t)1 << 20) break;
-        frame = (const gc_word *)caller;
-    }
-    return count;
-}
-
-GC__FN void gc__os_print_frames(void **frames, int count) {
-    for (int i = 0; i < count; i++) {
-        Dl_info in;
-        if (dladdr(frames[i], &in) && in.dli_fname)
-            fprintf(stderr, "%s(+%#tx) [%p]\n", in.dli_fname, (char *)frames[i] - (char *)in.dli_fbase, frames[i]);
-        else
-            fprintf(stderr, "[%p]\n", frames[i]);
-    }
-}
-#endif
-
 GC__FN int gc__os_file_has_code(struct dl_phdr_info *file, size_t bytes, void *address) {
     (void)bytes;
     for (int i = 0; i < file->dlpi_phnum; i++) {
@@ -404,10 +374,39 @@ GC__FN bool gc__os_is_file_code(const void *address) {
     return dl_iterate_phdr(gc__os_file_has_code, (void *)(uintptr_t)address) != 0;
 }
 
-GC__FN void gc__os_print_stack(void) {
-    void *frames[GC__STACK_FRAMES];
-    gc__os_print_frames(frames, gc__os_stack_frames(frames));
+#ifdef __GLIBC__
+GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+
+GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
+    int count = gc__os_stack_frames(frames), first = 0;
+    while (first < count && (uintptr_t)frames[first] != gc__os_fault_pc(words)) first++;
+    if (first == count) first = 0;
+    memmove(frames, frames + first, (size_t)(count - first) * sizeof *frames);
+    return count - first;
 }
+#else
+/* Without the C library's help: follows the chain of frame pointers, which ends at a function that has none. There the
+   register may hold any number. */
+GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
+    while (count < GC__STACK_FRAMES && pointer % 8 == 0 && gc__os_is_mapped((const void *)pointer, 16)) {
+        const gc_word *frame = (const gc_word *)pointer;
+        if (!gc__os_is_file_code((const void *)frame[1])) break;
+        frames[count++] = (void *)frame[1];
+        if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;
+        pointer = frame[0];
+    }
+    return count;
+}
+
+GC__FN int gc__os_stack_frames(void **frames) {
+    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0);
+}
+
+GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
+    frames[0] = (void *)gc__os_fault_pc(words);
+    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1);
+}
+#endif
 
 GC__FN uint64_t gc__os_stack_hash(void) {
     void *frames[GC__STACK_FRAMES];

@@ -16,6 +16,8 @@
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* For functions that hot code hardly ever calls, and would grow by. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
+/* For reports: small code, away from what runs often. */
+#define GC__COLD __attribute__((cold)) GC__FN
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
@@ -137,19 +139,20 @@ typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, siz
 GC__FN void gc__os_on_fault(gc__fault_handler f);
 /* The pc among them. */
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words);
-/* Writes the native call stack to stderr. Safe in a fault handler. */
+/* Writes the native call stack to stderr: function, file and offset, without the collector's own functions. Safe in a fault
+   handler, like all up to gc__os_name_data, once gc__os_stack_frames has been called. */
 GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
 /* Stores the native call stack's return addresses. Returns how many there are. */
 GC__FN int gc__os_stack_frames(void **frames);
-/* Prints the frames to stderr, by what the C library knows of them. */
-GC__FN void gc__os_print_frames(void **frames, int count);
-/* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise file and offset; without
-   the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
+/* In a fault handler, which has been given `words`: the first is the instruction that faults. */
+GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames);
+/* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise as gc__os_print_stack;
+   without the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
 GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact);
 /* Calls f for each piece of static data that the program and its libraries may write. */
 GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context);
-/* Names the static variable at the address, by the tool nm. */
+/* Names the static variable at the address. */
 GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address);
 /* Whether the address is in the code of the program or of a loaded library. */
 GC__FN bool gc__os_is_file_code(const void *address);
@@ -167,8 +170,8 @@ GC__FN uint32_t gc__os_process_number(void);
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 #include "os_linux.h"
-#include "names_linux.h"
 #include "memory_linux.h"
+#include "names_linux.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
 #include "sanitize.h"

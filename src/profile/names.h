@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../platform/file_linux.h"
+#include "../platform/symbols.h"
 #include "modules.h"
-#include "symbols.h"
 
 /* Maps the file of a module; what is no file is copied. False: it cannot be. */
 GC__FN bool gc__names_map(const gc__profile_module *module, const char *path, gc__image *image) {
@@ -30,7 +30,7 @@ GC__FN bool gc__names_open(gc__profile *profile, uint32_t number, gc__symbols *s
         gc__symbols_close(symbols);
         return false;
     }
-    gc__symbols_list(symbols, path);
+    gc__symbols_list(symbols, path, GC__IMAGE_CODE);
     return true;
 }
 
@@ -68,7 +68,7 @@ GC__FN void gc__names_list_map(gc__symbols *symbols, char *text) {
         if (right) symbols->list[symbols->count++] = symbol;
         line = end ? end + 1 : NULL;
     }
-    qsort(symbols->list, symbols->count, sizeof *symbols->list, gc__symbol_order);
+    gc__symbols_sort(symbols);
 }
 
 /* Opens a perf map. False: there is none that can be read. */

@@ -85,9 +85,15 @@ else
     ok $? "musl: examples/hello.c"
     compiler='musl-gcc -Wall -Wextra -Werror -I.'
     for test in test_roots test_heaps test_claims; do passes musl $test; done
-    musl-gcc -std=c11 -fno-omit-frame-pointer -pthread -I. "$dir/stale.c" -o "$dir/stale" && page=$(ulimit -c 0; GC_STRESS=stack "$dir/stale" 2>&1)
+    musl-gcc -std=c11 -g -fno-omit-frame-pointer -pthread -I. "$dir/stale.c" -o "$dir/stale" && page=$(ulimit -c 0; GC_STRESS=stack "$dir/stale" 2>&1)
     matches "$page" 'missed root or barrier: the program used a .cell.' "musl: a missed root is reported"
-    matches "$page" "gc\.h:     main at " "musl: with the native stack"
+    line_of() { grep -nF "$1" "$dir/stale.c" | cut -d: -f1; }
+    is "$(sed -n '/the use is here:/,$s/^gc.h:     .*\/\(stale.c:[0-9]*\)$/\1/p' <<< "$page")" "stale.c:$(line_of 'missed->value')" \
+        "musl: the use, and nothing else, in the program"
+    matches "$(sed -n '/was here:/,/the use/p' <<< "$page")" "^gc\.h:     main at .*/stale\.c:$(line_of '    gc_new(')\$" \
+        "musl: the collection"
+    is "$(sed -n '/was here:/,$s/^gc.h:     //p' <<< "$page" | grep -vE '^(main|gc_[a-z_]*) at |^/[^ ]*(ld-musl[^ ]*|libc.so)[+]0x[0-9a-f]+$')" '' \
+        "musl: no frame has a wrong name"
 fi
 
 cross=aarch64-linux-gnu-gcc

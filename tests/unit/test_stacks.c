@@ -60,7 +60,7 @@ static void is_program(void *context, const gc__os_code *code) {
 
 static const char *name_of(uintptr_t pc) {
     if (!symbols.image.bytes && !gc__image_map("/proc/self/exe", &symbols.image)) {
-        gc__symbols_list(&symbols, "/proc/self/exe");
+        gc__symbols_list(&symbols, "/proc/self/exe", GC__IMAGE_CODE);
         gc__os_each_code(is_program, NULL);
     }
     const gc__symbol *symbol =
@@ -483,7 +483,7 @@ static void files(void) {
     whole = *file;
     memset(&list, 0, sizeof list);
     list.image = (gc__image){(const uint8_t *)file, sizeof *file};
-    gc__symbols_list(&list, "/nowhere/a");
+    gc__symbols_list(&list, "/nowhere/a", GC__IMAGE_CODE);
     is(list.count, 3, "the functions of a file, with all their names");
     ok(strcmp(name_in(&list, 0x1000), "first") == 0, "of two names that without underscores is preferred");
     ok(strcmp(name_in(&list, 0x100c), "first") == 0, "a label within a function does not end it");
@@ -503,7 +503,7 @@ static void files(void) {
         if (list.list) gc__os_unmap(list.list, list.capacity_bytes);
         memset(&list, 0, sizeof list);
         list.image = (gc__image){(const uint8_t *)file + cut, sizeof *file - cut};
-        gc__symbols_list(&list, "/nowhere/a");
+        gc__symbols_list(&list, "/nowhere/a", GC__IMAGE_CODE);
         gc__image_build_id(&list.image, &length);
         gc__symbols_address(&list, (uint64_t)random_bits());
         found += strcmp(name_in(&list, 0x1000), "first") == 0;
