@@ -2072,10 +2072,50 @@ GC__FN const char *gc__os_program_name(void) { return program_invocation_short_n
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 /* How much memory the process may have: the limits of its control groups and its own. */
 
+/* Files and pipes line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct gc__os_lines {
+    int file;
+    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
+    size_t next, end;
+    char bytes[2048];
+} gc__os_lines;
+
+/* Whether something can be read before the patience ends. The header of poll() declares more names than programs expect here. */
+static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
+    struct {
+        int file;
+        short wanted, ready;
+    } of = {lines->file, 1 /* POLLIN */, 0};
+    struct timespec time = {lines->patience_ms / 1000, (long)(lines->patience_ms % 1000) * 1000000};
+    return !lines->patience_ms || syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8) > 0;
+}
+
+/* The next line, without its end, cut to `bytes`. False: there is none. */
+static inline bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
+    size_t length = 0;
+    for (bool any = false;; any = true) {
+        if (lines->next == lines->end) {
+            ssize_t got = gc__os_lines_wait(lines) ? read(lines->file, lines->bytes, sizeof lines->bytes) : 0;
+            lines->next = 0, lines->end = got > 0 ? (size_t)got : 0;
+            if (got <= 0 && !any) return false;
+        }
+        char byte = lines->end ? lines->bytes[lines->next++] : '\n';
+        if (byte == '\n') break;
+        if (length + 1 < bytes) line[length++] = byte;
+    }
+    line[length] = 0;
+    return true;
+}
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -2093,14 +2133,6 @@ typedef struct gc__os_groups {
     bool first;                     /* version 1 */
 } gc__os_groups;
 
-/* A file or pipe that is read line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
-typedef struct gc__os_lines {
-    int file;
-    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
-    size_t next, end;
-    char bytes[2048];
-} gc__os_lines;
-
 GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
     char name[2 * GC__OS_NAME_BYTES];
     snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
@@ -2108,25 +2140,6 @@ GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const cha
     lines->patience_ms = 0;
     lines->file = open(name, O_RDONLY | O_CLOEXEC);
     return lines->file >= 0;
-}
-
-/* The next line, without its end, cut to `bytes`. False: there is none. */
-GC__FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
-    size_t length = 0;
-    for (bool any = false;; any = true) {
-        if (lines->next == lines->end) {
-            struct pollfd ready = {lines->file, POLLIN, 0};
-            bool silent = lines->patience_ms && poll(&ready, 1, lines->patience_ms) <= 0;
-            ssize_t got = silent ? 0 : read(lines->file, lines->bytes, sizeof lines->bytes);
-            lines->next = 0, lines->end = got > 0 ? (size_t)got : 0;
-            if (got <= 0 && !any) return false;
-        }
-        char byte = lines->end ? lines->bytes[lines->next++] : '\n';
-        if (byte == '\n') break;
-        if (length + 1 < bytes) line[length++] = byte;
-    }
-    line[length] = 0;
-    return true;
 }
 
 /* The first line of a small file; empty if there is none. */
@@ -2477,19 +2490,19 @@ typedef struct gc__symbols {
 /* Where debugging symbols are installed. */
 static const char *gc__symbols_folder = "/usr/lib/debug";
 
-GC__COLD uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
+GC__IMAGE_FN uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
     unsigned binding = ELF64_ST_BIND(symbol->st_info);
     uint32_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
     while (*name == '_' && rank < 64) name++, rank += 4;
     return rank + (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 128 : 0);
 }
 
-GC__COLD bool gc__symbol_is_before(const gc__symbol *a, const gc__symbol *b) {
+GC__IMAGE_FN bool gc__symbol_is_before(const gc__symbol *a, const gc__symbol *b) {
     return a->start != b->start ? a->start < b->start : a->rank < b->rank;
 }
 
 /* Has the symbol at `i` sink in a heap of `count` symbols, none of which is before those at 2 i + 1 and 2 i + 2. */
-GC__COLD void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
+GC__IMAGE_FN void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
     gc__symbol sinks = list[i];
     for (size_t below; (below = 2 * i + 1) < count; i = below) {
         if (below + 1 < count && gc__symbol_is_before(&list[below], &list[below + 1])) below++;
@@ -2500,7 +2513,7 @@ GC__COLD void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
 }
 
 /* Sorts them by address and rank. In place, unlike qsort of some C libraries. */
-GC__COLD void gc__symbols_sort(gc__symbols *symbols) {
+GC__IMAGE_FN void gc__symbols_sort(gc__symbols *symbols) {
     for (size_t i = symbols->count / 2; i-- > 0;) gc__symbols_sink(symbols->list, i, symbols->count);
     for (size_t last = symbols->count; last-- > 1;) {
         gc__symbol highest = symbols->list[0];
@@ -2511,7 +2524,7 @@ GC__COLD void gc__symbols_sort(gc__symbols *symbols) {
 }
 
 /* The sum that a link to a file with debugging symbols has of it. */
-GC__COLD uint32_t gc__symbols_sum(const gc__image *image) {
+GC__IMAGE_FN uint32_t gc__symbols_sum(const gc__image *image) {
     uint32_t table[256], sum = UINT32_MAX;
     for (uint32_t i = 0; i < 256; i++) {
         table[i] = i;
@@ -2521,14 +2534,14 @@ GC__COLD uint32_t gc__symbols_sum(const gc__image *image) {
     return ~sum;
 }
 
-GC__COLD bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
+GC__IMAGE_FN bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
     size_t length, other;
     const uint8_t *id = gc__image_build_id(a, &length), *id_of_other = gc__image_build_id(b, &other);
     return id && id_of_other && length == other && memcmp(id, id_of_other, length) == 0;
 }
 
 /* Opens the file with debugging symbols if it is there, and the right one: by its build id, or by the sum. */
-GC__COLD bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
+GC__IMAGE_FN bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
     Elf64_Shdr table;
     if (gc__image_open(path, &symbols->debug)) return false;
     bool right =
@@ -2538,7 +2551,7 @@ GC__COLD bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint
     return false;
 }
 
-GC__COLD bool gc__symbols_try_id(gc__symbols *symbols) {
+GC__IMAGE_FN bool gc__symbols_try_id(gc__symbols *symbols) {
     char path[GC__IMAGE_PATH];
     size_t length = 0;
     const uint8_t *id = gc__image_build_id(&symbols->image, &length);
@@ -2551,7 +2564,7 @@ GC__COLD bool gc__symbols_try_id(gc__symbols *symbols) {
 }
 
 /* By the section that names the other file, which is beside the first one, in a folder there, or among installed ones. */
-GC__COLD bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
+GC__IMAGE_FN bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
     static const char *const forms[] = {"%s%.*s%s", "%s%.*s.debug/%s", "%s%.*s%s"};
     Elf64_Shdr section;
     char path[GC__IMAGE_PATH];
@@ -2571,15 +2584,15 @@ GC__COLD bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
     return false;
 }
 
-GC__COLD void gc__symbols_close(gc__symbols *symbols) {
-    if (symbols->list) gc__os_unmap(symbols->list, symbols->capacity_bytes);
+GC__IMAGE_FN void gc__symbols_close(gc__symbols *symbols) {
+    if (symbols->list) munmap(symbols->list, symbols->capacity_bytes);
     gc__image_unmap(&symbols->debug);
     gc__image_unmap(&symbols->image);
     memset(symbols, 0, sizeof *symbols);
 }
 
 /* Takes labels within functions out of the list. */
-GC__COLD void gc__symbols_drop_labels(gc__symbols *symbols) {
+GC__IMAGE_FN void gc__symbols_drop_labels(gc__symbols *symbols) {
     size_t kept = 0;
     uint64_t start = 0, bytes = 0; /* of the last function */
     for (size_t i = 0; i < symbols->count; i++) {
@@ -2592,15 +2605,16 @@ GC__COLD void gc__symbols_drop_labels(gc__symbols *symbols) {
 }
 
 /* Lists the symbols, of a set of types, of the file that was mapped from the path. What is damaged in it is left out. */
-GC__COLD void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned types) {
+GC__IMAGE_FN void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned types) {
     gc__image_symbols table;
     Elf64_Shdr own;
     bool has_own = gc__image_section_of_type(&symbols->image, SHT_SYMTAB, &own);
     bool elsewhere = !has_own && (gc__symbols_try_id(symbols) || gc__symbols_try_link(symbols, path));
     if (!gc__image_symbols_open(&table, elsewhere ? &symbols->debug : &symbols->image) || !table.count) return;
     size_t bytes = table.count * sizeof *symbols->list;
-    symbols->list = (gc__symbol *)gc__os_map(bytes);
-    if (!symbols->list) return;
+    void *list = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (list == MAP_FAILED) return;
+    symbols->list = (gc__symbol *)list;
     symbols->capacity_bytes = bytes;
     for (uint64_t i = 0; i < table.count; i++) {
         Elf64_Sym found;
@@ -2614,7 +2628,7 @@ GC__COLD void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned 
 }
 
 /* The address in the file's own numbering of what is at an offset in it; 0: nothing is loaded from there. */
-GC__COLD uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
+GC__IMAGE_FN uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
     Elf64_Phdr part;
     for (unsigned i = 0; gc__image_part(&symbols->image, i, &part); i++)
         if (part.p_type == PT_LOAD && offset - part.p_offset < part.p_filesz)
@@ -2626,7 +2640,7 @@ GC__COLD uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offse
 
 /* The symbol that the address belongs to; NULL: there is none. One without a size reaches to the next symbol, unless another
    one covers the address. */
-GC__COLD const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
+GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
     size_t low = 0, high = symbols->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -2647,7 +2661,7 @@ GC__COLD const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The file of which an address is a part. */
@@ -2784,8 +2798,7 @@ GC__COLD void gc__os_sites_close(gc__os_sites *sites) {
     if (!sites->tool) return;
     close(sites->lines.file);
     kill(sites->tool, SIGKILL);
-    while (waitpid(sites->tool, NULL, 0) < 0 && errno == EINTR) {
-    }
+    while (syscall(SYS_wait4, sites->tool, NULL, 0, NULL) < 0 && errno == EINTR) continue;
 }
 
 /* Goes on to the next address, and prints what is said of it, but for functions of gc.h. False: nothing is known of it. */

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "platform.h"
+#include "lines_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,14 +23,6 @@ typedef struct gc__os_groups {
     bool first;                     /* version 1 */
 } gc__os_groups;
 
-/* A file or pipe that is read line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
-typedef struct gc__os_lines {
-    int file;
-    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
-    size_t next, end;
-    char bytes[2048];
-} gc__os_lines;
-
 GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
     char name[2 * GC__OS_NAME_BYTES];
     snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
@@ -38,25 +30,6 @@ GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const cha
     lines->patience_ms = 0;
     lines->file = open(name, O_RDONLY | O_CLOEXEC);
     return lines->file >= 0;
-}
-
-/* The next line, without its end, cut to `bytes`. False: there is none. */
-GC__FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
-    size_t length = 0;
-    for (bool any = false;; any = true) {
-        if (lines->next == lines->end) {
-            struct pollfd ready = {lines->file, POLLIN, 0};
-            bool silent = lines->patience_ms && poll(&ready, 1, lines->patience_ms) <= 0;
-            ssize_t got = silent ? 0 : read(lines->file, lines->bytes, sizeof lines->bytes);
-            lines->next = 0, lines->end = got > 0 ? (size_t)got : 0;
-            if (got <= 0 && !any) return false;
-        }
-        char byte = lines->end ? lines->bytes[lines->next++] : '\n';
-        if (byte == '\n') break;
-        if (length + 1 < bytes) line[length++] = byte;
-    }
-    line[length] = 0;
-    return true;
 }
 
 /* The first line of a small file; empty if there is none. */

@@ -5,7 +5,7 @@
    stderr, and memory from the system alone. */
 #pragma once
 
-#include "memory_linux.h"
+#include "lines_linux.h"
 #include "os_linux.h"
 #include "symbols.h"
 
@@ -13,7 +13,7 @@
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The file of which an address is a part. */
@@ -150,8 +150,7 @@ GC__COLD void gc__os_sites_close(gc__os_sites *sites) {
     if (!sites->tool) return;
     close(sites->lines.file);
     kill(sites->tool, SIGKILL);
-    while (waitpid(sites->tool, NULL, 0) < 0 && errno == EINTR) {
-    }
+    while (syscall(SYS_wait4, sites->tool, NULL, 0, NULL) < 0 && errno == EINTR) continue;
 }
 
 /* Goes on to the next address, and prints what is said of it, but for functions of gc.h. False: nothing is known of it. */

@@ -2,7 +2,6 @@
    takes no lock, and memory from the system alone. */
 #pragma once
 
-#include "platform.h"
 #include "image.h"
 
 #include <stdio.h>
@@ -22,19 +21,19 @@ typedef struct gc__symbols {
 /* Where debugging symbols are installed. */
 static const char *gc__symbols_folder = "/usr/lib/debug";
 
-GC__COLD uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
+GC__IMAGE_FN uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
     unsigned binding = ELF64_ST_BIND(symbol->st_info);
     uint32_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
     while (*name == '_' && rank < 64) name++, rank += 4;
     return rank + (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 128 : 0);
 }
 
-GC__COLD bool gc__symbol_is_before(const gc__symbol *a, const gc__symbol *b) {
+GC__IMAGE_FN bool gc__symbol_is_before(const gc__symbol *a, const gc__symbol *b) {
     return a->start != b->start ? a->start < b->start : a->rank < b->rank;
 }
 
 /* Has the symbol at `i` sink in a heap of `count` symbols, none of which is before those at 2 i + 1 and 2 i + 2. */
-GC__COLD void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
+GC__IMAGE_FN void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
     gc__symbol sinks = list[i];
     for (size_t below; (below = 2 * i + 1) < count; i = below) {
         if (below + 1 < count && gc__symbol_is_before(&list[below], &list[below + 1])) below++;
@@ -45,7 +44,7 @@ GC__COLD void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
 }
 
 /* Sorts them by address and rank. In place, unlike qsort of some C libraries. */
-GC__COLD void gc__symbols_sort(gc__symbols *symbols) {
+GC__IMAGE_FN void gc__symbols_sort(gc__symbols *symbols) {
     for (size_t i = symbols->count / 2; i-- > 0;) gc__symbols_sink(symbols->list, i, symbols->count);
     for (size_t last = symbols->count; last-- > 1;) {
         gc__symbol highest = symbols->list[0];
@@ -56,7 +55,7 @@ GC__COLD void gc__symbols_sort(gc__symbols *symbols) {
 }
 
 /* The sum that a link to a file with debugging symbols has of it. */
-GC__COLD uint32_t gc__symbols_sum(const gc__image *image) {
+GC__IMAGE_FN uint32_t gc__symbols_sum(const gc__image *image) {
     uint32_t table[256], sum = UINT32_MAX;
     for (uint32_t i = 0; i < 256; i++) {
         table[i] = i;
@@ -66,14 +65,14 @@ GC__COLD uint32_t gc__symbols_sum(const gc__image *image) {
     return ~sum;
 }
 
-GC__COLD bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
+GC__IMAGE_FN bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
     size_t length, other;
     const uint8_t *id = gc__image_build_id(a, &length), *id_of_other = gc__image_build_id(b, &other);
     return id && id_of_other && length == other && memcmp(id, id_of_other, length) == 0;
 }
 
 /* Opens the file with debugging symbols if it is there, and the right one: by its build id, or by the sum. */
-GC__COLD bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
+GC__IMAGE_FN bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
     Elf64_Shdr table;
     if (gc__image_open(path, &symbols->debug)) return false;
     bool right =
@@ -83,7 +82,7 @@ GC__COLD bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint
     return false;
 }
 
-GC__COLD bool gc__symbols_try_id(gc__symbols *symbols) {
+GC__IMAGE_FN bool gc__symbols_try_id(gc__symbols *symbols) {
     char path[GC__IMAGE_PATH];
     size_t length = 0;
     const uint8_t *id = gc__image_build_id(&symbols->image, &length);
@@ -96,7 +95,7 @@ GC__COLD bool gc__symbols_try_id(gc__symbols *symbols) {
 }
 
 /* By the section that names the other file, which is beside the first one, in a folder there, or among installed ones. */
-GC__COLD bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
+GC__IMAGE_FN bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
     static const char *const forms[] = {"%s%.*s%s", "%s%.*s.debug/%s", "%s%.*s%s"};
     Elf64_Shdr section;
     char path[GC__IMAGE_PATH];
@@ -116,15 +115,15 @@ GC__COLD bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
     return false;
 }
 
-GC__COLD void gc__symbols_close(gc__symbols *symbols) {
-    if (symbols->list) gc__os_unmap(symbols->list, symbols->capacity_bytes);
+GC__IMAGE_FN void gc__symbols_close(gc__symbols *symbols) {
+    if (symbols->list) munmap(symbols->list, symbols->capacity_bytes);
     gc__image_unmap(&symbols->debug);
     gc__image_unmap(&symbols->image);
     memset(symbols, 0, sizeof *symbols);
 }
 
 /* Takes labels within functions out of the list. */
-GC__COLD void gc__symbols_drop_labels(gc__symbols *symbols) {
+GC__IMAGE_FN void gc__symbols_drop_labels(gc__symbols *symbols) {
     size_t kept = 0;
     uint64_t start = 0, bytes = 0; /* of the last function */
     for (size_t i = 0; i < symbols->count; i++) {
@@ -137,15 +136,16 @@ GC__COLD void gc__symbols_drop_labels(gc__symbols *symbols) {
 }
 
 /* Lists the symbols, of a set of types, of the file that was mapped from the path. What is damaged in it is left out. */
-GC__COLD void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned types) {
+GC__IMAGE_FN void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned types) {
     gc__image_symbols table;
     Elf64_Shdr own;
     bool has_own = gc__image_section_of_type(&symbols->image, SHT_SYMTAB, &own);
     bool elsewhere = !has_own && (gc__symbols_try_id(symbols) || gc__symbols_try_link(symbols, path));
     if (!gc__image_symbols_open(&table, elsewhere ? &symbols->debug : &symbols->image) || !table.count) return;
     size_t bytes = table.count * sizeof *symbols->list;
-    symbols->list = (gc__symbol *)gc__os_map(bytes);
-    if (!symbols->list) return;
+    void *list = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (list == MAP_FAILED) return;
+    symbols->list = (gc__symbol *)list;
     symbols->capacity_bytes = bytes;
     for (uint64_t i = 0; i < table.count; i++) {
         Elf64_Sym found;
@@ -159,7 +159,7 @@ GC__COLD void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned 
 }
 
 /* The address in the file's own numbering of what is at an offset in it; 0: nothing is loaded from there. */
-GC__COLD uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
+GC__IMAGE_FN uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
     Elf64_Phdr part;
     for (unsigned i = 0; gc__image_part(&symbols->image, i, &part); i++)
         if (part.p_type == PT_LOAD && offset - part.p_offset < part.p_filesz)
@@ -171,7 +171,7 @@ GC__COLD uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offse
 
 /* The symbol that the address belongs to; NULL: there is none. One without a size reaches to the next symbol, unless another
    one covers the address. */
-GC__COLD const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
+GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
     size_t low = 0, high = symbols->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
