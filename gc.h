@@ -2074,205 +2074,6 @@ GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 
 /* Files and pipes line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-typedef struct gc__os_lines {
-    int file;
-    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
-    size_t next, end;
-    char bytes[2048];
-} gc__os_lines;
-
-/* Whether something can be read before the patience ends. The header of poll() declares more names than programs expect here. */
-static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
-    struct {
-        int file;
-        short wanted, ready;
-    } of = {lines->file, 1 /* POLLIN */, 0};
-    struct timespec time = {lines->patience_ms / 1000, (long)(lines->patience_ms % 1000) * 1000000};
-    return !lines->patience_ms || syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8) > 0;
-}
-
-/* The next line, without its end, cut to `bytes`. False: there is none. */
-static inline bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
-    size_t length = 0;
-    for (bool any = false;; any = true) {
-        if (lines->next == lines->end) {
-            ssize_t got = gc__os_lines_wait(lines) ? read(lines->file, lines->bytes, sizeof lines->bytes) : 0;
-            lines->next = 0, lines->end = got > 0 ? (size_t)got : 0;
-            if (got <= 0 && !any) return false;
-        }
-        char byte = lines->end ? lines->bytes[lines->next++] : '\n';
-        if (byte == '\n') break;
-        if (length + 1 < bytes) line[length++] = byte;
-    }
-    line[length] = 0;
-    return true;
-}
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-static const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
-
-#define GC__OS_NAME_BYTES 1024
-
-/* The hierarchy of control groups that has the memory controller. */
-typedef struct gc__os_groups {
-    char group[GC__OS_NAME_BYTES];  /* the process's, as /proc/self/cgroup names it */
-    char root[GC__OS_NAME_BYTES];   /* the group that is at the mount point */
-    char folder[GC__OS_NAME_BYTES]; /* the mount point; then the folder of the process's group */
-    size_t mount_bytes;             /* length of the mount point */
-    bool first;                     /* version 1 */
-} gc__os_groups;
-
-GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
-    char name[2 * GC__OS_NAME_BYTES];
-    snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
-    lines->next = lines->end = 0;
-    lines->patience_ms = 0;
-    lines->file = open(name, O_RDONLY | O_CLOEXEC);
-    return lines->file >= 0;
-}
-
-/* The first line of a small file; empty if there is none. */
-GC__FN void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
-    gc__os_lines lines;
-    *line = 0;
-    if (!gc__os_lines_open(&lines, folder, file)) return;
-    if (!gc__os_line(&lines, line, bytes)) *line = 0;
-    close(lines.file);
-}
-
-/* The number in a file; SIZE_MAX if there is none, as where the file says "max". */
-GC__FN size_t gc__os_number_in(const char *folder, const char *file) {
-    char line[64], *end;
-    gc__os_read_line(folder, file, line, sizeof line);
-    unsigned long long number = strtoull(line, &end, 10);
-    return end == line ? SIZE_MAX : (size_t)number;
-}
-
-/* Whether `word` is in a list that is separated by commas. */
-GC__FN bool gc__os_lists(const char *list, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
-        if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) return true;
-    return false;
-}
-
-/* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the controller. */
-GC__FN bool gc__os_find_group(gc__os_groups *groups) {
-    gc__os_lines lines;
-    char line[GC__OS_NAME_BYTES];
-    bool found = false;
-    if (!gc__os_lines_open(&lines, "/proc/self", "cgroup")) return false;
-    while (!(found && groups->first) && gc__os_line(&lines, line, sizeof line)) {
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
-        if (!group) continue;
-        *group++ = 0;
-        bool first = gc__os_lists(controllers, "memory");
-        if (!first && (*controllers || found)) continue;
-        memcpy(groups->group, group, strlen(group) + 1);
-        groups->first = first;
-        found = true;
-    }
-    close(lines.file);
-    return found;
-}
-
-/* Lines are "31 23 0:28 /root /mount/point options [more] - type source options". */
-GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
-    gc__os_lines lines;
-    char line[2 * GC__OS_NAME_BYTES], type[32], options[GC__OS_NAME_BYTES];
-    bool found = false;
-    if (!gc__os_lines_open(&lines, "/proc/self", "mountinfo")) return false;
-    while (!found && gc__os_line(&lines, line, sizeof line)) {
-        const char *rest = strstr(line, " - ");
-        if (!rest || sscanf(rest, " - %31s %*s %1023s", type, options) != 2) continue;
-        if (strcmp(type, groups->first ? "cgroup" : "cgroup2") != 0) continue;
-        if (groups->first && !gc__os_lists(options, "memory")) continue;
-        found = sscanf(line, "%*s %*s %*s %1023s %1023s", groups->root, groups->folder) == 2;
-    }
-    close(lines.file);
-    return found;
-}
-
-/* The process's group below the mount point; that itself if the process does not see its group's name, as in a container. */
-GC__FN void gc__os_enter_group(gc__os_groups *groups) {
-    size_t root = strcmp(groups->root, "/") == 0 ? 0 : strlen(groups->root);
-    const char *rest = groups->group + root;
-    groups->mount_bytes = strlen(groups->folder);
-    if (strncmp(groups->group, groups->root, root) != 0 || *rest != '/' || !rest[1] || strstr(rest, "/..")) return;
-    snprintf(groups->folder + groups->mount_bytes, sizeof groups->folder - groups->mount_bytes, "%s", rest);
-}
-
-/* The least limit of the process's group and of those around it; SIZE_MAX if there is none. */
-GC__FN size_t gc__os_group_bytes(void) {
-    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
-                                                                                           NULL};
-    gc__os_groups groups;
-    size_t least = SIZE_MAX;
-    if (!gc__os_find_group(&groups) || !gc__os_find_mount(&groups)) return least;
-    gc__os_enter_group(&groups);
-    for (;;) {
-        for (const char *const *file = groups.first ? first : second; *file; file++) {
-            size_t bytes = gc__os_number_in(groups.folder, *file);
-            if (bytes < least) least = bytes;
-        }
-        char *slash = strrchr(groups.folder, '/');
-        if (!slash || slash < groups.folder + groups.mount_bytes) return least;
-        *slash = 0;
-    }
-}
-
-GC__FN size_t gc__os_machine_bytes(void) {
-    long pages = sysconf(_SC_PHYS_PAGES);
-    return pages > 0 ? (size_t)pages * gc__os_page_bytes() : SIZE_MAX;
-}
-
-GC__FN size_t gc__os_container_bytes(void) {
-    int error = errno;
-    size_t bytes = gc__os_group_bytes();
-    errno = error;
-    return bytes < gc__os_machine_bytes() ? bytes : 0;
-}
-
-/* Whether a limit of which `used` pages are in use has no room for `bytes` more. */
-GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_t bytes) {
-    return limit->rlim_cur != RLIM_INFINITY && used * gc__os_page_bytes() + bytes > limit->rlim_cur;
-}
-
-GC__FN const char *gc__os_refusal(size_t bytes) {
-    if (errno == EAGAIN)
-        return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
-    char line[256];
-    unsigned long size = 0, data = 0;
-    gc__os_read_line("/proc/self", "statm", line, sizeof line);
-    if (sscanf(line, "%lu %*u %*u %*u %*u %lu", &size, &data) != 2) size = data = 0;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && gc__os_exceeds(&limit, size, bytes)) return "raise `ulimit -v`";
-    if (getrlimit(RLIMIT_DATA, &limit) == 0 && gc__os_exceeds(&limit, data, bytes)) return "raise `ulimit -d`";
-    if (gc__os_number_in("/proc/sys/vm", "overcommit_memory") == 2)
-        return "vm.overcommit_memory is 2, so the system promises no more memory than it has: raise "
-               "vm.overcommit_ratio";
-    return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
-}
-/* The platform contract for reports, on Linux: names of code and static data, by the symbols of the files that are loaded.
-   Lines and inlined functions are those of the tool addr2line, if it is there.
-
-   All of it is safe in a fault handler, even if the fault was within malloc: it takes no lock of the C library but that of
-   stderr, and memory from the system alone. */
-
-/* The symbols of one file of native code, by address: for reports, and for profiles. All of it is safe in a fault handler: it
-   takes no lock, and memory from the system alone. */
-
 /* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing is believed of what they say: a damaged
    file has fewer of these. */
 
@@ -2472,6 +2273,204 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     return name && *name ? name : NULL;
 }
 #endif
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct gc__os_lines {
+    int file;
+    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
+    size_t next, end;
+    char bytes[2048];
+} gc__os_lines;
+
+/* Whether something can be read before the patience ends. The header of poll() declares more names than programs expect here. */
+static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
+    struct {
+        int file;
+        short wanted, ready;
+    } of = {lines->file, 1 /* POLLIN */, 0};
+    struct timespec time = {lines->patience_ms / 1000, (long)(lines->patience_ms % 1000) * 1000000};
+    return !lines->patience_ms || syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8) > 0;
+}
+
+/* The next line, without its end, cut to `bytes`. False: there is none. */
+static inline bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
+    size_t length = 0;
+    for (bool any = false;; any = true) {
+        if (lines->next == lines->end) {
+            ssize_t got = gc__os_lines_wait(lines) ? read(lines->file, lines->bytes, sizeof lines->bytes) : 0;
+            lines->next = 0, lines->end = got > 0 ? (size_t)got : 0;
+            if (got <= 0 && !any) return false;
+        }
+        char byte = lines->end ? lines->bytes[lines->next++] : '\n';
+        if (byte == '\n') break;
+        if (length + 1 < bytes) line[length++] = byte;
+    }
+    line[length] = 0;
+    return true;
+}
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
+
+#define GC__OS_NAME_BYTES 1024
+
+/* The hierarchy of control groups that has the memory controller. */
+typedef struct gc__os_groups {
+    char group[GC__OS_NAME_BYTES];  /* the process's, as /proc/self/cgroup names it */
+    char root[GC__OS_NAME_BYTES];   /* the group that is at the mount point */
+    char folder[GC__OS_NAME_BYTES]; /* the mount point; then the folder of the process's group */
+    size_t mount_bytes;             /* length of the mount point */
+    bool first;                     /* version 1 */
+} gc__os_groups;
+
+GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
+    char name[2 * GC__OS_NAME_BYTES];
+    snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
+    lines->next = lines->end = 0;
+    lines->patience_ms = 0;
+    lines->file = open(name, O_RDONLY | O_CLOEXEC);
+    return lines->file >= 0;
+}
+
+/* The first line of a small file; empty if there is none. */
+GC__FN void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
+    gc__os_lines lines;
+    *line = 0;
+    if (!gc__os_lines_open(&lines, folder, file)) return;
+    if (!gc__os_line(&lines, line, bytes)) *line = 0;
+    close(lines.file);
+}
+
+/* The number in a file; SIZE_MAX if there is none, as where the file says "max". */
+GC__FN size_t gc__os_number_in(const char *folder, const char *file) {
+    char line[64], *end;
+    gc__os_read_line(folder, file, line, sizeof line);
+    unsigned long long number = strtoull(line, &end, 10);
+    return end == line ? SIZE_MAX : (size_t)number;
+}
+
+/* Whether `word` is in a list that is separated by commas. */
+GC__FN bool gc__os_lists(const char *list, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) return true;
+    return false;
+}
+
+/* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the controller. */
+GC__FN bool gc__os_find_group(gc__os_groups *groups) {
+    gc__os_lines lines;
+    char line[GC__OS_NAME_BYTES];
+    bool found = false;
+    if (!gc__os_lines_open(&lines, "/proc/self", "cgroup")) return false;
+    while (!(found && groups->first) && gc__os_line(&lines, line, sizeof line)) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
+        if (!group) continue;
+        *group++ = 0;
+        bool first = gc__os_lists(controllers, "memory");
+        if (!first && (*controllers || found)) continue;
+        memcpy(groups->group, group, strlen(group) + 1);
+        groups->first = first;
+        found = true;
+    }
+    close(lines.file);
+    return found;
+}
+
+/* Lines are "31 23 0:28 /root /mount/point options [more] - type source options". */
+GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
+    gc__os_lines lines;
+    char line[2 * GC__OS_NAME_BYTES], type[32], options[GC__OS_NAME_BYTES];
+    bool found = false;
+    if (!gc__os_lines_open(&lines, "/proc/self", "mountinfo")) return false;
+    while (!found && gc__os_line(&lines, line, sizeof line)) {
+        const char *rest = strstr(line, " - ");
+        if (!rest || sscanf(rest, " - %31s %*s %1023s", type, options) != 2) continue;
+        if (strcmp(type, groups->first ? "cgroup" : "cgroup2") != 0) continue;
+        if (groups->first && !gc__os_lists(options, "memory")) continue;
+        found = sscanf(line, "%*s %*s %*s %1023s %1023s", groups->root, groups->folder) == 2;
+    }
+    close(lines.file);
+    return found;
+}
+
+/* The process's group below the mount point; that itself if the process does not see its group's name, as in a container. */
+GC__FN void gc__os_enter_group(gc__os_groups *groups) {
+    size_t root = strcmp(groups->root, "/") == 0 ? 0 : strlen(groups->root);
+    const char *rest = groups->group + root;
+    groups->mount_bytes = strlen(groups->folder);
+    if (strncmp(groups->group, groups->root, root) != 0 || *rest != '/' || !rest[1] || strstr(rest, "/..")) return;
+    snprintf(groups->folder + groups->mount_bytes, sizeof groups->folder - groups->mount_bytes, "%s", rest);
+}
+
+/* The least limit of the process's group and of those around it; SIZE_MAX if there is none. */
+GC__FN size_t gc__os_group_bytes(void) {
+    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
+                                                                                           NULL};
+    gc__os_groups groups;
+    size_t least = SIZE_MAX;
+    if (!gc__os_find_group(&groups) || !gc__os_find_mount(&groups)) return least;
+    gc__os_enter_group(&groups);
+    for (;;) {
+        for (const char *const *file = groups.first ? first : second; *file; file++) {
+            size_t bytes = gc__os_number_in(groups.folder, *file);
+            if (bytes < least) least = bytes;
+        }
+        char *slash = strrchr(groups.folder, '/');
+        if (!slash || slash < groups.folder + groups.mount_bytes) return least;
+        *slash = 0;
+    }
+}
+
+GC__FN size_t gc__os_machine_bytes(void) {
+    long pages = sysconf(_SC_PHYS_PAGES);
+    return pages > 0 ? (size_t)pages * gc__os_page_bytes() : SIZE_MAX;
+}
+
+GC__FN size_t gc__os_container_bytes(void) {
+    int error = errno;
+    size_t bytes = gc__os_group_bytes();
+    errno = error;
+    return bytes < gc__os_machine_bytes() ? bytes : 0;
+}
+
+/* Whether a limit of which `used` pages are in use has no room for `bytes` more. */
+GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_t bytes) {
+    return limit->rlim_cur != RLIM_INFINITY && used * gc__os_page_bytes() + bytes > limit->rlim_cur;
+}
+
+GC__FN const char *gc__os_refusal(size_t bytes) {
+    if (errno == EAGAIN)
+        return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
+    char line[256];
+    unsigned long size = 0, data = 0;
+    gc__os_read_line("/proc/self", "statm", line, sizeof line);
+    if (sscanf(line, "%lu %*u %*u %*u %*u %lu", &size, &data) != 2) size = data = 0;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && gc__os_exceeds(&limit, size, bytes)) return "raise `ulimit -v`";
+    if (getrlimit(RLIMIT_DATA, &limit) == 0 && gc__os_exceeds(&limit, data, bytes)) return "raise `ulimit -d`";
+    if (gc__os_number_in("/proc/sys/vm", "overcommit_memory") == 2)
+        return "vm.overcommit_memory is 2, so the system promises no more memory than it has: raise "
+               "vm.overcommit_ratio";
+    return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
+}
+/* The platform contract for reports, on Linux: names of code and static data, by the symbols of the files that are loaded.
+   Lines and inlined functions are those of the tool addr2line, if it is there.
+
+   All of it is safe in a fault handler, even if the fault was within malloc: it takes no lock of the C library but that of
+   stderr, and memory from the system alone. */
+
+/* The symbols of one file of native code, by address: for reports, and for profiles. All of it is safe in a fault handler: it
+   takes no lock, and memory from the system alone. */
+
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* Files and pipes line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "image.h"
+
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
