@@ -576,7 +576,7 @@ typedef enum gc_stress {
     GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint and slow path of an allocation, and at random instructions of
                              compiled code that may be interrupted (gc_stackmap.h) */
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
-    GC_STRESS_STACK       /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
+    GC_STRESS_STACK /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
                              have shown no new one, one in 16 is looked at until there is one */
 } gc_stress;
 
@@ -584,6 +584,26 @@ enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 struct gc_barrier_change;
 struct gc__handle;
+
+/* Implemented by the host: address space and memory for objects and the tables beside them, instead of mmap and its kin.
+   Sizes and addresses are multiples of the page size. A refusal is handled as that of the system: a smaller arena, another
+   collection, GC_ERROR_RESERVE or GC_ERROR_MEMORY. They are called under a lock of gc.h, by any thread, and must call nothing of it.
+   Small records and lists (gc_stats.beside_bytes) are still malloc's and the system's. */
+typedef struct gc_memory {
+    /* Reserves address space that starts at a multiple of `alignment`, a power of two: GC_REGION_BYTES, or 2 MiB for tables.
+       If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First
+       GC_ARENA_BYTES are asked for, then half of that, and so on. NULL: refused. */
+    void *(*reserve)(void *context, size_t bytes, size_t alignment, bool readable);
+    /* Makes reserved memory readable and writable. What was not committed before is zero, what was stays as it is. Stress
+       takes access from such pages for a while (mprotect). False: refused. */
+    bool (*commit)(void *context, void *address, size_t bytes);
+    /* The contents of committed memory are needed no more: the memory may be given back, but the range stays committed, and
+       reads as zero. False: it is as it was. 0: never. */
+    bool (*discard)(void *context, void *address, size_t bytes);
+    /* Ends what one call of `reserve` began, when the last heap is destroyed. */
+    void (*release)(void *context, void *address, size_t bytes);
+    void *context;
+} gc_memory;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
@@ -606,6 +626,9 @@ typedef struct gc_options {
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
+    /* Memory from the host. All heaps that exist at the same time have the same one; it must stay as long as they. 0: from
+       the system. */
+    const gc_memory *memory;
 
     /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
        program with a message, at once or when the heap is next used. */
@@ -3384,6 +3407,54 @@ GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.use
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
+/* Where address space and memory for regions and their tables come from: the system, or functions of the host (gc_memory). */
+
+
+static gc_memory gc__supply; /* all zero: the system; written under the arena's lock while there is no arena */
+
+GC__FN bool gc__supply_is_host(void) { return gc__supply.reserve != NULL; }
+
+/* As gc__os_reserve. What the host has reserved is at an address of its choice, so that is checked. */
+GC__FN void *gc__supply_reserve(size_t bytes, size_t alignment, bool readable) {
+    if (!gc__supply_is_host()) return gc__os_reserve(bytes, alignment, readable);
+    void *start = gc__supply.reserve(gc__supply.context, bytes, alignment, readable);
+    if (!((uintptr_t)start & (alignment - 1))) return start;
+    gc__supply.release(gc__supply.context, start, bytes);
+    return NULL;
+}
+
+GC__FN bool gc__supply_commit(void *address, size_t bytes) {
+    return gc__supply_is_host() ? gc__supply.commit(gc__supply.context, address, bytes) : gc__os_commit(address, bytes);
+}
+
+GC__FN bool gc__supply_discard(void *address, size_t bytes) {
+    if (!gc__supply_is_host()) return gc__os_discard(address, bytes);
+    return gc__supply.discard && gc__supply.discard(gc__supply.context, address, bytes);
+}
+
+/* Takes all of what one call has reserved. */
+GC__FN void gc__supply_release(void *address, size_t bytes) {
+    if (gc__supply_is_host())
+        gc__supply.release(gc__supply.context, address, bytes);
+    else
+        gc__os_unmap(address, bytes);
+}
+
+/* Who has just refused `bytes`, and so what to do. */
+GC__FN const char *gc__supply_refusal(size_t bytes) {
+    return gc__supply_is_host() ? "options.memory of the host refuses it" : gc__os_refusal(bytes);
+}
+
+/* Advice that is the host's to give for its own memory. */
+GC__FN void gc__supply_prefer_huge_pages(void *address, size_t bytes) {
+    if (!gc__supply_is_host()) gc__os_prefer_huge_pages(address, bytes);
+}
+GC__FN void gc__supply_populate(void *address, size_t bytes) {
+    if (!gc__supply_is_host()) gc__os_populate(address, bytes);
+}
+GC__FN void gc__supply_leave_out_of_dumps(void *address, size_t bytes) {
+    if (!gc__supply_is_host()) gc__os_leave_out_of_dumps(address, bytes);
+}
 /* The tables beside the arena, with an entry or more for each region.
 
    Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the part for regions that have
@@ -3456,7 +3527,7 @@ GC__FN void gc__side_place(int which, char *first) {
 GC__FN void gc__side_huge_pages(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->bytes > GC__SIDE_BYTES_SMALL)
-        gc__os_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
+        gc__supply_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
 }
 
 /* Makes the table writable for the first `regions` regions. False: the system refuses. */
@@ -3465,7 +3536,7 @@ GC__FN bool gc__side_open(int which, size_t regions) {
     size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
     if (end > side->bytes) end = side->bytes;
     if (end <= side->opened) return true;
-    if (!gc__os_commit(side->start + side->opened, end - side->opened)) return false;
+    if (!gc__supply_commit(side->start + side->opened, end - side->opened)) return false;
     side->opened = end;
     return true;
 }
@@ -3490,19 +3561,26 @@ GC__FN bool gc__sides_open(size_t regions) {
    refuses. */
 GC__FN char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
-    char *start = (char *)gc__os_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
+    char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
     if (!start) return NULL;
     gc__side_place(which, start);
     if (gc__side_open(which, gc__sides_opened)) return start;
     gc__sides[which].start = NULL;
-    gc__os_unmap(start, bytes);
+    gc__supply_release(start, bytes);
     return NULL;
+}
+
+/* Gives back the tables that were reserved together with the arena. */
+GC__FN void gc__sides_release(void) {
+    size_t beside = 0;
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__sides[i].bytes;
+    gc__supply_release(gc__sides[0].start, beside);
 }
 
 /* Zeroes the table. */
 GC__FN void gc__side_zero(int which) {
     const gc__side *side = &gc__sides[which];
-    if (side->opened && !gc__os_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
+    if (side->opened && !gc__supply_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
 }
 /* What barriers read beside ranks and cards (bounds, write watch, log), and informing hosts of its changes.
 
@@ -3556,7 +3634,7 @@ GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
     return gc__fail(
         GC_ERROR_RESERVE,
         "the system gives no address space for the tables of barrier %s: %s, or compile with a smaller GC_ARENA_BYTES",
-        gc_barrier_name(barrier), gc__os_refusal(gc__the_arena.bytes >> GC_WATCH_SHIFT));
+        gc_barrier_name(barrier), gc__supply_refusal(gc__the_arena.bytes >> GC_WATCH_SHIFT));
 }
 
 /* Reserves a table beside the arena for a barrier; returns its biased base, or NULL. */
@@ -4155,10 +4233,10 @@ GC__FN bool gc__arena_try(size_t bytes) {
     arena->count = bytes >> GC_REGION_SHIFT;
     size_t beside = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__side_bytes(i, 0);
-    char *sides = (char *)gc__os_reserve(beside, GC__SIDE_BYTES_SMALL, true);
-    char *base = sides ? (char *)gc__os_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
+    char *sides = (char *)gc__supply_reserve(beside, GC__SIDE_BYTES_SMALL, true);
+    char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
     if (!base) {
-        if (sides) gc__os_unmap(sides, beside);
+        if (sides) gc__supply_release(sides, beside);
         return false;
     }
     arena->base = (uintptr_t)base;
@@ -4172,9 +4250,8 @@ GC__FN gc_result gc__arena_check(void) {
     gc__arena *arena = &gc__the_arena;
     uintptr_t base = arena->base;
     if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
-    gc__os_unmap((void *)base, arena->bytes);
-    for (int i = 0; i < GC__SIDE_ALWAYS; i++)
-        if (gc__sides[i].bytes) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+    gc__supply_release((void *)base, arena->bytes);
+    gc__sides_release();
     arena->base = arena->bytes = arena->count = 0;
     return gc__fail(
         GC_ERROR_RESERVE,
@@ -4208,35 +4285,56 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
 GC__FN gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         /* If address space is short, as much again must be left for the host and the collector's own lists. */
-        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
-        bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
+        bool is_short = bytes < GC_ARENA_BYTES && !gc__supply_is_host();
+        void *spare = is_short ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
+        bool opened = (spare || !is_short) && gc__arena_try(bytes);
         if (spare) gc__os_unmap(spare, bytes);
         if (opened) return GC_OK;
     }
     return gc__fail(GC_ERROR_RESERVE,
                     "cannot reserve address space for even 16 regions (%zu MiB, and their tables): %s",
-                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal(2 * GC__ARENA_BYTES_MIN));
+                    GC__ARENA_BYTES_MIN >> 20, gc__supply_refusal(2 * GC__ARENA_BYTES_MIN));
 }
 
 /* The size of youth, age and verdict tables; the last part that is opened of them may reach beyond their end. */
 #define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
 
+GC__FN void gc__arena_close(void);
+
+/* Has memory come from these functions; NULL: from the system. Lock held. */
+GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
+    static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
+    const gc_memory *from = memory ? memory : &of_system;
+    if (memory && (!memory->reserve || !memory->commit || !memory->release))
+        return gc__fail(GC_ERROR_OPTION, "options.memory has no reserve, commit or release: only discard may be NULL");
+    if (from->reserve == gc__supply.reserve && from->commit == gc__supply.commit &&
+        from->discard == gc__supply.discard && from->release == gc__supply.release &&
+        from->context == gc__supply.context)
+        return GC_OK;
+    if (gc__the_arena.heaps)
+        return gc__fail(GC_ERROR_OPTION, "options.memory differs from that of the heaps that are there: all heaps of a "
+                                         "process share one address range, so destroy them first");
+    gc__arena_close();
+    gc__supply = *from;
+    return GC_OK;
+}
+
 /* Reserves the rank and verdict tables and the arena. Lock held. */
 GC__FN gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
     size_t ranks = GC__RANKS_BYTES;
-    uint8_t *tables = (uint8_t *)gc__os_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
+    uint8_t *tables = (uint8_t *)gc__supply_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
     if (!tables)
         return gc__fail(GC_ERROR_RESERVE,
                         "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
                         "GC_REGION_SHIFT (now %d)",
-                        ranks >> 20, gc__os_refusal(ranks), GC_REGION_SHIFT);
+                        ranks >> 20, gc__supply_refusal(ranks), GC_REGION_SHIFT);
     gc_result result = gc__arena_reserve();
     if (result == GC_OK) result = gc__arena_check();
     if (result == GC_OK)
         gc__arena_publish(tables);
     else
-        gc__os_unmap(tables, ranks);
+        gc__supply_release(tables, ranks);
     return result;
 }
 
@@ -4246,11 +4344,12 @@ GC__FN void gc__arena_close(void) {
     if (!arena->base) return;
     for (size_t i = 0; i < arena->used; i++)
         if (arena->regions[i].base) gc__os_mark_free(arena->regions[i].base, GC_REGION_BYTES, false);
-    gc__os_unmap((void *)arena->base, arena->bytes);
-    gc__os_unmap(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
+    gc__supply_release((void *)arena->base, arena->bytes);
+    gc__supply_release(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
+    gc__sides_release();
     for (int i = 0; i < GC__SIDES; i++) {
-        bool own = (i < GC__SIDE_YOUTH || i > GC__SIDE_VERDICT) && gc__sides[i].start && gc__sides[i].bytes;
-        if (own) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+        bool is_alone = i > GC__SIDE_VERDICT && gc__sides[i].start && gc__sides[i].bytes;
+        if (is_alone) gc__supply_release(gc__sides[i].start, gc__sides[i].bytes);
         gc__sides[i].start = NULL;
         gc__sides[i].bytes = gc__sides[i].opened = 0;
     }
@@ -4301,7 +4400,7 @@ GC__FN bool gc__arena_commit(gc__region *region) {
         region->dirty_end = region->base;
     }
     if (region->accessible && !region->left_out) return true;
-    if (!gc__os_commit((void *)region->base, GC_REGION_BYTES)) return false;
+    if (!gc__supply_commit((void *)region->base, GC_REGION_BYTES)) return false;
     region->accessible = true;
     region->left_out = false;
     return true;
@@ -4332,7 +4431,7 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     }
     if (first < arena->count)
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB: %s", span,
-                 GC_REGION_BYTES >> 10, gc__os_refusal(span * GC_REGION_BYTES));
+                 GC_REGION_BYTES >> 10, gc__supply_refusal(span * GC_REGION_BYTES));
     else
         gc__fail(GC_ERROR_MEMORY,
                  "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",
@@ -4347,9 +4446,9 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
     bool dirty = region->dirty_end > region->base;
-    bool zero = !dirty || gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool zero = !dirty || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
-    if (left_out) gc__os_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
+    if (left_out) gc__supply_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
     region->left_out = left_out;
@@ -4581,7 +4680,7 @@ GC__FN void gc__large_trim(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
     size_t slack = gc__large_slack(region);
-    if (!slack || !gc__os_discard((void *)from, to - from)) return;
+    if (!slack || !gc__supply_discard((void *)from, to - from)) return;
     if (last->dirty_end > from) last->dirty_end = from;
     region->spare += slack;
     heap->spare_bytes += slack;
@@ -4715,7 +4814,7 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
 GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
     if (from < to && (from % GC_REGION_BYTES || !region->sparing))
-        gc__os_populate((void *)from, gc__populate_end(to) - from);
+        gc__supply_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
@@ -9377,7 +9476,7 @@ GC__FN gc_result gc__shadow_open(void) {
         GC_ERROR_RESERVE,
         "cannot reserve %zu MiB for the shadow heap: %s, or compile with a smaller GC_ARENA_BYTES, or without "
         "GC_SHADOW_HEAP",
-        gc__the_arena.bytes >> 20, gc__os_refusal(gc__the_arena.bytes));
+        gc__the_arena.bytes >> 20, gc__supply_refusal(gc__the_arena.bytes));
 }
 
 /* The shadow is unmapped with the arena. */
@@ -12115,10 +12214,17 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     return GC_OK;
 }
 
+/* Gives back what all heaps share. Lock held; there is no heap. */
+GC__FN void gc__arena_end(void) {
+    gc__log_close();
+    gc__shadow_close();
+    gc__arena_close();
+}
+
 /* One heap less, or one that was not created after all. */
 GC__FN void gc__arena_left(void) {
     gc__lock_take(&gc__the_arena.lock);
-    gc__the_arena.heaps--;
+    if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
 }
 
@@ -12194,7 +12300,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (given) options = *given;
     if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
     gc__lock_take(&gc__the_arena.lock);
-    gc_result opened = gc__arena_open();
+    gc_result opened = gc__arena_supply(options.memory);
+    if (opened == GC_OK) opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
     if (opened == GC_OK) opened = gc__fork_open();
     gc__the_arena.heaps += opened == GC_OK;
@@ -12340,9 +12447,7 @@ GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__the_arena.heaps) {
         gc__os_leave();
-        gc__log_close();
-        gc__shadow_close();
-        gc__arena_close();
+        gc__arena_end();
     }
     gc__lock_release(&gc__the_arena.lock);
 }

@@ -61,6 +61,7 @@
 #include "base/words.h"         /* growing arrays outside the heap */
 #include "base/map.h"           /* maps from objects to words */
 #include "heap/region.h"        /* regions, rank and verdict tables */
+#include "heap/supply.h"        /* memory of the system or the host */
 #include "heap/side.h"          /* memory for the tables beside the arena */
 #include "heap/barrier_state.h" /* what barriers read, and informing compiled code of changes */
 #include "heap/rank.h"          /* ranks and verdicts of regions */

@@ -62,7 +62,7 @@ typedef enum gc_stress {
     GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint and slow path of an allocation, and at random instructions of
                              compiled code that may be interrupted (gc_stackmap.h) */
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
-    GC_STRESS_STACK       /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
+    GC_STRESS_STACK /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
                              have shown no new one, one in 16 is looked at until there is one */
 } gc_stress;
 
@@ -70,6 +70,26 @@ enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 struct gc_barrier_change;
 struct gc__handle;
+
+/* Implemented by the host: address space and memory for objects and the tables beside them, instead of mmap and its kin.
+   Sizes and addresses are multiples of the page size. A refusal is handled as that of the system: a smaller arena, another
+   collection, GC_ERROR_RESERVE or GC_ERROR_MEMORY. They are called under a lock of gc.h, by any thread, and must call nothing of it.
+   Small records and lists (gc_stats.beside_bytes) are still malloc's and the system's. */
+typedef struct gc_memory {
+    /* Reserves address space that starts at a multiple of `alignment`, a power of two: GC_REGION_BYTES, or 2 MiB for tables.
+       If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First
+       GC_ARENA_BYTES are asked for, then half of that, and so on. NULL: refused. */
+    void *(*reserve)(void *context, size_t bytes, size_t alignment, bool readable);
+    /* Makes reserved memory readable and writable. What was not committed before is zero, what was stays as it is. Stress
+       takes access from such pages for a while (mprotect). False: refused. */
+    bool (*commit)(void *context, void *address, size_t bytes);
+    /* The contents of committed memory are needed no more: the memory may be given back, but the range stays committed, and
+       reads as zero. False: it is as it was. 0: never. */
+    bool (*discard)(void *context, void *address, size_t bytes);
+    /* Ends what one call of `reserve` began, when the last heap is destroyed. */
+    void (*release)(void *context, void *address, size_t bytes);
+    void *context;
+} gc_memory;
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
@@ -92,6 +112,9 @@ typedef struct gc_options {
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
+    /* Memory from the host. All heaps that exist at the same time have the same one; it must stay as long as they. 0: from
+       the system. */
+    const gc_memory *memory;
 
     /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
        program with a message, at once or when the heap is next used. */

@@ -21,7 +21,7 @@ GC__FN gc_result gc__shadow_open(void) {
         GC_ERROR_RESERVE,
         "cannot reserve %zu MiB for the shadow heap: %s, or compile with a smaller GC_ARENA_BYTES, or without "
         "GC_SHADOW_HEAP",
-        gc__the_arena.bytes >> 20, gc__os_refusal(gc__the_arena.bytes));
+        gc__the_arena.bytes >> 20, gc__supply_refusal(gc__the_arena.bytes));
 }
 
 /* The shadow is unmapped with the arena. */

@@ -13,10 +13,10 @@ GC__FN bool gc__arena_try(size_t bytes) {
     arena->count = bytes >> GC_REGION_SHIFT;
     size_t beside = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__side_bytes(i, 0);
-    char *sides = (char *)gc__os_reserve(beside, GC__SIDE_BYTES_SMALL, true);
-    char *base = sides ? (char *)gc__os_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
+    char *sides = (char *)gc__supply_reserve(beside, GC__SIDE_BYTES_SMALL, true);
+    char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
     if (!base) {
-        if (sides) gc__os_unmap(sides, beside);
+        if (sides) gc__supply_release(sides, beside);
         return false;
     }
     arena->base = (uintptr_t)base;
@@ -30,9 +30,8 @@ GC__FN gc_result gc__arena_check(void) {
     gc__arena *arena = &gc__the_arena;
     uintptr_t base = arena->base;
     if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
-    gc__os_unmap((void *)base, arena->bytes);
-    for (int i = 0; i < GC__SIDE_ALWAYS; i++)
-        if (gc__sides[i].bytes) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+    gc__supply_release((void *)base, arena->bytes);
+    gc__sides_release();
     arena->base = arena->bytes = arena->count = 0;
     return gc__fail(
         GC_ERROR_RESERVE,
@@ -66,35 +65,56 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
 GC__FN gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         /* If address space is short, as much again must be left for the host and the collector's own lists. */
-        void *spare = bytes < GC_ARENA_BYTES ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
-        bool opened = (spare || bytes == GC_ARENA_BYTES) && gc__arena_try(bytes);
+        bool is_short = bytes < GC_ARENA_BYTES && !gc__supply_is_host();
+        void *spare = is_short ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
+        bool opened = (spare || !is_short) && gc__arena_try(bytes);
         if (spare) gc__os_unmap(spare, bytes);
         if (opened) return GC_OK;
     }
     return gc__fail(GC_ERROR_RESERVE,
                     "cannot reserve address space for even 16 regions (%zu MiB, and their tables): %s",
-                    GC__ARENA_BYTES_MIN >> 20, gc__os_refusal(2 * GC__ARENA_BYTES_MIN));
+                    GC__ARENA_BYTES_MIN >> 20, gc__supply_refusal(2 * GC__ARENA_BYTES_MIN));
 }
 
 /* The size of youth, age and verdict tables; the last part that is opened of them may reach beyond their end. */
 #define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
 
+GC__FN void gc__arena_close(void);
+
+/* Has memory come from these functions; NULL: from the system. Lock held. */
+GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
+    static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
+    const gc_memory *from = memory ? memory : &of_system;
+    if (memory && (!memory->reserve || !memory->commit || !memory->release))
+        return gc__fail(GC_ERROR_OPTION, "options.memory has no reserve, commit or release: only discard may be NULL");
+    if (from->reserve == gc__supply.reserve && from->commit == gc__supply.commit &&
+        from->discard == gc__supply.discard && from->release == gc__supply.release &&
+        from->context == gc__supply.context)
+        return GC_OK;
+    if (gc__the_arena.heaps)
+        return gc__fail(GC_ERROR_OPTION, "options.memory differs from that of the heaps that are there: all heaps of a "
+                                         "process share one address range, so destroy them first");
+    gc__arena_close();
+    gc__supply = *from;
+    return GC_OK;
+}
+
 /* Reserves the rank and verdict tables and the arena. Lock held. */
 GC__FN gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
     size_t ranks = GC__RANKS_BYTES;
-    uint8_t *tables = (uint8_t *)gc__os_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
+    uint8_t *tables = (uint8_t *)gc__supply_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
     if (!tables)
         return gc__fail(GC_ERROR_RESERVE,
                         "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
                         "GC_REGION_SHIFT (now %d)",
-                        ranks >> 20, gc__os_refusal(ranks), GC_REGION_SHIFT);
+                        ranks >> 20, gc__supply_refusal(ranks), GC_REGION_SHIFT);
     gc_result result = gc__arena_reserve();
     if (result == GC_OK) result = gc__arena_check();
     if (result == GC_OK)
         gc__arena_publish(tables);
     else
-        gc__os_unmap(tables, ranks);
+        gc__supply_release(tables, ranks);
     return result;
 }
 
@@ -104,11 +124,12 @@ GC__FN void gc__arena_close(void) {
     if (!arena->base) return;
     for (size_t i = 0; i < arena->used; i++)
         if (arena->regions[i].base) gc__os_mark_free(arena->regions[i].base, GC_REGION_BYTES, false);
-    gc__os_unmap((void *)arena->base, arena->bytes);
-    gc__os_unmap(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
+    gc__supply_release((void *)arena->base, arena->bytes);
+    gc__supply_release(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
+    gc__sides_release();
     for (int i = 0; i < GC__SIDES; i++) {
-        bool own = (i < GC__SIDE_YOUTH || i > GC__SIDE_VERDICT) && gc__sides[i].start && gc__sides[i].bytes;
-        if (own) gc__os_unmap(gc__sides[i].start, gc__sides[i].bytes);
+        bool is_alone = i > GC__SIDE_VERDICT && gc__sides[i].start && gc__sides[i].bytes;
+        if (is_alone) gc__supply_release(gc__sides[i].start, gc__sides[i].bytes);
         gc__sides[i].start = NULL;
         gc__sides[i].bytes = gc__sides[i].opened = 0;
     }
@@ -159,7 +180,7 @@ GC__FN bool gc__arena_commit(gc__region *region) {
         region->dirty_end = region->base;
     }
     if (region->accessible && !region->left_out) return true;
-    if (!gc__os_commit((void *)region->base, GC_REGION_BYTES)) return false;
+    if (!gc__supply_commit((void *)region->base, GC_REGION_BYTES)) return false;
     region->accessible = true;
     region->left_out = false;
     return true;
@@ -190,7 +211,7 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     }
     if (first < arena->count)
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for %zu more regions of %zu KiB: %s", span,
-                 GC_REGION_BYTES >> 10, gc__os_refusal(span * GC_REGION_BYTES));
+                 GC_REGION_BYTES >> 10, gc__supply_refusal(span * GC_REGION_BYTES));
     else
         gc__fail(GC_ERROR_MEMORY,
                  "the arena of %zu MiB has no %zu free regions in a row: raise `ulimit -v` or GC_ARENA_BYTES",
@@ -205,9 +226,9 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
     bool dirty = region->dirty_end > region->base;
-    bool zero = !dirty || gc__os_discard((void *)region->base, GC_REGION_BYTES);
+    bool zero = !dirty || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
-    if (left_out) gc__os_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
+    if (left_out) gc__supply_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
     region->left_out = left_out;

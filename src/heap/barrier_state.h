@@ -54,7 +54,7 @@ GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
     return gc__fail(
         GC_ERROR_RESERVE,
         "the system gives no address space for the tables of barrier %s: %s, or compile with a smaller GC_ARENA_BYTES",
-        gc_barrier_name(barrier), gc__os_refusal(gc__the_arena.bytes >> GC_WATCH_SHIFT));
+        gc_barrier_name(barrier), gc__supply_refusal(gc__the_arena.bytes >> GC_WATCH_SHIFT));
 }
 
 /* Reserves a table beside the arena for a barrier; returns its biased base, or NULL. */

@@ -223,7 +223,7 @@ GC__FN void gc__large_trim(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
     size_t slack = gc__large_slack(region);
-    if (!slack || !gc__os_discard((void *)from, to - from)) return;
+    if (!slack || !gc__supply_discard((void *)from, to - from)) return;
     if (last->dirty_end > from) last->dirty_end = from;
     region->spare += slack;
     heap->spare_bytes += slack;
@@ -357,7 +357,7 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
 GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
     if (from < to && (from % GC_REGION_BYTES || !region->sparing))
-        gc__os_populate((void *)from, gc__populate_end(to) - from);
+        gc__supply_populate((void *)from, gc__populate_end(to) - from);
 }
 
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "region.h"
+#include "supply.h"
 
 enum {
     GC__SIDE_REGIONS,
@@ -72,7 +73,7 @@ GC__FN void gc__side_place(int which, char *first) {
 GC__FN void gc__side_huge_pages(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->bytes > GC__SIDE_BYTES_SMALL)
-        gc__os_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
+        gc__supply_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
 }
 
 /* Makes the table writable for the first `regions` regions. False: the system refuses. */
@@ -81,7 +82,7 @@ GC__FN bool gc__side_open(int which, size_t regions) {
     size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
     if (end > side->bytes) end = side->bytes;
     if (end <= side->opened) return true;
-    if (!gc__os_commit(side->start + side->opened, end - side->opened)) return false;
+    if (!gc__supply_commit(side->start + side->opened, end - side->opened)) return false;
     side->opened = end;
     return true;
 }
@@ -106,17 +107,24 @@ GC__FN bool gc__sides_open(size_t regions) {
    refuses. */
 GC__FN char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
-    char *start = (char *)gc__os_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
+    char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
     if (!start) return NULL;
     gc__side_place(which, start);
     if (gc__side_open(which, gc__sides_opened)) return start;
     gc__sides[which].start = NULL;
-    gc__os_unmap(start, bytes);
+    gc__supply_release(start, bytes);
     return NULL;
+}
+
+/* Gives back the tables that were reserved together with the arena. */
+GC__FN void gc__sides_release(void) {
+    size_t beside = 0;
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__sides[i].bytes;
+    gc__supply_release(gc__sides[0].start, beside);
 }
 
 /* Zeroes the table. */
 GC__FN void gc__side_zero(int which) {
     const gc__side *side = &gc__sides[which];
-    if (side->opened && !gc__os_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
+    if (side->opened && !gc__supply_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
 }

@@ -74,10 +74,17 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     return GC_OK;
 }
 
+/* Gives back what all heaps share. Lock held; there is no heap. */
+GC__FN void gc__arena_end(void) {
+    gc__log_close();
+    gc__shadow_close();
+    gc__arena_close();
+}
+
 /* One heap less, or one that was not created after all. */
 GC__FN void gc__arena_left(void) {
     gc__lock_take(&gc__the_arena.lock);
-    gc__the_arena.heaps--;
+    if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
 }
 
@@ -153,7 +160,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (given) options = *given;
     if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
     gc__lock_take(&gc__the_arena.lock);
-    gc_result opened = gc__arena_open();
+    gc_result opened = gc__arena_supply(options.memory);
+    if (opened == GC_OK) opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
     if (opened == GC_OK) opened = gc__fork_open();
     gc__the_arena.heaps += opened == GC_OK;
@@ -299,9 +307,7 @@ GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__the_arena.heaps) {
         gc__os_leave();
-        gc__log_close();
-        gc__shadow_close();
-        gc__arena_close();
+        gc__arena_end();
     }
     gc__lock_release(&gc__the_arena.lock);
 }
