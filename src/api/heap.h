@@ -73,8 +73,8 @@ struct gc__handle;
 
 /* Implemented by the host: address space and memory for objects and the tables beside them, instead of mmap and its kin.
    Sizes and addresses are multiples of the page size. A refusal is handled as that of the system: a smaller arena, another
-   collection, GC_ERROR_RESERVE or GC_ERROR_MEMORY. They are called under a lock of gc.h, by any thread, and must call nothing of it.
-   Small records and lists (gc_stats.beside_bytes) are still malloc's and the system's. */
+   collection, GC_ERROR_RESERVE or GC_ERROR_MEMORY. They are called under a lock of gc.h, by any thread, and must call nothing
+   of it. Small records and lists (gc_stats.beside_bytes) are still malloc's and the system's. */
 typedef struct gc_memory {
     /* Reserves address space that starts at a multiple of `alignment`, a power of two: GC_REGION_BYTES, or 2 MiB for tables.
        If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First
