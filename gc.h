@@ -311,6 +311,25 @@ typedef struct gc_array {
     size_t length;
 } gc_array;
 
+/* Static, or kept by the host until it has run; the collector keeps the address. A type that names one (gc_type.finalizer, by
+   GC_TYPE_FINALIZED) has each of its objects registered by gc_new. */
+struct gc_finalizer {
+    void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
+    bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
+    /* Whether this object says, by a mark of its own, that it needs no finalizer: then it dies at once, without the search
+       that gc_finalizer_suppress makes. Called during collections; must read that object only. NULL: every object needs
+       it. */
+    bool (*is_suppressed)(const void *object);
+};
+
+/* Of a type whose objects need none. */
+static const gc_finalizer gc_no_finalizer __attribute__((unused)) = {0, false, 0};
+
+/* Flags of a type. */
+enum {
+    GC_TYPE_FIXED = 1 /* its objects never move: gc_new is gc_new_fixed */
+};
+
 /* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may
    be the first member of a record of the host's own, which an object then leads to at no cost:
        struct class { gc_type gc; const char *display_name; };
@@ -333,8 +352,11 @@ struct gc_type {
     void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type has been found dead; may be NULL */
     const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
-    uint16_t field_offsets[17];    /* their offsets in the order of `fields`, and a 0 */
+    uint16_t field_offsets[17];    /* their offsets, in an element with GC_ELEMENT_FIELD, in that order; and a 0 */
+    uint32_t flags; /* GC_TYPE_FIXED, which goes with a finalizer, gc_no_finalizer if there is none; or 0 */
 };
+
+#define GC_ELEMENT_FIELD 0x8000
 
 /* Checks a type declared by hand. Returns NULL if it is sound, else a sentence that says what is wrong with it. gc_new
    checks on its slow path, and always if GC_DEBUG >= 2. [any thread; never collects; cannot fail] */
@@ -354,13 +376,14 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_LEAF_FINALIZED(T, finalizer) GC__TYPE(T, 0, 0, &(finalizer), GC__NO_NAMES)
 /* A type of fixed size by clauses in any order; those of elements are for GC_TYPE_ARRAY_WITH only:
        GC_TYPE_WITH(pair, refs(first, second), values(tag), trace(pair_trace), finalizer(pair_end))
-   refs(FIELD, ...)            fields that are references (at most 16 names in all)
+   refs(FIELD, ...)            fields that are references (at most 16 names in all, those of elements included)
    values(FIELD, ...)          fields that are tagged values
    elements(refs)              each element is a reference; elements(values): a tagged value
    element_refs(FIELD, ...)    fields of each element, a struct, that are references
    element_values(FIELD, ...)  the same that are tagged values
    trace(FUNCTION)             visits the slots that no other clause names
    finalizer(NAME)             a static const gc_finalizer
+   flags(FLAGS)                GC_TYPE_FIXED
    The preprocessor reads these names, so the host must undefine any macro of its own that has such a name. */
 #define GC_TYPE_WITH(T, ...) GC__TYPE_WITH(T, GC__BYTES(T), 0, struct gc__no_elements, __VA_ARGS__)
 
@@ -372,8 +395,11 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
 /* An array of characters, or of other small numbers, with room for one 0 more behind its elements. gc_new_array has it zeroed;
    who calls gc_new_array_raw writes it. */
-#define GC_TYPE_STRING(T, member) \
-    { #T, GC__FIXED(T, member) + sizeof(((T *)0)->member[0]), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, 0, 0, GC__NO_NAMES }
+#define GC_TYPE_STRING(T, member)                                                                              \
+    {                                                                                                          \
+#T, GC__FIXED(T, member) + sizeof(((T *)0)->member[0]), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, 0, 0, \
+            GC__NO_NAMES                                                                                       \
+    }
 /* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
 #define GC_TYPE_ARRAY_WITH(T, member, ...) \
     GC__TYPE_WITH(T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), __typeof__(((T *)0)->member[0]), __VA_ARGS__)
@@ -389,10 +415,8 @@ GC_API const char *gc_type_check(const gc_type *type);
     { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, finalizer, names }
 #define GC__TYPE_ARRAY(T, member, refs, values, trace) \
     { #T, GC__FIXED(T, member), sizeof(((T *)0)->member[0]), 0, 0, refs, values, trace, 0, GC__NO_NAMES }
-#define GC__NAMES(T, ...) \
-#__VA_ARGS__, { GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }
-#define GC__NO_NAMES \
-    0, { 0 }
+#define GC__NAMES(T, ...) #__VA_ARGS__, {GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__) }, 0
+#define GC__NO_NAMES 0, {0}, 0
 
 #define GC__TEXT_field_is_word \
     "GC_TYPE: a field is no single word. Name each element of an array, GC_TYPE(T, f[0], f[1]), or use GC_TYPE_TRACED"
@@ -415,11 +439,12 @@ GC__REQUIREMENT(no_virtual_functions)
 #define GC__HAS_NO_VIRTUAL_FUNCTIONS(T) GC__REQUIRE(no_virtual_functions, !GC__IS_POLYMORPHIC(T))
 #define GC__BYTES(T) (sizeof(T) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
 #define GC__FIXED(T, member) (offsetof(T, member) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
-#define GC__FIELD_OK(T, f)                               \
-    (GC__REQUIRE(field_is_word, sizeof(((T *)0)->f) == 8) * \
-     GC__REQUIRE(field_is_aligned, offsetof(T, f) % 8 == 0) * GC__REQUIRE(field_is_near, offsetof(T, f) < 512))
+#define GC__FIELD_OK(T, f)                                                                                           \
+    (GC__REQUIRE(field_is_word, sizeof(((T *)0)->f) == 8) * GC__REQUIRE(field_is_aligned, offsetof(T, f) % 8 == 0) * \
+     GC__REQUIRE(field_is_near, offsetof(T, f) < 512))
 #define GC__FIELD_BIT(T, f) ((uint64_t)GC__FIELD_OK(T, f) << (offsetof(T, f) / 8 % 64)) |
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),
+#define GC__ELEMENT_OFFSET(E, f) GC_ELEMENT_FIELD | offsetof(E, f),
 #define GC__EACH(m, T, ...) GC__COUNT(__VA_ARGS__)(m, T, __VA_ARGS__)
 #define GC__COUNT(...)                                                                                           \
     GC__PICK(__VA_ARGS__, GC__E16, GC__E15, GC__E14, GC__E13, GC__E12, GC__E11, GC__E10, GC__E9, GC__E8, GC__E7, \
@@ -443,9 +468,9 @@ GC__REQUIREMENT(no_virtual_functions)
 #define GC__E16(m, T, a, ...) m(T, a) GC__E15(m, T, __VA_ARGS__)
 
 /* Clauses. A clause `kind(arguments)` is a row of columns, each in parentheses: the terms of the masks refs, values,
-   element_refs and element_values; trace function; finalizer; names; their offsets; and the clause's weight: 1 for each
-   name, of which there may be 16, or 1 in a hexadecimal digit of its own for a kind that may occur once. An initializer
-   is made column by column. */
+   element_refs and element_values; trace function; finalizer; names; their offsets; the clause's weight: 1 for each name,
+   of which there may be 16, or 1 in a hexadecimal digit of its own for a kind that may occur once; and flags. An
+   initializer is made column by column. */
 #define GC__TYPE_WITH(T, bytes, element_bytes, E, ...)                                                    \
     {                                                                                                     \
 #T, bytes *GC__WEIGHED(GC__CLAUSES(GC__WEIGHT, T, E, __VA_ARGS__) 0), element_bytes,              \
@@ -453,30 +478,36 @@ GC__REQUIREMENT(no_virtual_functions)
             (GC__CLAUSES(GC__ELEMENT_REFS, T, E, __VA_ARGS__) 0),                                         \
             (GC__CLAUSES(GC__ELEMENT_VALUES, T, E, __VA_ARGS__) 0),                                       \
             GC__FIRST(GC__CLAUSES(GC__TRACE, T, E, __VA_ARGS__) 0, 0),                                    \
-            GC__FIRST(GC__CLAUSES(GC__FINALIZER, T, E, __VA_ARGS__) 0, 0),                                \
-            "" GC__CLAUSES(GC__TEXT_OF, T, E, __VA_ARGS__), {                                             \
-            GC__CLAUSES(GC__OFFSETS, T, E, __VA_ARGS__) 0                                                 \
-        }                                                                                                 \
+            GC__FIRST(GC__CLAUSES(GC__FINALIZER, T, E, __VA_ARGS__)                                       \
+                          GC__FINALIZER_BY(GC__CLAUSES(GC__FLAGS, T, E, __VA_ARGS__) 0),                  \
+                      0),                                                                                 \
+            "" GC__CLAUSES(GC__TEXT_OF, T, E, __VA_ARGS__),                                               \
+            {GC__CLAUSES(GC__OFFSETS, T, E, __VA_ARGS__) 0 }, GC__CLAUSES(GC__FLAGS, T, E, __VA_ARGS__) 0 \
     }
-#define GC__WEIGHED(weight) GC__REQUIRE(clauses_are_few, ((weight)&0xFF) <= 16 && !((weight)&0xEEE00))
+#define GC__WEIGHED(weight) GC__REQUIRE(clauses_are_few, ((weight)&0xFF) <= 16 && !((weight)&0xEEEE00))
 #define GC__FIRST(...) GC__FIRST2(__VA_ARGS__)
 #define GC__FIRST2(a, ...) a
 
 #define GC__ROW_refs(T, E, ...)                                                         \
     (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (), (#__VA_ARGS__ ", "), \
-        (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__))
+        (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__)), ()
 #define GC__ROW_values(T, E, ...)                                                       \
     (), (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (#__VA_ARGS__ ", "), \
-        (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__))
+        (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__)), ()
 #define GC__ROW_elements(T, E, what) GC__ROW_elements_##what(E)
-#define GC__ROW_elements_refs(E) (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (), (0x10000 +)
-#define GC__ROW_elements_values(E) (), (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (0x10000 +)
-#define GC__ROW_element_refs(T, E, ...) (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (), (), ()
-#define GC__ROW_element_values(T, E, ...) (), (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (), ()
-#define GC__ROW_trace(T, E, function) (), (), (), (), (function, ), (), (), (), (0x100 +)
-#define GC__ROW_finalizer(T, E, name) (), (), (), (), (), (&(name), ), (), (), (0x1000 +)
+#define GC__ROW_elements_refs(E) (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (), (0x10000 +), ()
+#define GC__ROW_elements_values(E) (), (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (0x10000 +), ()
+#define GC__ROW_element_refs(T, E, ...)                                                 \
+    (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (#__VA_ARGS__ ", "), \
+        (GC__EACH(GC__ELEMENT_OFFSET, E, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, E, __VA_ARGS__)), ()
+#define GC__ROW_element_values(T, E, ...)                                               \
+    (), (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (#__VA_ARGS__ ", "), \
+        (GC__EACH(GC__ELEMENT_OFFSET, E, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, E, __VA_ARGS__)), ()
+#define GC__ROW_trace(T, E, function) (), (), (), (), (function, ), (), (), (), (0x100 +), ()
+#define GC__ROW_finalizer(T, E, name) (), (), (), (), (), (&(name), ), (), (), (0x1000 +), ()
+#define GC__ROW_flags(T, E, flags) (), (), (), (), (), (), (), (), (0x100000 +), ((flags) |)
 #define GC__FIELD_ONE(T, f) 1 +
-#define GC__WORD_SIZED(E) (uint64_t)GC__REQUIRE(element_is_word, sizeof(E) == 8)
+#define GC__WORD_SIZED(E) (uint64_t) GC__REQUIRE(element_is_word, sizeof(E) == 8)
 
 #define GC__CLAUSE_refs(...) refs, __VA_ARGS__
 #define GC__CLAUSE_values(...) values, __VA_ARGS__
@@ -485,13 +516,14 @@ GC__REQUIREMENT(no_virtual_functions)
 #define GC__CLAUSE_element_values(...) element_values, __VA_ARGS__
 #define GC__CLAUSE_trace(...) trace, __VA_ARGS__
 #define GC__CLAUSE_finalizer(...) finalizer, __VA_ARGS__
+#define GC__CLAUSE_flags(...) flags, __VA_ARGS__
 #define GC__CLAUSE(column, T, E, clause) GC__ROUTE(column, T, E, GC__CLAUSE_##clause)
 #define GC__ROUTE(column, T, E, ...) GC__ROUTE2(column, T, E, __VA_ARGS__)
 #define GC__ROUTE2(column, T, E, kind, ...) GC__COLUMN(column, GC__ROW_##kind(T, E, __VA_ARGS__), GC__NO_ROW)
 /* Follows each row: an unknown clause, which has no row, takes its columns from here. */
 #define GC__NO_ROW                                                                                                \
     (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), \
-        (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause)
+        (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause), (gc__unknown_clause)
 #define GC__COLUMN(column, ...) column(__VA_ARGS__)
 #define GC__UNWRAP(...) __VA_ARGS__
 #define GC__REFS(a, ...) GC__UNWRAP a
@@ -503,6 +535,7 @@ GC__REQUIREMENT(no_virtual_functions)
 #define GC__TEXT_OF(a, b, c, d, e, f, g, ...) GC__UNWRAP g
 #define GC__OFFSETS(a, b, c, d, e, f, g, h, ...) GC__UNWRAP h
 #define GC__WEIGHT(a, b, c, d, e, f, g, h, i, ...) GC__UNWRAP i
+#define GC__FLAGS(a, b, c, d, e, f, g, h, i, j, ...) GC__UNWRAP j
 
 /* Not GC__EACH: a clause uses that for its fields, and a macro is not expanded within itself. */
 #define GC__CLAUSES(column, T, E, ...)                                                                            \
@@ -4047,6 +4080,10 @@ GC_API const char *gc_type_check(const gc_type *type) {
         return "a word is declared both a reference and a value";
     if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
         return "its elements hold references but are not 8-byte aligned";
+    if (type->flags & ~(unsigned)GC_TYPE_FIXED) return "it has flags that are none of GC_TYPE_*";
+    if ((type->flags & GC_TYPE_FIXED) && !type->finalizer)
+        return "it has GC_TYPE_FIXED but no finalizer: without one, gc_new makes its objects in line, where they move. Name "
+               "gc_no_finalizer";
     return NULL;
 }
 /* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions,
@@ -9155,14 +9192,17 @@ typedef struct gc__verifier {
     size_t reached_count;
 } gc__verifier;
 
-/* The name of the object's field at an offset; *length is that of the name. NULL: its type has none for it. */
+/* The name of the object's field at an offset, or of an element's if that is there; *length is that of the name. NULL: its type
+   has none for it. */
 GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
     const char *name = type->fields;
-    for (unsigned i = 0; name && *name && i < 16; i++) {
+    bool is_element = type->element_bytes && offset >= type->bytes;
+    size_t at = is_element ? (offset - type->bytes) % type->element_bytes : offset;
+    for (unsigned i = 0; name && *name && at < GC_ELEMENT_FIELD && i < 16; i++) {
         *length = strcspn(name, ", ");
-        if (type->field_offsets[i] == offset) return name;
+        if (type->field_offsets[i] == (is_element ? GC_ELEMENT_FIELD | at : at)) return name;
         name += *length;
         name += strspn(name, ", ");
     }
@@ -9171,27 +9211,35 @@ GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *lengt
     return NULL;
 }
 
+/* Which element is at the offset. False: it is in the fixed part. */
+GC__FN bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
+#if !GC_HAS_MODEL
+    const gc_type *type = gc__object_type(object);
+    *element = type->element_bytes && offset >= type->bytes ? (offset - type->bytes) / type->element_bytes : 0;
+    return type->element_bytes && offset >= type->bytes;
+#else
+    (void)object, (void)offset, (void)element;
+    return false;
+#endif
+}
+
 /* Writes a field's name to `text`, or its offset where the type has no name for it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
         return;
     }
-    size_t length;
+    size_t length, element;
     const char *name = gc__field_name(holder, offset, &length);
-    if (name) {
+    bool is_element = gc__element_of(holder, offset, &element);
+    if (name && is_element)
+        snprintf(text, bytes, "field `%.*s` of element %zu (offset %zu)", (int)length, name, element, offset);
+    else if (name)
         snprintf(text, bytes, "field `%.*s` (offset %zu)", (int)length, name, offset);
-        return;
-    }
-#if !GC_HAS_MODEL
-    const gc_type *type = gc__object_type(holder);
-    if (type->element_bytes && offset >= type->bytes) {
-        size_t element = (offset - type->bytes) / type->element_bytes;
+    else if (is_element)
         snprintf(text, bytes, "element %zu (offset %zu)", element, offset);
-        return;
-    }
-#endif
-    snprintf(text, bytes, "the slot at offset %zu", offset);
+    else
+        snprintf(text, bytes, "the slot at offset %zu", offset);
 }
 
 /* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
@@ -11167,10 +11215,12 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
                  type->name ? type->name : "(unnamed)", length, type->element_bytes);
         return NULL;
     }
-    if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
+    bool ends = type->finalizer && type->finalizer->finalize;
+    if (ends && !gc__finalizer_promise(thread->heap)) return NULL;
+    if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
     void *object = gc__allocate_any(thread, bytes, kind);
     GC__SCOPE("an allocation"); /* a handler that allocated now would find an object without its header */
-    if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
+    if (ends) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;
     GC__WRITTEN();

@@ -411,7 +411,8 @@ typedef struct gc_dac_region {
 typedef struct gc_dac_field {
     const char *name;
     uint32_t offset;
-    bool value; /* a tagged value, not a plain reference */
+    bool value;   /* a tagged value, not a plain reference */
+    bool element; /* of each element, in which the offset is */
 } gc_dac_field;
 
 #define GC_DAC_FIELDS 16
@@ -1972,6 +1973,8 @@ GC__DAC_FN bool gc__dac_type_sound(const gc_dac_type *type) {
            gc__dac_mask_fits(type->element_refs | type->element_values, type->element_bytes);
 }
 
+#define GC__DAC_ELEMENT_FIELD 0x8000 /* GC_ELEMENT_FIELD of gc.h */
+
 /* Cuts "next, value" into names. */
 GC__DAC_FN void gc__dac_type_fields(gc_dac *dac, const gc__dac_copy *copy, gc_dac_type *type) {
     char names[GC__DAC_TEXT_MAX], *name = names;
@@ -1987,8 +1990,10 @@ GC__DAC_FN void gc__dac_type_fields(gc_dac *dac, const gc__dac_copy *copy, gc_da
         name[length] = 0;
         gc_dac_field *field = &type->fields[type->field_count++];
         field->name = gc__dac_format(dac, "%s", name);
-        field->offset = offset;
-        field->value = offset < 512 && (type->values >> (offset / 8) & 1);
+        field->element = (offset & GC__DAC_ELEMENT_FIELD) != 0;
+        field->offset = offset & ~(unsigned)GC__DAC_ELEMENT_FIELD;
+        uint64_t values = field->element ? type->element_values : type->values;
+        field->value = field->offset < 512 && (values >> (field->offset / 8) & 1);
         name += length + (after != 0);
         name += strspn(name, ", ");
     }
@@ -2027,7 +2032,8 @@ GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy,
     fresh.name = gc__dac_text(dac, name, NULL);
     if (!fresh.name) fresh.name = gc__dac_format(dac, "%s", otherwise);
     fresh.has_trace = gc__dac_member(dac, copy, address, GC__DAC_AT_type_trace) != 0;
-    fresh.has_finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer) != 0;
+    uint64_t finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer), function = 0;
+    fresh.has_finalizer = finalizer && gc__dac_copy_memory(dac, finalizer, &function, 8) == 8 && function;
     fresh.sized = true;
     gc__dac_type_fields(dac, copy, &fresh);
     type = (gc_dac_type *)gc__dac_keep(dac, sizeof *type);
@@ -2531,8 +2537,10 @@ GC__DAC_FN bool gc__dac_slot_visit(void *context, uint64_t offset, uint64_t inde
     slot.word = gc__dac_object_word(walk->dac, walk->object, offset);
     slot.reference = gc__dac_slot_target(walk, slot.word, flags);
     if ((flags & GC_DAC_SLOT_GUESSED) && !slot.reference) return true;
-    for (unsigned i = 0; index == UINT64_MAX && i < type->field_count; i++)
-        if (type->fields[i].offset == offset) slot.name = type->fields[i].name;
+    bool is_element = index != UINT64_MAX;
+    uint64_t at = is_element && type->element_bytes ? (offset - type->bytes) % type->element_bytes : offset;
+    for (unsigned i = 0; i < type->field_count; i++)
+        if (type->fields[i].element == is_element && type->fields[i].offset == at) slot.name = type->fields[i].name;
     return walk->visit(walk->context, &slot);
 }
 

@@ -26,17 +26,6 @@
    detaches, or runs or counts finalizers again in the function that caught the exception or in one of its callers. */
 
 
-/* Static, or kept by the host until it has run; the collector keeps the address. A type that names one (gc_type.finalizer, by
-   GC_TYPE_FINALIZED) has each of its objects registered by gc_new. */
-struct gc_finalizer {
-    void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
-    bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
-    /* Whether this object says, by a mark of its own, that it needs no finalizer: then it dies at once, without the search
-       that gc_finalizer_suppress makes. Called during collections; must read that object only. NULL: every object needs
-       it. */
-    bool (*is_suppressed)(const void *object);
-};
-
 /* Has `finalizer` run when `object` is found dead, in addition to those that are registered for it, even the same one: to
    replace one, call gc_finalizer_suppress first. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source:
    GC.ReRegisterForFinalize. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */

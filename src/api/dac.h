@@ -124,7 +124,8 @@ typedef struct gc_dac_region {
 typedef struct gc_dac_field {
     const char *name;
     uint32_t offset;
-    bool value; /* a tagged value, not a plain reference */
+    bool value;   /* a tagged value, not a plain reference */
+    bool element; /* of each element, in which the offset is */
 } gc_dac_field;
 
 #define GC_DAC_FIELDS 16

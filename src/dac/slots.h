@@ -127,8 +127,10 @@ GC__DAC_FN bool gc__dac_slot_visit(void *context, uint64_t offset, uint64_t inde
     slot.word = gc__dac_object_word(walk->dac, walk->object, offset);
     slot.reference = gc__dac_slot_target(walk, slot.word, flags);
     if ((flags & GC_DAC_SLOT_GUESSED) && !slot.reference) return true;
-    for (unsigned i = 0; index == UINT64_MAX && i < type->field_count; i++)
-        if (type->fields[i].offset == offset) slot.name = type->fields[i].name;
+    bool is_element = index != UINT64_MAX;
+    uint64_t at = is_element && type->element_bytes ? (offset - type->bytes) % type->element_bytes : offset;
+    for (unsigned i = 0; i < type->field_count; i++)
+        if (type->fields[i].element == is_element && type->fields[i].offset == at) slot.name = type->fields[i].name;
     return walk->visit(walk->context, &slot);
 }
 

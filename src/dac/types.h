@@ -15,6 +15,8 @@ GC__DAC_FN bool gc__dac_type_sound(const gc_dac_type *type) {
            gc__dac_mask_fits(type->element_refs | type->element_values, type->element_bytes);
 }
 
+#define GC__DAC_ELEMENT_FIELD 0x8000 /* GC_ELEMENT_FIELD of gc.h */
+
 /* Cuts "next, value" into names. */
 GC__DAC_FN void gc__dac_type_fields(gc_dac *dac, const gc__dac_copy *copy, gc_dac_type *type) {
     char names[GC__DAC_TEXT_MAX], *name = names;
@@ -30,8 +32,10 @@ GC__DAC_FN void gc__dac_type_fields(gc_dac *dac, const gc__dac_copy *copy, gc_da
         name[length] = 0;
         gc_dac_field *field = &type->fields[type->field_count++];
         field->name = gc__dac_format(dac, "%s", name);
-        field->offset = offset;
-        field->value = offset < 512 && (type->values >> (offset / 8) & 1);
+        field->element = (offset & GC__DAC_ELEMENT_FIELD) != 0;
+        field->offset = offset & ~(unsigned)GC__DAC_ELEMENT_FIELD;
+        uint64_t values = field->element ? type->element_values : type->values;
+        field->value = field->offset < 512 && (values >> (field->offset / 8) & 1);
         name += length + (after != 0);
         name += strspn(name, ", ");
     }
@@ -70,7 +74,8 @@ GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy,
     fresh.name = gc__dac_text(dac, name, NULL);
     if (!fresh.name) fresh.name = gc__dac_format(dac, "%s", otherwise);
     fresh.has_trace = gc__dac_member(dac, copy, address, GC__DAC_AT_type_trace) != 0;
-    fresh.has_finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer) != 0;
+    uint64_t finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer), function = 0;
+    fresh.has_finalizer = finalizer && gc__dac_copy_memory(dac, finalizer, &function, 8) == 8 && function;
     fresh.sized = true;
     gc__dac_type_fields(dac, copy, &fresh);
     type = (gc_dac_type *)gc__dac_keep(dac, sizeof *type);

@@ -17,14 +17,17 @@ typedef struct gc__verifier {
     size_t reached_count;
 } gc__verifier;
 
-/* The name of the object's field at an offset; *length is that of the name. NULL: its type has none for it. */
+/* The name of the object's field at an offset, or of an element's if that is there; *length is that of the name. NULL: its type
+   has none for it. */
 GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
     const char *name = type->fields;
-    for (unsigned i = 0; name && *name && i < 16; i++) {
+    bool is_element = type->element_bytes && offset >= type->bytes;
+    size_t at = is_element ? (offset - type->bytes) % type->element_bytes : offset;
+    for (unsigned i = 0; name && *name && at < GC_ELEMENT_FIELD && i < 16; i++) {
         *length = strcspn(name, ", ");
-        if (type->field_offsets[i] == offset) return name;
+        if (type->field_offsets[i] == (is_element ? GC_ELEMENT_FIELD | at : at)) return name;
         name += *length;
         name += strspn(name, ", ");
     }
@@ -33,27 +36,35 @@ GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *lengt
     return NULL;
 }
 
+/* Which element is at the offset. False: it is in the fixed part. */
+GC__FN bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
+#if !GC_HAS_MODEL
+    const gc_type *type = gc__object_type(object);
+    *element = type->element_bytes && offset >= type->bytes ? (offset - type->bytes) / type->element_bytes : 0;
+    return type->element_bytes && offset >= type->bytes;
+#else
+    (void)object, (void)offset, (void)element;
+    return false;
+#endif
+}
+
 /* Writes a field's name to `text`, or its offset where the type has no name for it. */
 GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
         return;
     }
-    size_t length;
+    size_t length, element;
     const char *name = gc__field_name(holder, offset, &length);
-    if (name) {
+    bool is_element = gc__element_of(holder, offset, &element);
+    if (name && is_element)
+        snprintf(text, bytes, "field `%.*s` of element %zu (offset %zu)", (int)length, name, element, offset);
+    else if (name)
         snprintf(text, bytes, "field `%.*s` (offset %zu)", (int)length, name, offset);
-        return;
-    }
-#if !GC_HAS_MODEL
-    const gc_type *type = gc__object_type(holder);
-    if (type->element_bytes && offset >= type->bytes) {
-        size_t element = (offset - type->bytes) / type->element_bytes;
+    else if (is_element)
         snprintf(text, bytes, "element %zu (offset %zu)", element, offset);
-        return;
-    }
-#endif
-    snprintf(text, bytes, "the slot at offset %zu", offset);
+    else
+        snprintf(text, bytes, "the slot at offset %zu", offset);
 }
 
 /* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */

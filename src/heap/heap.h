@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../api/thread.h"
+#include "../base/words.h"
 #include "rank.h"
 #include "arena.h"
 

@@ -72,5 +72,9 @@ GC_API const char *gc_type_check(const gc_type *type) {
         return "a word is declared both a reference and a value";
     if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
         return "its elements hold references but are not 8-byte aligned";
+    if (type->flags & ~(unsigned)GC_TYPE_FIXED) return "it has flags that are none of GC_TYPE_*";
+    if ((type->flags & GC_TYPE_FIXED) && !type->finalizer)
+        return "it has GC_TYPE_FIXED but no finalizer: without one, gc_new makes its objects in line, where they move. Name "
+               "gc_no_finalizer";
     return NULL;
 }

@@ -328,10 +328,12 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
                  type->name ? type->name : "(unnamed)", length, type->element_bytes);
         return NULL;
     }
-    if (type->finalizer && !gc__finalizer_promise(thread->heap)) return NULL;
+    bool ends = type->finalizer && type->finalizer->finalize;
+    if (ends && !gc__finalizer_promise(thread->heap)) return NULL;
+    if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
     void *object = gc__allocate_any(thread, bytes, kind);
     GC__SCOPE("an allocation"); /* a handler that allocated now would find an object without its header */
-    if (type->finalizer) gc__finalizer_add(thread->heap, object, type->finalizer);
+    if (ends) gc__finalizer_add(thread->heap, object, type->finalizer);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;
     GC__WRITTEN();

@@ -53,8 +53,64 @@ static void clauses(void) {
     for (size_t i = 0; i < sizeof sound / sizeof *sound; i++) ok(!gc_type_check(sound[i]), "sound: clauses %zu", i);
 }
 
+/* Elements' fields have names, too, and types flags. */
+static void names_and_flags(void) {
+    const gc_type fixed = GC_TYPE_WITH(node, flags(GC_TYPE_FIXED), refs(left)), both = GC_TYPE_WITH(node, finalizer(finalizer), flags(GC_TYPE_FIXED));
+    is(strcmp(table_type.fields, "value, owner, key, "), 0, "names of elements' fields are among the others");
+    ok(table_type.field_offsets[0] == (GC_ELEMENT_FIELD | 16) && table_type.field_offsets[1] == 16 &&
+           table_type.field_offsets[2] == GC_ELEMENT_FIELD && !table_type.field_offsets[3], "with a mark on their offsets");
+    ok(fixed.flags == GC_TYPE_FIXED && fixed.finalizer == &gc_no_finalizer && fixed.refs == 2, "GC_TYPE_FIXED brings gc_no_finalizer");
+    ok(both.flags == GC_TYPE_FIXED && both.finalizer == &finalizer, "or has the type's own");
+    ok(!node_type.flags && !node_type.finalizer && !gc_type_check(&fixed) && !gc_type_check(&both), "other types have neither");
+    gc_type wrong = fixed;
+    wrong.finalizer = NULL;
+    has(gc_type_check(&wrong), "gc_no_finalizer", "a fixed type that gc_new would make in line");
+    wrong = fixed, wrong.flags = 6;
+    has(gc_type_check(&wrong), "flags", "unknown flags");
+}
+
+static int finalized;
+static void finalize_fixed(gc_thread *thread, void *object) { (void)thread, (void)object, finalized++; }
+static const gc_finalizer fixed_finalizer = {finalize_fixed, false, NULL};
+static const gc_type fixed_node = GC_TYPE_WITH(node, refs(left, right), flags(GC_TYPE_FIXED)),
+                     fixed_ending = GC_TYPE_WITH(node, refs(left, right), finalizer(fixed_finalizer), flags(GC_TYPE_FIXED)),
+                     fixed_vector = GC_TYPE_ARRAY_WITH(vector, items, elements(refs), flags(GC_TYPE_FIXED)),
+                     fixed_bytes = GC_TYPE_ARRAY_WITH(bytes, items, flags(GC_TYPE_FIXED));
+
+/* By gc_new and its kin; the objects that they refer to move. */
+static void fixed_objects(void) {
+    node *a = gc_new(gc, &fixed_node), *b = NULL, *moves = NULL;
+    vector *v = NULL;
+    bytes *text = NULL;
+    GC_ROOTS(gc, a, b, moves, v, text);
+    b = gc_new(gc, &fixed_ending);
+    v = gc_new_array(gc, &fixed_vector, 10);
+    text = gc_new_array_raw(gc, &fixed_bytes, 100);
+    memset(text->items, 7, 100);
+    moves = new_node(5);
+    gc_store(gc, &a->left, moves);
+    gc_store(gc, &v->items[9], moves);
+    uintptr_t at[] = {(uintptr_t)a, (uintptr_t)b, (uintptr_t)v, (uintptr_t)text};
+    for (int i = 0; i < 4; i++) compact();
+    ok(at[0] == (uintptr_t)a && at[1] == (uintptr_t)b && at[2] == (uintptr_t)v && at[3] == (uintptr_t)text, "objects of fixed types stay");
+    ok(a->left == moves && v->items[9] == moves && moves->value == 5 && text->items[99] == 7, "what they refer to is followed");
+    b = NULL;
+    compact();
+    gc_finalizers_run(gc, 10);
+    is(finalized, 1, "a fixed object with a finalizer has it run; one without has none");
+}
+
 /* Reports name fields by clauses. */
 static char report[4000];
+static void forget_element(void *unused) {
+    (void)unused;
+    begin_verified((gc_options){0});
+    table *t = gc_new_array(gc, &table_type, 5);
+    GC_ROOTS(gc, t);
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT), gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    t->pairs[3].key = gc_new(gc, &node_type);
+    gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+}
 static void forget(void *unused) {
     static const gc_type type = GC_TYPE_WITH(node, trace(trace), refs(right));
     (void)unused;
@@ -69,6 +125,8 @@ static void forget(void *unused) {
 static void reported(void) {
     is(tap_child(forget, NULL, report, sizeof report), 256 + 6, "a forgotten barrier");
     has(report, "field `right` (offset 16)", "is reported by the clause's name");
+    is(tap_child(forget_element, NULL, report, sizeof report), 256 + 6, "a forgotten barrier of an element");
+    has(report, "field `key` of element 3 (offset 96)", "is reported by field and element");
 }
 
 static void macros(void) {
@@ -203,11 +261,13 @@ static void strings(void) {
 
 int main(void) {
     macros();
+    names_and_flags();
     clauses();
     reported();
     misdeclared();
     run(last_word, (gc_options){0});
     run(host_records, (gc_options){0});
     run(strings, (gc_options){0});
+    run(fixed_objects, (gc_options){0});
     return done();
 }

@@ -61,7 +61,10 @@ static const char *reference_fault(const verifier *v, uint64_t reference) {
 
 static const char *name_slot(const verifier *v, const gc_dac_slot *slot) {
     static char name[768];
-    if (slot->name)
+    if (slot->name && slot->index != UINT64_MAX)
+        snprintf(name, sizeof name, "field `%s` of element %s of %s %s", clean(slot->name), commas(slot->index),
+                 clean(described(v->graph.target, v->object->address)), hex(v->object->address));
+    else if (slot->name)
         snprintf(name, sizeof name, "field `%s` of %s %s", clean(slot->name),
                  clean(described(v->graph.target, v->object->address)), hex(v->object->address));
     else
