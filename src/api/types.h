@@ -207,6 +207,7 @@ GC__REQUIREMENT(no_virtual_functions)
             "" GC__CLAUSES(GC__TEXT_OF, T, E, __VA_ARGS__),                                               \
             {GC__CLAUSES(GC__OFFSETS, T, E, __VA_ARGS__) 0 }, GC__CLAUSES(GC__FLAGS, T, E, __VA_ARGS__) 0 \
     }
+#define GC__FINALIZER_BY(flags) ((flags) ? &gc_no_finalizer : 0)
 #define GC__WEIGHED(weight) GC__REQUIRE(clauses_are_few, ((weight)&0xFF) <= 16 && !((weight)&0xEEEE00))
 #define GC__FIRST(...) GC__FIRST2(__VA_ARGS__)
 #define GC__FIRST2(a, ...) a
