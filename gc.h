@@ -9230,7 +9230,7 @@ GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
         return;
     }
-    size_t length, element;
+    size_t length = 0, element = 0;
     const char *name = gc__field_name(holder, offset, &length);
     bool is_element = gc__element_of(holder, offset, &element);
     if (name && is_element)
