@@ -610,8 +610,9 @@ typedef enum gc_stress {
     GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint and slow path of an allocation, and at random instructions of
                              compiled code that may be interrupted (gc_stackmap.h) */
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
-    GC_STRESS_STACK /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
+    GC_STRESS_STACK,      /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
                              have shown no new one, one in 16 is looked at until there is one */
+    GC_STRESS_LOCATION    /* collect at the first allocation from each location of the host's program (gc_options.location) */
 } gc_stress;
 
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
@@ -695,6 +696,11 @@ typedef struct gc_options {
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */
     bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
+    /* Where the thread is in the host's program, for stress: the address of an instruction of its bytecode, say; 0: nowhere.
+       If `text` is not NULL, also describes the place there, "script.x:12 in f", for reports of what moved there, and of what
+       is used there. Called at allocations, in collections, and in the handler of a fault: must not allocate, nor lock. 0:
+       unknown; then there is no GC_STRESS_LOCATION. */
+    uintptr_t (*location)(void *host, gc_thread *thread, char *text, size_t bytes);
     /* Called when a collection has queued finalizers: the host should call gc_finalizers_run soon. Runs in the collection,
        so it must not allocate. 0: none; a heap with a finalizer thread needs none. */
     void (*finalizers_ready)(void *host);
@@ -709,7 +715,7 @@ typedef struct gc_options {
 
     unsigned verify;          /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
     bool checkmark;           /* after each trace, check it by a second, simple mark */
-    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
+    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|location|N overrides */
     unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
     bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
@@ -9582,36 +9588,53 @@ GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sy
    that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
 
 
-#define GC__STRESS_KEPT 512u /* so many collections' stacks are kept */
+#define GC__STRESS_KEPT 512u /* so many collections' places are kept */
 
 typedef struct gc__stress {
-    gc__words stacks_seen; /* for GC_STRESS_STACK: hashes of the call stacks that have collected; roots lock */
-    size_t allocations;    /* since the last new one; atomic */
-    gc__words kept;        /* for each of the last collections: its number, a count of frames, and these */
+    gc__map seen;       /* GC_STRESS_STACK, GC_STRESS_LOCATION: keys are what has collected; roots lock */
+    size_t allocations; /* since the last new stack; atomic */
+    gc__words kept;     /* for each of the last collections a gc__stress_place */
 } gc__stress;
 
-enum { GC__STRESS_KEPT_WORDS = 2 + GC__STACK_FRAMES };
-
-/* Keeps the native stack of the collection that begins, for reports of what it has moved or found dead. */
-GC__FN void gc__stress_keep_stack(gc_heap *heap) {
-    gc__words *kept = &heap->stress->kept;
+/* Where a collection was. */
+typedef struct gc__stress_place {
+    uintptr_t number; /* of the collection; 0: none */
+    int count;
     void *frames[GC__STACK_FRAMES];
-    if (!gc__words_reserve(kept, GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS)) return;
-    uintptr_t *entry = kept->words + heap->collection.number % GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS;
-    entry[0] = heap->collection.number;
-    entry[1] = (uintptr_t)gc__os_stack_frames(frames);
-    memcpy(entry + 2, frames, entry[1] * sizeof *frames);
+    char location[104]; /* in the host's program */
+} gc__stress_place;
+
+GC__STATIC_ASSERT(sizeof(gc__stress_place) % sizeof(uintptr_t) == 0, "places are kept among words");
+
+/* Describes where the calling thread is in the host's program, "" if that is not known. */
+GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
+    GC__HOST_SCOPE;
+    gc_thread *thread = gc__thread_self(heap);
+    *text = 0;
+    if (heap->options.location && thread) heap->options.location(heap->options.host, thread, text, bytes);
+    text[bytes - 1] = 0;
 }
 
-GC__FN void gc__stress_print_stack(const gc_heap *heap, uint64_t number) {
-    const gc__words *kept = &heap->stress->kept;
-    void *frames[GC__STACK_FRAMES];
-    if (!kept->words) return;
-    const uintptr_t *entry = kept->words + number % GC__STRESS_KEPT * GC__STRESS_KEPT_WORDS;
-    if (!number || entry[0] != number) return;
+GC__FN gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
+    uintptr_t *words = heap->stress->kept.words;
+    return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
+}
+
+/* Keeps where the collection is that begins, for reports of what it has moved or found dead. */
+GC__FN void gc__stress_keep_place(gc_heap *heap) {
+    if (!gc__words_reserve(&heap->stress->kept, GC__STRESS_KEPT * sizeof(gc__stress_place) / sizeof(uintptr_t))) return;
+    gc__stress_place *place = gc__stress_place_of(heap, heap->collection.number);
+    place->number = heap->collection.number;
+    place->count = gc__os_stack_frames(place->frames);
+    gc__stress_location(heap, place->location, sizeof place->location);
+}
+
+GC__COLD void gc__stress_print_place(const gc_heap *heap, uint64_t number) {
+    const gc__stress_place *place = gc__stress_place_of(heap, number);
+    if (!number || !place || place->number != number) return;
     fprintf(stderr, "gc.h: collection %llu was here:\n", (unsigned long long)number);
-    memcpy(frames, entry + 2, entry[1] * sizeof *frames);
-    gc__os_name_frames(frames, (int)entry[1], 0);
+    if (*place->location) fprintf(stderr, "gc.h:     %s\n", place->location);
+    gc__os_name_frames(place->frames, place->count, 0);
 }
 
 /* Walking the stack takes a microsecond or more. After so many allocations from stacks that were seen, only some are looked
@@ -9619,21 +9642,29 @@ GC__FN void gc__stress_print_stack(const gc_heap *heap, uint64_t number) {
 #define GC__STRESS_SETTLED 10000
 #define GC__STRESS_SKIPPED 16
 
+/* Whether the key, which is not 0, comes for the first time. */
+GC__FN bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
+    gc__map *seen = &heap->stress->seen;
+    gc__lock_take(&heap->threads->roots_lock);
+    bool is_new = !gc__map_find(seen, key) && gc__map_reserve(seen, seen->count + 1);
+    if (is_new) gc__map_put(seen, key);
+    gc__lock_release(&heap->threads->roots_lock);
+    return is_new;
+}
+
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     size_t allocations = __atomic_add_fetch(&heap->stress->allocations, 1, __ATOMIC_RELAXED);
     if (allocations > GC__STRESS_SETTLED && allocations % GC__STRESS_SKIPPED) return false;
-    uintptr_t hash = (uintptr_t)gc__os_stack_hash();
-    gc__words *seen = &heap->stress->stacks_seen;
-    size_t i = 0;
-    gc__lock_take(&heap->threads->roots_lock);
-    while (i < seen->count && seen->words[i] != hash) i++;
-    bool is_new = i == seen->count;
-    if (is_new) {
-        gc__words_push(seen, hash);
-        __atomic_store_n(&heap->stress->allocations, 0, __ATOMIC_RELAXED);
-    }
-    gc__lock_release(&heap->threads->roots_lock);
+    bool is_new = gc__stress_is_new(heap, (uintptr_t)gc__os_stack_hash() | 1);
+    if (is_new) __atomic_store_n(&heap->stress->allocations, 0, __ATOMIC_RELAXED);
     return is_new;
+}
+
+GC__FN bool gc__location_is_new(gc_thread *thread) {
+    GC__HOST_SCOPE;
+    const gc_options *options = &thread->heap->options;
+    uintptr_t location = options->location(options->host, thread, NULL, 0);
+    return location && gc__stress_is_new(thread->heap, location);
 }
 
 /* The header word of an object that may have moved several times. The quarantine must be accessible. */
@@ -9815,8 +9846,11 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
                     "gc.h: If it was read from an object, name that field in the object's gc_type; if from a static "
                     "variable, gc_roots_add:\n");
     gc__report_holders(heap, first, last, words, count, stack_pointer);
-    gc__stress_print_stack(heap, region->condemned);
+    gc__stress_print_place(heap, region->condemned);
     fprintf(stderr, "gc.h: the use is here:\n");
+    char location[sizeof(((gc__stress_place *)0)->location)];
+    gc__stress_location(heap, location, sizeof location);
+    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
     gc__print_fault(words);
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
@@ -9855,7 +9889,7 @@ GC__FN void gc__faults_watch(void) {
 
 /* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
 GC__FN void gc__stress_index(gc_heap *heap) {
-    gc__stress_keep_stack(heap);
+    gc__stress_keep_place(heap);
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }
 /* Statistics. */
@@ -11013,6 +11047,7 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (heap->options.stress == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
     if (heap->options.stress == GC_STRESS_NTH) {
         now = gc__record(thread)->stress_countdown <= 1;
         gc__record(thread)->stress_countdown =
@@ -12235,13 +12270,15 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
         options->stress = GC_STRESS_SAFEPOINT;
     else if (strcmp(stress, "stack") == 0)
         options->stress = GC_STRESS_STACK;
+    else if (strcmp(stress, "location") == 0)
+        options->stress = GC_STRESS_LOCATION;
     else if (*end == 0 && every <= 0xFFFFFFFF) {
         options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
         options->stress_interval = (unsigned)every;
     } else {
         return gc__fail(
             GC_ERROR_OPTION,
-            "environment GC_STRESS=%s: it must be allocation, safepoint, stack, or a number N to collect at "
+            "environment GC_STRESS=%s: it must be allocation, safepoint, stack, location, or a number N to collect at "
             "every Nth allocation",
             stress);
     }
@@ -12250,8 +12287,10 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 
 GC__FN gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
-    if ((unsigned)options->stress > GC_STRESS_STACK)
+    if ((unsigned)options->stress > GC_STRESS_LOCATION)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
+    if (options->stress == GC_STRESS_LOCATION && !options->location)
+        return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.location, by which the host says where it is");
     if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
         return gc__fail(GC_ERROR_OPTION,
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
@@ -12437,6 +12476,8 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     options->suspend = options->restart = NULL;
     options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
+    options->location = NULL;
+    if (options->stress == GC_STRESS_LOCATION) options->stress = GC_STRESS_OFF;
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);
@@ -12480,9 +12521,10 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__finalizers_free(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
     gc__map_free(&heap->cycle->suspects);
+    gc__map_free(&heap->stress->seen);
     gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
                           &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->stress->stacks_seen, &heap->cycle->entries.words,   &heap->cycle->entries.ended,
+                          &heap->cycle->entries.words,   &heap->cycle->entries.ended,
                           &heap->cycle->stacks,        &heap->stress->kept};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);

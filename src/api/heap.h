@@ -62,8 +62,9 @@ typedef enum gc_stress {
     GC_STRESS_SAFEPOINT,  /* collect at every gc_safepoint and slow path of an allocation, and at random instructions of
                              compiled code that may be interrupted (gc_stackmap.h) */
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
-    GC_STRESS_STACK /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
+    GC_STRESS_STACK,      /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
                              have shown no new one, one in 16 is looked at until there is one */
+    GC_STRESS_LOCATION    /* collect at the first allocation from each location of the host's program (gc_options.location) */
 } gc_stress;
 
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
@@ -147,6 +148,11 @@ typedef struct gc_options {
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */
     bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
+    /* Where the thread is in the host's program, for stress: the address of an instruction of its bytecode, say; 0: nowhere.
+       If `text` is not NULL, also describes the place there, "script.x:12 in f", for reports of what moved there, and of what
+       is used there. Called at allocations, in collections, and in the handler of a fault: must not allocate, nor lock. 0:
+       unknown; then there is no GC_STRESS_LOCATION. */
+    uintptr_t (*location)(void *host, gc_thread *thread, char *text, size_t bytes);
     /* Called when a collection has queued finalizers: the host should call gc_finalizers_run soon. Runs in the collection,
        so it must not allocate. 0: none; a heap with a finalizer thread needs none. */
     void (*finalizers_ready)(void *host);
@@ -161,7 +167,7 @@ typedef struct gc_options {
 
     unsigned verify;          /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
     bool checkmark;           /* after each trace, check it by a second, simple mark */
-    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|N overrides */
+    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|location|N overrides */
     unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
     bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order

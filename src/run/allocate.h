@@ -125,6 +125,7 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (heap->options.stress == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
     if (heap->options.stress == GC_STRESS_NTH) {
         now = gc__record(thread)->stress_countdown <= 1;
         gc__record(thread)->stress_countdown =

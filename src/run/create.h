@@ -44,13 +44,15 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
         options->stress = GC_STRESS_SAFEPOINT;
     else if (strcmp(stress, "stack") == 0)
         options->stress = GC_STRESS_STACK;
+    else if (strcmp(stress, "location") == 0)
+        options->stress = GC_STRESS_LOCATION;
     else if (*end == 0 && every <= 0xFFFFFFFF) {
         options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
         options->stress_interval = (unsigned)every;
     } else {
         return gc__fail(
             GC_ERROR_OPTION,
-            "environment GC_STRESS=%s: it must be allocation, safepoint, stack, or a number N to collect at "
+            "environment GC_STRESS=%s: it must be allocation, safepoint, stack, location, or a number N to collect at "
             "every Nth allocation",
             stress);
     }
@@ -59,8 +61,10 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 
 GC__FN gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
-    if ((unsigned)options->stress > GC_STRESS_STACK)
+    if ((unsigned)options->stress > GC_STRESS_LOCATION)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
+    if (options->stress == GC_STRESS_LOCATION && !options->location)
+        return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.location, by which the host says where it is");
     if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
         return gc__fail(GC_ERROR_OPTION,
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
@@ -246,6 +250,8 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     options->suspend = options->restart = NULL;
     options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
+    options->location = NULL;
+    if (options->stress == GC_STRESS_LOCATION) options->stress = GC_STRESS_OFF;
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);
@@ -289,9 +295,10 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__finalizers_free(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
     gc__map_free(&heap->cycle->suspects);
+    gc__map_free(&heap->stress->seen);
     gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
                           &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->stress->stacks_seen, &heap->cycle->entries.words,   &heap->cycle->entries.ended,
+                          &heap->cycle->entries.words,   &heap->cycle->entries.ended,
                           &heap->cycle->stacks,        &heap->stress->kept};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
