@@ -6248,6 +6248,7 @@ typedef struct gc__cycle {
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
     size_t fixed_holes_bytes;     /* in regions of objects that never move that will be allocated in again */
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
+    bool studded;                 /* pins are in most regions, so they stay */
     bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
     gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */
     uintptr_t evacuate_into_from; /* where that free end begins */
@@ -8397,9 +8398,30 @@ GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *regi
 /* The small regions of a heap, by the percentage of them that is predicted to live. */
 typedef struct gc__space {
     size_t live[101], regions[101];
+    size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
+    size_t staying_gaps;           /* of those holes, no more than the objects between them */
     size_t wanted; /* bytes of what should be evacuated */
     size_t young;  /* the part of all of them that goes to generation 1 */
 } gc__space;
+
+/* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
+   mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
+GC__FN bool gc__is_studded(const gc_heap *heap, int generation, bool compacting) {
+    size_t pinned = 0, regions = 0;
+    if (!heap->cycle->pins.count || generation < 2 || compacting) return false;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL) continue;
+            regions++;
+            pinned += region->pinned;
+        }
+    return pinned > regions / 4 * 3;
+}
+
+/* Whether the region stays because of that. */
+GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
+    return heap->cycle->studded && region->pinned && (!region->linear || region->formatted);
+}
 
 /* Surveys the generations that will be condemned. */
 GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generation) {
@@ -8409,6 +8431,12 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
             if (region->kind != GC__SMALL || region->fixed) continue;
             size_t bytes = gc__most_bytes(heap, region);
             int percent = (int)gc__predicted_percent(heap, region);
+            if (gc__is_staying(heap, region)) {
+                space->staying += bytes;
+                space->staying_holes += GC_REGION_BYTES - bytes;
+                space->staying_gaps += gc__min(GC_REGION_BYTES - bytes, bytes);
+                continue;
+            }
             space->live[percent] += bytes;
             space->regions[percent]++;
             if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
@@ -8457,7 +8485,9 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
    collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (heap->cycle->room_for > GC_LARGE_BYTES) return;
-    size_t live = 0, copied = 0, holes = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT;
+    size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
+    size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
+    if (!heap->options.heap_bytes_max) freed = gc__bytes_to_goal(heap);
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
         bool evacuated = percent <= heap->cycle->evacuate_old;
@@ -8465,9 +8495,10 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
         copied += evacuated ? space->live[percent] : 0;
         freed += evacuated ? free : 0;
         holes += evacuated || percent == 100 ? 0 : free;
+        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
     }
-    freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
-    double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)holes;
+    if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
+    double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
     if (holes && often * (double)(freed + holes) > seldom * (double)freed) heap->cycle->recycle_below = 100;
 }
 
@@ -8499,6 +8530,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->recycle_below = 0;
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
+    heap->cycle->studded = gc__is_studded(heap, generation, compacting);
     if (generation < 2 && !heap->cycle->evacuate_tightly)
         return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
@@ -8511,7 +8543,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2 && heap->options.heap_bytes_max) gc__plan_recycling(heap, &space);
+    if (generation == 2 && (heap->options.heap_bytes_max || heap->cycle->studded)) gc__plan_recycling(heap, &space);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
@@ -8519,6 +8551,7 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
         return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
+    if (gc__is_staying(heap, region)) return GC__MARK;
     int percent = (int)gc__predicted_percent(heap, region);
     if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
         return move;
@@ -8572,10 +8605,10 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
    the collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
-    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
         heap->regions[g] = NULL;
@@ -8797,9 +8830,16 @@ GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
     return gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap));
 }
 
+/* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
+   one costs little more, and frees more, so that comes when the limit or the goal is met. */
+GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
+    return !heap->options.non_moving && !heap->options.non_generational &&
+           heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
+}
+
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
-    if (heap->options.non_generational) return 2;
+    if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
     size_t young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
     if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
     if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
@@ -8852,17 +8892,12 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
-/* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
-   one costs little more, and frees more, so the next one comes when the limit is met. */
-GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
-    return heap->options.heap_bytes_max && heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
-}
-
 /* The nursery until the next collection: within the goal, if that leaves enough of it. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    if (gc__pace_is_all_young(heap)) return heap->limit_bytes;
+    if (gc__pace_is_all_young(heap))
+        return heap->options.heap_bytes_max ? heap->limit_bytes : gc__growth_of(heap, heap->full_bytes);
     return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
 }
 

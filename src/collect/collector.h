@@ -62,6 +62,7 @@ typedef struct gc__cycle {
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
     size_t fixed_holes_bytes;     /* in regions of objects that never move that will be allocated in again */
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
+    bool studded;                 /* pins are in most regions, so they stay */
     bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
     gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */
     uintptr_t evacuate_into_from; /* where that free end begins */

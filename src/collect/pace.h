@@ -66,9 +66,16 @@ GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
     return gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap));
 }
 
+/* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
+   one costs little more, and frees more, so that comes when the limit or the goal is met. */
+GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
+    return !heap->options.non_moving && !heap->options.non_generational &&
+           heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
+}
+
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
-    if (heap->options.non_generational) return 2;
+    if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
     size_t young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
     if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
     if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
@@ -121,17 +128,12 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
 }
 
-/* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
-   one costs little more, and frees more, so the next one comes when the limit is met. */
-GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
-    return heap->options.heap_bytes_max && heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
-}
-
 /* The nursery until the next collection: within the goal, if that leaves enough of it. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    if (gc__pace_is_all_young(heap)) return heap->limit_bytes;
+    if (gc__pace_is_all_young(heap))
+        return heap->options.heap_bytes_max ? heap->limit_bytes : gc__growth_of(heap, heap->full_bytes);
     return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
 }
 

@@ -125,9 +125,30 @@ GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *regi
 /* The small regions of a heap, by the percentage of them that is predicted to live. */
 typedef struct gc__space {
     size_t live[101], regions[101];
+    size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
+    size_t staying_gaps;           /* of those holes, no more than the objects between them */
     size_t wanted; /* bytes of what should be evacuated */
     size_t young;  /* the part of all of them that goes to generation 1 */
 } gc__space;
+
+/* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
+   mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
+GC__FN bool gc__is_studded(const gc_heap *heap, int generation, bool compacting) {
+    size_t pinned = 0, regions = 0;
+    if (!heap->cycle->pins.count || generation < 2 || compacting) return false;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL) continue;
+            regions++;
+            pinned += region->pinned;
+        }
+    return pinned > regions / 4 * 3;
+}
+
+/* Whether the region stays because of that. */
+GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
+    return heap->cycle->studded && region->pinned && (!region->linear || region->formatted);
+}
 
 /* Surveys the generations that will be condemned. */
 GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generation) {
@@ -137,6 +158,12 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
             if (region->kind != GC__SMALL || region->fixed) continue;
             size_t bytes = gc__most_bytes(heap, region);
             int percent = (int)gc__predicted_percent(heap, region);
+            if (gc__is_staying(heap, region)) {
+                space->staying += bytes;
+                space->staying_holes += GC_REGION_BYTES - bytes;
+                space->staying_gaps += gc__min(GC_REGION_BYTES - bytes, bytes);
+                continue;
+            }
             space->live[percent] += bytes;
             space->regions[percent]++;
             if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
@@ -185,7 +212,9 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
    collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (heap->cycle->room_for > GC_LARGE_BYTES) return;
-    size_t live = 0, copied = 0, holes = 0, freed = gc__regions_left(heap) << GC_REGION_SHIFT;
+    size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
+    size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
+    if (!heap->options.heap_bytes_max) freed = gc__bytes_to_goal(heap);
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
         bool evacuated = percent <= heap->cycle->evacuate_old;
@@ -193,9 +222,10 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
         copied += evacuated ? space->live[percent] : 0;
         freed += evacuated ? free : 0;
         holes += evacuated || percent == 100 ? 0 : free;
+        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
     }
-    freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
-    double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)holes;
+    if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
+    double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
     if (holes && often * (double)(freed + holes) > seldom * (double)freed) heap->cycle->recycle_below = 100;
 }
 
@@ -227,6 +257,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->recycle_below = 0;
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
+    heap->cycle->studded = gc__is_studded(heap, generation, compacting);
     if (generation < 2 && !heap->cycle->evacuate_tightly)
         return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
@@ -239,7 +270,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2 && heap->options.heap_bytes_max) gc__plan_recycling(heap, &space);
+    if (generation == 2 && (heap->options.heap_bytes_max || heap->cycle->studded)) gc__plan_recycling(heap, &space);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
@@ -247,6 +278,7 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
         return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
+    if (gc__is_staying(heap, region)) return GC__MARK;
     int percent = (int)gc__predicted_percent(heap, region);
     if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
         return move;
@@ -300,10 +332,10 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
    the collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
-    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     for (int g = 0; g <= generation; g++) {
         gc__region *region = heap->regions[g];
         heap->regions[g] = NULL;

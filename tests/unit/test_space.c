@@ -63,6 +63,15 @@ static void seldom_collected(void) {
     end();
 }
 
+/* Where pins are in every region, without a limit: mutators have the holes between them. */
+static void studded(void) {
+    size_t live = LIVE_REGIONS * GC_REGION_BYTES;
+    ok(replaced(0, LEAST_BYTES, 40), "random replacement with one of 40 objects pinned, without a limit");
+    size_t held = stats().committed_bytes_peak;
+    ok(held <= 3 * live + ((size_t)2 << 20), "%zu KiB live, %zu held", live >> 10, held >> 10);
+    end();
+}
+
 /* Nothing limits this heap, and nothing in it moves: what dies makes room for what is born. */
 static void in_place(void) {
     enum { LIVE = 8, ROUNDS = 100 };
@@ -335,6 +344,7 @@ static void in_container(void) {
 int main(void) {
     near_the_limit();
     seldom_collected();
+    studded();
     in_place();
     end();
     grows_as_said();
