@@ -10455,20 +10455,33 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
 /* The limit of a heap, and what it takes beside its regions, which counts towards the limit. */
 
 
-/* The collector's lists that are empty between collections; they keep their memory. */
-#define GC__COLLECTION_LISTS 7
-GC__FN void gc__collection_lists(const gc_heap *heap, gc__words **lists) {
-    gc__words *all[] = {&heap->cycle->roots,           &heap->cycle->interior,       &heap->cycle->pins,
-                        &heap->cycle->external_moving, &heap->collector->mark_stack, &heap->handles->waiting,
-                        &heap->handles->ready};
-    for (size_t i = 0; i < GC__COLLECTION_LISTS; i++) lists[i] = all[i];
+/* The bytes of a list that is empty between collections, which keeps its memory unless that is to be released. */
+GC__FN size_t gc__list_bytes(gc__words *list, bool release) {
+    size_t bytes = gc__words_bytes(list);
+    if (release) gc__words_free(list);
+    return bytes;
 }
 
-GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap) {
-    gc__words *lists[GC__COLLECTION_LISTS];
-    size_t bytes = 0;
-    gc__collection_lists(heap, lists);
-    for (size_t i = 0; i < GC__COLLECTION_LISTS; i++) bytes += gc__words_bytes(lists[i]);
+GC__FN size_t gc__crew_lists_bytes(gc__crew *crew, bool release) {
+    if (!crew) return 0;
+    size_t bytes = sizeof *crew + gc__list_bytes(&crew->for_host, release) + gc__list_bytes(&crew->cards, release);
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        bytes += gc__list_bytes(&member->stack, release) + gc__list_bytes(&member->live, release) +
+                 gc__list_bytes(&member->refused, release);
+    }
+    return bytes;
+}
+
+/* Those of all such lists of the collector. */
+GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
+    gc__cycle *cycle = heap->cycle;
+    gc__words *all[] = {&cycle->roots,         &cycle->interior,        &cycle->pins,
+                        &cycle->stacks,        &cycle->external_moving, &cycle->entries.words,
+                        &cycle->entries.ended, &heap->handles->waiting, &heap->handles->ready,
+                        &heap->collector->mark_stack};
+    size_t bytes = gc__crew_lists_bytes(heap->collector->crew, release);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
     return bytes;
 }
 
@@ -10485,12 +10498,10 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, and
    the next collection makes them again. The world is stopped. */
 GC__FN void gc__beside_count(gc_heap *heap) {
-    size_t lasting = gc__lasting_lists_bytes(heap), lists = gc__collection_lists_bytes(heap);
+    size_t lasting = gc__lasting_lists_bytes(heap), lists = gc__collection_lists_bytes(heap, false);
     if (lists > heap->limit_bytes / 64) {
-        gc__words *all[GC__COLLECTION_LISTS];
-        gc__collection_lists(heap, all);
-        for (size_t i = 0; i < GC__COLLECTION_LISTS; i++) gc__words_free(all[i]);
-        lists = 0;
+        gc__collection_lists_bytes(heap, true);
+        lists = gc__collection_lists_bytes(heap, false);
     }
     __atomic_store_n(&heap->beside_bytes, lasting + lists, __ATOMIC_RELAXED);
 }

@@ -252,6 +252,32 @@ static void counted(void) {
        made[0], made[1]);
 }
 
+/* So do the collector's lists: notes of weak tables, and what each of several threads has. */
+static void lists_counted(void) {
+    enum { TABLES = 20000 };
+    static const gc_type weak_type = GC_TYPE_ARRAY_TRACED(vector, items, gc_trace_weak);
+    begin(NULL);
+    vector *tables = new_vector(TABLES);
+    GC_ROOTS(gc, tables);
+    full();
+    size_t before = stats().beside_bytes;
+    for (size_t i = 0; i < TABLES; i++) {
+        vector *weak = (vector *)gc_new_array(gc, &weak_type, 1);
+        gc_store(gc, &tables->items[i], weak);
+    }
+    full();
+    size_t notes = stats().beside_bytes - before;
+    ok(notes >= TABLES * sizeof(gc_weak_entries), "notes of %d weak tables count as %zu KiB", TABLES, notes >> 10);
+    is(gc_heap_set_bytes_max(heap, (size_t)8 << 20), GC_OK, "near a limit");
+    full();
+    ok(stats().beside_bytes < before + ((size_t)64 << 10), "they are given back after each collection");
+    end();
+    begin(&(gc_options){.collector_threads = 4, .test_collectors = 1});
+    full();
+    ok(stats().beside_bytes > before + sizeof(gc__crew), "and the lists of several threads count: %zu KiB", stats().beside_bytes >> 10);
+    end();
+}
+
 /* Control groups, in a folder that has their files. */
 
 static char root[] = "/tmp/test_space.XXXXXX";
@@ -355,6 +381,7 @@ int main(void) {
     falls_back(true);
     pictured();
     counted();
+    lists_counted();
     in_container();
     return done();
 }
