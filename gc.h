@@ -617,6 +617,13 @@ typedef enum gc_stress {
 
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
+/* Whether a full collection's marking runs beside mutators. */
+typedef enum gc_concurrent {
+    GC_CONCURRENT_DEFAULT, /* at present as OFF */
+    GC_CONCURRENT_ON,
+    GC_CONCURRENT_OFF
+} gc_concurrent;
+
 struct gc_barrier_change;
 struct gc__handle;
 
@@ -659,6 +666,12 @@ typedef struct gc_options {
     bool
         parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
                                       once; they must not fork. Otherwise only the thread that collects calls them */
+    /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
+       grows with their number. A full collection that is due begins that, and another one, short, ends it later; nothing is
+       compacted then but near the limit. Needs the barrier rank_sum, in this header's functions: code by gc_barrier_emit
+       does not take part. Objects with trace functions are looked at in the last pause. A warning says what stands against
+       it. */
+    gc_concurrent concurrent;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
     /* Memory from the host. All heaps that exist at the same time have the same one; it must stay as long as they. 0: from
@@ -721,12 +734,13 @@ typedef struct gc_options {
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
        that follows from the number; 0: off. */
     unsigned test_collectors;
+    unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
    failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
-   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N. [any thread;
-   never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
+   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N,
+   GC_CONCURRENT=0|1. [any thread; never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
@@ -786,6 +800,13 @@ typedef struct gc_stats {
     uint64_t conservative_total_bytes; /* the sum over all collections */
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
     uint64_t phase_total_ns[GC_PHASE_COUNT]; /* the part of the pauses that each phase took */
+    /* Of marking beside mutators (gc_options.concurrent). */
+    uint64_t concurrent_cycles;      /* that were begun */
+    uint64_t concurrent_finished;    /* full collections that ended one: the others stopped the world for all of their marking */
+    uint64_t concurrent_lost;        /* of those, how many came before all was marked, because the heap had grown too far */
+    uint64_t concurrent_marked_bytes; /* that the last pauses found marked */
+    uint64_t concurrent_waited;      /* objects whose trace functions were called in a last pause instead */
+    uint64_t concurrent_cpu_ns;      /* CPU time of the marker's thread */
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
@@ -1479,11 +1500,10 @@ GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes);
 /* Collecting on request, and looking at the heap. */
 
 
-/* How to collect; the CLR's bits. At present every collection blocks and is complete on return, so NON_BLOCKING and
-   BLOCKING make no difference. */
+/* How to collect; the CLR's bits. Without gc_options.concurrent every collection is complete on return. */
 enum {
     GC_COLLECT_DEFAULT = 0,
-    GC_COLLECT_NON_BLOCKING = 1, /* may run beside the mutators */
+    GC_COLLECT_NON_BLOCKING = 1, /* generation 2 may be marked beside mutators, and freed by a later collection */
     GC_COLLECT_BLOCKING = 2,     /* must be complete on return; wins over NON_BLOCKING */
     GC_COLLECT_OPTIMIZED = 4,    /* only if the generation has spent a part of its budget that makes it worth while */
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
@@ -2985,6 +3005,34 @@ GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
+/* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
+#define GC__KEEPS_VECTORS target("general-regs-only")
+/* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
+   function(first, second), and keeps all registers. */
+/* clang-format off */
+#define GC__MARKING_CALL(name, function) \
+    static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
+        __asm__( \
+            "endbr64\n\t" \
+            "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" \
+            "{push %%rsi|push rsi}\n\t" "{push %%rdi|push rdi}\n\t" "{push %%r8|push r8}\n\t" \
+            "{push %%r9|push r9}\n\t" "{push %%r10|push r10}\n\t" "{push %%r11|push r11}\n\t" \
+            "{push %%rbp|push rbp}\n\t" \
+            "{movq 88(%%rsp), %%rdi|mov rdi, [rsp+88]}\n\t" \
+            "{movq 96(%%rsp), %%rsi|mov rsi, [rsp+96]}\n\t" \
+            "{movq %%rsp, %%rbp|mov rbp, rsp}\n\t" \
+            "{andq $-16, %%rsp|and rsp, -16}\n\t" \
+            "call %P0\n\t" \
+            "{movq %%rbp, %%rsp|mov rsp, rbp}\n\t" \
+            "{pop %%rbp|pop rbp}\n\t" "{pop %%r11|pop r11}\n\t" "{pop %%r10|pop r10}\n\t" \
+            "{pop %%r9|pop r9}\n\t" "{pop %%r8|pop r8}\n\t" "{pop %%rdi|pop rdi}\n\t" \
+            "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" \
+            "{pop %%rax|pop rax}\n\t" \
+            "ret" \
+            :: "i"(function) : "memory"); \
+    }
+/* clang-format on */
+
 /* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies
    on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
@@ -3009,6 +3057,11 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 #define GC__ASM_NAMED(name) __asm__(#name)
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
+
+/* Barriers are in C there, and call C functions. */
+#define GC__KEEPS_VECTORS unused
+#define GC__MARKING_CALL(name, function) \
+    GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
 
@@ -3377,6 +3430,7 @@ typedef struct gc__region {
     size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */
     struct gc__region *previous; /* in the list of free regions */
     size_t live_bytes;           /* bytes of objects that the last trace found alive, and of those copied in since */
+    size_t cycle_bytes;  /* the same of the marking that goes on beside mutators */
     size_t spare;        /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint64_t condemned;  /* number of the last collection that condemned it */
     uint32_t span;       /* a large object's number of regions */
@@ -3388,6 +3442,7 @@ typedef struct gc__region {
     bool linear;
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
+    uint8_t unscanned; /* GC__UNSCANNED: the same of the marking beside mutators; GC__UNCOUNTED; atomic */
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
@@ -3409,6 +3464,10 @@ typedef struct gc__arena {
     size_t free_from; /* every region below this number has a heap: lock */
     size_t heaps;     /* number of heaps that exist or are being created: lock */
 } gc__arena;
+
+/* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
+   are 0 while no heap is being marked. */
+static uint64_t *gc__cycle_marks;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
@@ -3515,6 +3574,7 @@ enum {
     GC__SIDE_WATCH,
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
+    GC__SIDE_CYCLE_MARKS,
     GC__SIDES
 };
 
@@ -3530,6 +3590,7 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     GC_REGION_BYTES >> GC_WATCH_SHIFT,
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES,
+    GC_REGION_BYTES / 64,
 };
 
 /* Written under the arena lock. */
@@ -3643,6 +3704,7 @@ static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
+static unsigned gc__barrier_switches; /* atomic */
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below gc__log_flushed are dirty cards already */
 static gc_barrier_log gc__the_log;
 
@@ -3858,6 +3920,7 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
     gc_result result = gc__barrier_check(barrier);
     if (result == GC_OK) {
         gc__barrier_use(barrier);
+        __atomic_fetch_add(&gc__barrier_switches, 1, __ATOMIC_RELAXED);
         gc__barrier_tell(GC_STOMP_SWITCH, true);
     }
     gc__lock_release(&gc__barrier_lock);
@@ -3866,17 +3929,30 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 /* The ranks and the verdict of a region, in the tables that barriers and the trace read. */
 
 
-/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
-GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
-    uint8_t *age = gc__tables.age + (region->base >> GC_REGION_SHIFT);
+/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. `age`: GC_AGE_MARKING
+   may be added to it. */
+GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
+    uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
+    int generation = age & ~GC_AGE_MARKING;
     for (uint32_t i = 0; i < region->span; i++) {
-        age[i] = (uint8_t)generation;
-        *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be looking */
+        *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
     }
     uintptr_t end = gc__region_end(region);
     if (ranked && generation < 2 &&
         (region->base < gc__barrier_bound(&gc__tables.low) || end > gc__barrier_bound(&gc__tables.high)))
         gc__bounds_widen(region->base, end);
+}
+
+/* Whether the object is of generation 2, and that is being marked beside mutators. */
+GC__FN bool gc__is_marking(uintptr_t object) {
+    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC_AGE_MARKING;
+}
+
+/* Whether the slot needs a card for this referent. */
+GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
+    unsigned ranks = gc_barrier_ranks(&gc__tables, slot, (const void *)ref);
+    return (ranks & ~(unsigned)GC_AGE_MARKING) > 2;
 }
 
 /* 2 - the generation of an object; 0 for an address on no heap. */
@@ -3922,6 +3998,14 @@ GC__FN void gc__mark_publish(uintptr_t address) {
     __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
 }
 
+/* A bit for an object that the marking beside mutators has reached, which several threads may find at once. */
+GC__FN bool gc__cycle_mark_set(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__cycle_marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
+    return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
+}
+
 /* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
    hardly any memory. */
 GC__FN size_t gc__mark_words(const gc__region *region) {
@@ -3935,10 +4019,9 @@ GC__FN void gc__marks_clear(const gc__region *region) {
 /* A word of bits, which another thread may be adding to. */
 GC__FN uint64_t gc__marks_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
-/* The first marked address in [from, end), or end. */
-GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+/* The first address in [from, end) that has a bit among `marks`, or end. */
+GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t end) {
     if (from >= end) return end;
-    const uint64_t *marks = gc__the_arena.marks;
     size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
     uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 << (index & 63));
     while (!bits) {
@@ -3947,6 +4030,11 @@ GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     }
     uintptr_t found = ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
     return found < end ? found : end;
+}
+
+/* The first marked address in [from, end), or end. */
+GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+    return gc__bit_next(gc__the_arena.marks, from, end);
 }
 
 /* The last marked address in [start, at], or 0. */
@@ -4556,6 +4644,7 @@ struct gc_heap {
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
+    bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     uint64_t phase_since_ns;  /* when the collection that runs began the phase that it is in */
     gc_phase phase_counted;   /* that phase */
@@ -4566,12 +4655,18 @@ struct gc_heap {
     struct gc__collector *collector;
     struct gc__pace *pace;
     struct gc__cycle *cycle;
+    struct gc__marker *marker;
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
     const gc__profiler *profiler;       /* atomic; NULL: no profile is being taken */
     struct gc__profiled_heap *profiled; /* what gc_profile.h keeps of it; written under that header's lock */
 };
+
+/* What barriers read as the age of the heap's regions of that generation. */
+GC__FN int gc__age_of(const gc_heap *heap, int generation) {
+    return generation == 2 && heap->marking ? 2 | GC_AGE_MARKING : generation;
+}
 
 /* Regions of the heap. */
 
@@ -4593,9 +4688,10 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
 GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
-    region->live_bytes = region->taken_bytes = region->spare = 0;
+    region->live_bytes = region->taken_bytes = region->spare = region->cycle_bytes = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
+    region->unscanned = 0;
 }
 
 /* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
@@ -4775,7 +4871,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
-    gc__region_set_rank(region, generation, true);
+    gc__region_set_rank(region, gc__age_of(heap, generation), true);
     return region;
 }
 
@@ -6229,6 +6325,13 @@ GC__FN bool gc__notes_push(gc__notes *notes, const gc_weak_entries *entries) {
     return true;
 }
 
+/* What a collection has to do with the marking of generation 2 beside mutators. */
+typedef enum gc__marking {
+    GC__MARKING_NONE, /* it goes on, if it goes on; a collection of generation 2 gives it up */
+    GC__MARKING_BEGIN,
+    GC__MARKING_FINISH
+} gc__marking;
+
 /* One collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
     gc__words roots;                    /* slots | 1 if of tagged values */
@@ -6238,6 +6341,7 @@ typedef struct gc__cycle {
     gc__words external_moving;          /* pairs: object, bytes */
     gc__notes entries;                  /* of weak tables */
     gc__words stacks;                   /* of values, that scan_roots has reported: triples of stack, begin, frame */
+    gc__marking marking;
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
@@ -6265,6 +6369,16 @@ typedef struct gc__collector {
     bool crew_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;
+
+/* The generation up to which roots are looked at. A marking begins with all of them. */
+GC__FN int gc__roots_generation(const gc_heap *heap) {
+    return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
+}
+
+/* The generation above which dirty cards lead to slots. */
+GC__FN int gc__cards_above(const gc_heap *heap) {
+    return heap->cycle->marking == GC__MARKING_FINISH ? 1 : heap->collection.generation;
+}
 /* Stacks of values: which part of a stack a collection has to look at.
 
    untouched: entries below it were not stored to since the last collection. settled[n]: entries below it referred, after the
@@ -6397,7 +6511,7 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
 GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
-    uintptr_t from = gc__stack_begin(part->stack, heap->collection.generation);
+    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap));
     for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
         ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
     return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
@@ -6598,6 +6712,11 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
 
+/* Slots of older objects are scanned: keep their cards dirty as needed. */
+#define GC__BEYOND_REMEMBER 1
+/* Generation 2 is being marked beside mutators: note its objects. */
+#define GC__BEYOND_SHADE 2
+
 struct gc__crew;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
@@ -6614,7 +6733,7 @@ typedef struct gc__worker {
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
-    bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
+    uint8_t beyond;    /* what is done with slots whose referents are not condemned: GC__BEYOND_* */
     bool overflowed;
     const gc__map *suspects; /* objects that only conservative words found; NULL: none */
     const gc__map
@@ -6631,10 +6750,17 @@ typedef struct gc__worker {
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
-GC__OUT_OF_LINE void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
+GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->beyond & GC__BEYOND_REMEMBER; }
+GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
+    worker->beyond = (uint8_t)((worker->beyond & ~GC__BEYOND_REMEMBER) | (remember ? GC__BEYOND_REMEMBER : 0));
+}
+
+GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, uintptr_t ref) {
+    if (gc__needs_card(slot, ref)) gc_barrier_dirty_card(&gc__tables, slot);
+}
 
 GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2)) gc__slot_dirty(slot);
+    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2)) gc__slot_dirty(slot, ref);
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
@@ -6873,7 +6999,7 @@ GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMB
 /* From now on the worker's slots may be those of older objects, found by dirty cards, and may need these again; or they are
    not. Before it stops remembering, its stack and its FIFO must be empty. */
 GC__FN void gc__crew_remember(gc__worker *worker, bool remember) {
-    worker->remember = remember;
+    gc__worker_remember(worker, remember);
     worker->remember_all = remember || worker->crew->remember_all;
 }
 
@@ -6978,7 +7104,7 @@ GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, ui
 GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
     size_t words = (size_t)(worker->top - worker->stack), most = gc__min(words / 2, GC__SHARED_WORDS), taken = 0;
     piece->count = 0;
-    piece->remember = worker->remember;
+    piece->remember = gc__worker_remembers(worker);
     if (words == 3 && worker->stack[0] & GC__NUMBER) {
         size_t end = worker->stack[0] >> 2, from = worker->stack[1] >> 2, middle = from + (end - from) / 2;
         if (end - from < 2 * GC__CHUNK) return;
@@ -7101,6 +7227,127 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
     }
     gc__crew_unlock(crew);
 }
+/* What the marking of generation 2 beside mutators keeps, and how an object becomes known to it.
+
+   An object is *white* until its bit in gc__cycle_marks is set, then *grey* until its slots were read. Grey objects are in
+   one of four places: `grey`, the marker's stack; `seen`, which a collection has met, and which may still be white; `log`,
+   which barriers have found; `waiting`, whose trace functions must not run beside mutators. An object for which there was
+   no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again.
+
+   Invariants while heap->marking: each region of generation 2 has GC_AGE_MARKING in its age, so each store into it comes
+   here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
+   which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference. References
+   from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
+
+
+#define GC__SHADE_LOG ((size_t)1 << 16) /* objects that barriers may note before the marker takes them */
+#define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
+#define GC__UNCOUNTED 2                 /* nor were their bytes */
+
+typedef struct gc__marker {
+    gc__lock lock;  /* held by the thread that marks, and throughout collections */
+    gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED */
+    gc__words seen, waiting;
+    uintptr_t *log;               /* an entry is 0 until it was written */
+    size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
+    size_t taken;                 /* entries that the marker has taken */
+    bool unscanned;               /* some region is; atomic */
+    uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
+    unsigned fifo_next;           /* counts up */
+    uint64_t began;               /* number of the collection that began it */
+    unsigned switches;            /* how often the barrier had been switched then */
+    size_t began_old_bytes;       /* what generation 2 held then */
+    size_t grown_bytes;           /* by how much that grew during the last marking */
+    bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
+    bool refused;                 /* the system gave no memory or no thread: not tried again */
+    bool has_thread, is_ending;   /* the second is atomic */
+    uint64_t cpu_ns;              /* of the thread; atomic */
+    uint32_t wanted;              /* a collection waits for the lock: atomic */
+    uint32_t turn;                /* changes when there may be something to do; atomic */
+    gc__os_thread thread;
+} gc__marker;
+
+GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
+
+#if !GC_HAS_MODEL
+/* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
+   might do so, such as what sanitizers put in. */
+#define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
+
+GC__IN_BARRIER GC__FN void gc__shade_note(gc__region *region, uintptr_t object) {
+    gc__marker *marker = region->heap->marker;
+    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
+    if (place < GC__SHADE_LOG) {
+        __atomic_store_n(&marker->log[place], object, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELAXED);
+        __atomic_store_n(&marker->unscanned, true, __ATOMIC_RELEASE);
+    }
+}
+
+/* Makes the object grey if the word refers to a white one. Any thread. */
+GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
+    uintptr_t offset = word - gc__the_arena.base, index = word >> 3;
+    uint64_t bit = (uint64_t)1 << (index & 63), *mark = &gc__cycle_marks[index >> 6];
+    if (offset >= gc__the_arena.bytes || word & 7) return;
+    if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC_AGE_MARKING)) return;
+    gc__region *region = &gc__the_arena.regions[offset >> GC_REGION_SHIFT];
+    if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return;
+    if (!(gc__the_arena.marks[index >> 6] & bit) || __atomic_load_n(mark, __ATOMIC_RELAXED) & bit) return;
+    if (!(__atomic_fetch_or(mark, bit, __ATOMIC_RELAXED) & bit)) gc__shade_note(region, word);
+}
+
+/* The slot's age has GC_AGE_MARKING: what is about to be overwritten is shaded, so that nothing can be hidden from the
+   marker while it works; and what is about to be stored, so that nothing is hidden from the last stop, however it was
+   found. Then what the barrier does at other times. */
+GC__IN_BARRIER GC__FN void gc__marking_store(const void *slot, const void *ref) {
+    uintptr_t place = (uintptr_t)slot, old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
+    gc__shade_word(old);
+#if GC_HAS_VALUES
+    if (GC_VALUE_IS_REF(old)) gc__shade_word((uintptr_t)GC_VALUE_TO_REF(old));
+#endif
+    gc__shade_word((uintptr_t)ref);
+    const uint8_t *age = gc__tables.age;
+    unsigned ranks = (__atomic_load_n(&age[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & ~(unsigned)GC_AGE_MARKING) +
+                     *(age + ((uintptr_t)ref >> GC_REGION_SHIFT) - GC_RANK_ENTRIES);
+    uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
+    uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
+    if (ranks <= 2 || (__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
+    if (GC_CARD_BITS)
+        __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
+    else
+        __atomic_store_n(card, mask, __ATOMIC_RELAXED);
+    if (GC_BUNDLE_SHIFT)
+        __atomic_store_n(&gc__tables.bundles[place >> GC_BUNDLE_SHIFT], (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
+}
+
+GC__MARKING_CALL(gc__marking_call, gc__marking_store)
+
+/* A collection of a younger generation has met the object in a slot, root or pin. */
+GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
+    if (!gc__is_marking(object)) return;
+    if (worker->crew || !gc__words_push(&worker->heap->marker->seen, object)) gc__shade_word(object);
+}
+
+GC__FN void gc__shade_unscanned(gc_heap *heap, uintptr_t object) {
+    __atomic_store_n(&gc__region_of(object)->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+
+/* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
+GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
+    uintptr_t end = gc__min(to, gc__region_starts_end(region));
+    region->cycle_bytes += bytes;
+    if (from >= end) return;
+    size_t first = gc__mark_index(from), last = gc__mark_index(end - 1);
+    for (size_t word = first >> 6; word <= last >> 6; word++) {
+        uint64_t bits = gc__the_arena.marks[word];
+        if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
+        if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
+        gc__cycle_marks[word] |= bits;
+    }
+}
+#endif
 /* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
    words of condemned regions, and mark bits of copies.
 
@@ -7185,7 +7432,12 @@ GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
    counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     const gc__region *region = worker->windows[generation].region;
+    uintptr_t from = (uintptr_t)worker->windows[generation].start, to = (uintptr_t)worker->windows[generation].next;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
+#if !GC_HAS_MODEL
+    if (GC__UNLIKELY(worker->heap->marking) && generation == 2 && bytes)
+        gc__shade_born(gc__region_of(from), from, to, bytes);
+#endif
     worker->copied_bytes[generation] += bytes;
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
 }
@@ -7402,13 +7654,21 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
     if (oldest) gc__process(worker, oldest, many);
 }
 
+/* What is done with a slot whose referent is not condemned, where that is anything. */
+GC__INLINED void gc__beyond(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
+    if (worker->beyond & GC__BEYOND_REMEMBER) gc__slot_remember(slot, ref);
+#if !GC_HAS_MODEL
+    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade(worker, ref);
+#endif
+}
+
 GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
     uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
         gc__prefetch(worker, slot, ref, verdict, value, many);
-    else if (worker->remember)
-        gc__slot_remember(slot, ref);
+    else if (worker->beyond)
+        gc__beyond(worker, slot, ref);
 }
 
 /* Takes note of a slot that may refer to a condemned object. */
@@ -7501,12 +7761,13 @@ GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_en
 GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
-    uintptr_t from = gc__stack_begin(stack, worker->heap->collection.generation), top = (uintptr_t)stack->top;
+    uintptr_t from = gc__stack_begin(stack, gc__roots_generation(worker->heap)), top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
     if (many) gc__lock_take(&worker->crew->space);
     gc__stack_settle(stack, from, part->frame);
     if (many) gc__lock_release(&worker->crew->space);
-    if (gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack) > 2) gc__slot_dirty((void *)gc__traced);
+    if ((gc__barrier_age(&gc__tables, gc__traced) & ~GC_AGE_MARKING) + gc__stack_youth(stack) > 2)
+        gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
         GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
 }
@@ -7641,6 +7902,15 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
     return worker->number && !worker->heap->options.parallel_trace_functions;
 }
 
+/* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values
+   outside the heap is needed once more by the collection that ends the marking. */
+GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
+    if (!gc__is_marking(object)) return;
+    if (worker->crew) gc__lock_take(&worker->crew->space);
+    if (!gc__words_push(&worker->heap->marker->waiting, object)) gc__shade_unscanned(worker->heap, object);
+    if (worker->crew) gc__lock_release(&worker->crew->space);
+}
+
 /* Enqueues the slots that are not in the mask of references. */
 GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
@@ -7648,6 +7918,7 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
     if (gc__type_has_slots_in_elements(type))
         many ? gc__scan_chunk_many(worker, object, 0, gc__object_length(object)) : gc__scan_chunk(worker, object, 0);
     if (!type->trace) return;
+    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade_waits(worker, object);
     if (many && gc__trace_is_for_host(worker))
         gc__crew_hand_over(worker, object, 0, 0);
     else
@@ -7782,6 +8053,8 @@ GC__FN void gc__trace_pins(gc__worker *worker) {
         uintptr_t object = cycle->pins.words[i];
         if (!(object & GC__PIN_CONSERVATIVE) && worker->verdicts[object >> GC_REGION_SHIFT])
             gc__mark_object(worker, object, false);
+        else if (worker->beyond & GC__BEYOND_SHADE)
+            gc__shade(worker, object & ~(uintptr_t)GC__PIN_CONSERVATIVE);
     }
 }
 
@@ -7840,8 +8113,10 @@ GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *conde
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
     bool large = region->kind == GC__LARGE;
-    uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
-    if (!object) object = gc__mark_next(from, to);
+    uint8_t beyond = worker->beyond;
+    uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
+    worker->beyond = GC__BEYOND_REMEMBER; /* the object itself is not known to be reached */
+    if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         uintptr_t until = to < end ? to : end;
@@ -7851,6 +8126,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
             many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
         object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
     }
+    worker->beyond = beyond;
 }
 
 /* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. False: the worker must
@@ -7927,9 +8203,12 @@ GC__FN size_t gc__count_dirty_bundles(void) {
 }
 #else
 GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
-    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
-        for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (!gc__region_is_of(region, worker->heap) || region->generation <= condemned) continue;
+        if (region->kind == GC__SMALL || region->kind == GC__LARGE)
             gc__trace_cards_of(worker, region->base, gc__region_end(region), list);
+    }
 }
 
 GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
@@ -7937,11 +8216,12 @@ GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
-    worker->remember = worker->remember_all = true;
+    worker->remember_all = true;
+    gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
-    worker->remember = false;
+    gc__worker_remember(worker, false);
 }
 
 /* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
@@ -7951,13 +8231,281 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     unsigned scanned = worker->cards_next;
     bool before = worker->remember_all;
     list->count = 0;
-    worker->remember = worker->remember_all = true;
+    worker->remember_all = true;
+    gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, list);
     bool some = worker->cards_next != scanned;
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     worker->remember_all = before;
     return some;
 }
+/* The marking of generation 2 beside mutators: what the marker does, and what collections do for it.
+
+   A *cycle* begins in a collection of generation 1, which notes every object of generation 2 that roots and survivors refer
+   to. The marker goes on from these while mutators run, and while young collections come and go: it rests in them, and
+   between them holds nothing but objects of generation 2, which do not move meanwhile. The cycle ends in a collection of
+   all generations, of which the old one is marked already: its regions stay, with the marker's bits instead of their former
+   ones, and the trace goes on with what is grey, and with what roots, dirty cards and young objects refer to. */
+
+
+#define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
+
+#if GC_HAS_MODEL
+GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
+    (void)marker;
+    return 0;
+}
+#else
+GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
+    if (!gc__words_push(&heap->marker->grey, object)) gc__shade_unscanned(heap, object);
+}
+
+/* The object, which may be marked already, has reached the cache. */
+GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
+    if (!gc__cycle_mark_set(object)) return;
+    gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+    if (!gc__object_is_leaf(object)) gc__marker_push(heap, object);
+}
+
+GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
+    gc__marker *marker = heap->marker;
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6], 1);
+    uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
+    *place = object;
+    if (oldest) gc__marker_reach(heap, oldest);
+}
+
+/* Each slot is read once, while mutators may be storing to it. */
+GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
+    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (gc__is_marking(object)) gc__marker_prefetch((gc_heap *)heap, object);
+}
+
+/* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
+GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
+    const gc_type *type = gc__object_type(array);
+    gc__words *grey = &heap->marker->grey;
+    size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
+    size_t count = length > index ? length - index : 0;
+    if (count > GC__MARK_CHUNK && gc__words_reserve(grey, grey->count + 2)) {
+        count = GC__MARK_CHUNK;
+        gc__words_push(grey, index + count);
+        gc__words_push(grey, array | GC__CONTINUED);
+    }
+    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot,
+                          gc__marker_slot, heap);
+}
+
+GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    if (type->trace) {
+        if (!gc__words_push(&heap->marker->waiting, object)) gc__shade_unscanned(heap, object);
+        return;
+    }
+    gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
+    if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
+}
+
+/* The next object that a barrier has noted; 0: there is none now. */
+GC__FN uintptr_t gc__marker_logged(gc__marker *marker) {
+    if (marker->taken == GC__SHADE_LOG || !marker->log) return 0;
+    uintptr_t object = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE);
+    if (object) marker->taken++;
+    return object;
+}
+
+/* Scans every marked object of a region for which there was no room. False: there is none. */
+GC__FN bool gc__marker_rescan(gc_heap *heap) {
+    if (!__atomic_exchange_n(&heap->marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (!gc__region_is_of(region, heap) || !(gc__barrier_age(&gc__tables, region->base) & GC_AGE_MARKING)) continue;
+        if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_RELAXED) & GC__UNSCANNED))
+            continue;
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
+        for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
+            if (!gc__object_is_leaf(at)) gc__marker_scan(heap, at);
+    }
+    return true;
+}
+
+/* Takes what barriers have noted. False: that is nothing. */
+GC__FN bool gc__marker_take_log(gc_heap *heap) {
+    size_t before = heap->marker->taken;
+    for (uintptr_t object; (object = gc__marker_logged(heap->marker)) != 0;) {
+        gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+        gc__marker_push(heap, object);
+    }
+    return heap->marker->taken > before;
+}
+
+/* Finds something to scan where the stack is empty. False: there is nothing. */
+GC__FN bool gc__marker_refill(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (gc__marker_take_log(heap)) return true;
+    for (size_t i = 0; i < GC__FIFO && marker->seen.count; i++)
+        gc__marker_prefetch(heap, marker->seen.words[--marker->seen.count]);
+    if (marker->seen.count) return true;
+    for (unsigned i = 0; i < GC__FIFO; i++) {
+        uintptr_t *place = &marker->fifo[i], oldest = *place;
+        *place = 0;
+        if (oldest) gc__marker_reach(heap, oldest);
+    }
+    return marker->grey.count || gc__marker_rescan(heap);
+}
+
+/* Scans some objects or parts of arrays. The marker's lock is held. False: nothing is left but what waits. */
+GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
+    gc__words *grey = &heap->marker->grey;
+    for (; steps && heap->marking; steps--) {
+        if (!grey->count) {
+            if (!gc__marker_refill(heap)) return false;
+            continue;
+        }
+        uintptr_t object = grey->words[--grey->count];
+        if (object & GC__CONTINUED)
+            gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
+        else
+            gc__marker_scan(heap, object);
+    }
+    return heap->marking;
+}
+
+/* Collections. The world is stopped, and the marker rests. */
+
+/* Has memory for the cycle, whose tables are the same for all heaps. */
+GC__FN bool gc__marker_open(gc__marker *marker) {
+    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_LOG * sizeof *marker->log);
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__cycle_marks) {
+        char *side = gc__side_reserve(GC__SIDE_CYCLE_MARKS);
+        if (side) gc__cycle_marks = (uint64_t *)(void *)(side - (gc__the_arena.base >> 6));
+    }
+    bool opened = marker->log && gc__cycle_marks;
+    gc__lock_release(&gc__the_arena.lock);
+    return opened;
+}
+
+/* A cycle begins with the collection that runs, which has not condemned anything yet. */
+GC__FN void gc__marker_begin(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (heap->marking || marker->refused) return;
+    if (!gc__marker_open(marker)) {
+        marker->refused = true;
+        gc__warn(&heap->options, "the system gives no memory to mark objects beside the program: full collections stop "
+                                 "it for as long as they take");
+        return;
+    }
+    heap->marking = true;
+    heap->stats.concurrent_cycles++;
+    marker->done = false;
+    marker->began = heap->collection.number;
+    marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
+    marker->began_old_bytes = heap->generation_bytes[2];
+    for (const gc__region *region = heap->regions[2]; region; region = region->next)
+        gc__region_set_rank(region, gc__age_of(heap, 2), true);
+}
+
+/* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
+GC__FN void gc__marker_forget(gc__marker *marker) {
+    marker->grey.count = marker->seen.count = marker->waiting.count = 0;
+    memset(marker->fifo, 0, sizeof marker->fifo);
+    if (marker->log) memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
+    marker->logged = marker->taken = 0;
+    marker->unscanned = false;
+}
+
+/* Moves the marker's bits to where the trace looks for them, or drops them. */
+GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
+    size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
+    if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
+    memset(&gc__cycle_marks[from], 0, bytes);
+    region->cycle_bytes = 0;
+    region->unscanned = 0;
+}
+
+/* What it takes of memory outside the regions. */
+GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
+    size_t log = marker->log ? GC__SHADE_LOG * sizeof *marker->log : 0;
+    return log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting);
+}
+
+/* Gives a cycle up; all regions are in the heap's lists. */
+GC__FN void gc__marker_abort(gc_heap *heap) {
+    if (!heap->marking) return;
+    heap->marking = false;
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        gc__marker_take_bits(region, false);
+        gc__region_set_rank(region, 2, true);
+    }
+    gc__marker_forget(heap->marker);
+}
+
+GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
+    size_t bytes = 0;
+    uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
+    for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    return bytes;
+}
+
+/* Whether mutators have had another barrier meanwhile, which did not log. */
+GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
+    return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
+}
+
+/* The last collection begins: from now on barriers and the collector are as at other times. */
+GC__FN void gc__marker_finish(gc_heap *heap) {
+    if (gc__marker_is_spoilt(heap)) {
+        gc__marker_abort(heap);
+        heap->cycle->marking = GC__MARKING_NONE;
+        return;
+    }
+    gc__marker *marker = heap->marker;
+    size_t old = heap->generation_bytes[2];
+    marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
+    gc__marker_take_log(heap);
+    heap->stats.concurrent_finished++;
+    heap->stats.concurrent_lost += !marker->done;
+    heap->stats.concurrent_waited += marker->waiting.count;
+    heap->marking = false;
+}
+
+/* In the last collection a region of generation 2 is condemned with what was marked in it. */
+GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
+    region->target = 2;
+    region->condemned = heap->collection.number;
+    region->overflowed = region->unscanned & GC__UNSCANNED;
+    region->live_bytes = region->cycle_bytes;
+    heap->stats.concurrent_marked_bytes += region->live_bytes;
+    gc__region_set_verdict(region, GC__MARK, 2);
+    gc__region_set_rank(region, 2, true);
+}
+
+/* And then the marker's bits take the place of the former ones. */
+GC__FN void gc__marker_hand_bits_over(gc__region *region) {
+    bool counted = !(region->unscanned & GC__UNCOUNTED);
+    gc__marker_take_bits(region, true);
+    if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+}
+
+/* The last collection goes on with what is grey. */
+GC__FN void gc__marker_hand_over(gc__worker *worker) {
+    gc__marker *marker = worker->heap->marker;
+    for (unsigned i = 0; i < GC__FIFO; i++)
+        if (marker->fifo[i]) gc__mark_object(worker, marker->fifo[i], false);
+    for (size_t i = 0; i < marker->seen.count; i++) gc__mark_object(worker, marker->seen.words[i], false);
+    for (size_t i = marker->grey.count; i > 0; i--) {
+        uintptr_t object = marker->grey.words[i - 1];
+        if (object & GC__CONTINUED) i--;
+        gc__trace_push(worker, object & ~(uintptr_t)GC__CONTINUED);
+    }
+    for (size_t i = 0; i < marker->waiting.count; i++) gc__trace_push(worker, marker->waiting.words[i]);
+    worker->overflowed |= marker->unscanned;
+    gc__marker_forget(marker);
+}
+#endif
 /* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
    for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
    the crew shares.
@@ -8155,8 +8703,9 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         gc__worker *other = &crew->members[i].worker;
         gc__crew_remember(other, false);
         other->suspects = worker->suspects;
+        other->beyond |= worker->beyond & GC__BEYOND_SHADE;
     }
-    gc__crew_remember(worker, worker->remember);
+    gc__crew_remember(worker, gc__worker_remembers(worker));
     crew->traces++;
     gc__crew_begin(crew, units);
     gc__work(worker);
@@ -8195,7 +8744,14 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
 
 #define GC__UNIT_REGIONS 64
 
-GC__FN void gc__region_clear(const gc__region *region) {
+GC__FN void gc__region_clear(const gc_heap *heap, gc__region *region) {
+#if !GC_HAS_MODEL
+    if (region->generation == 2 && heap->cycle->marking == GC__MARKING_FINISH) {
+        gc__marker_hand_bits_over(region);
+        return;
+    }
+#endif
+    (void)heap;
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
@@ -8204,19 +8760,19 @@ GC__FN void gc__clear_unit(void *context, size_t unit) {
     const gc_heap *heap = (const gc_heap *)context;
     size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
     for (size_t i = from; i < end; i++) {
-        const gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(region);
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(heap, region);
     }
 }
 
 /* Clears the mark bits and cards of what is condemned, which is most of the work of condemning where there are many regions. */
-GC__FN void gc__clear_condemned(gc__worker *worker, const gc__region *condemned) {
+GC__FN void gc__clear_condemned(gc__worker *worker, gc__region *condemned) {
     if (worker->crew) {
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__crew_each(worker, units, gc__clear_unit, worker->heap);
         return;
     }
-    for (; condemned; condemned = condemned->next) gc__region_clear(condemned);
+    for (; condemned; condemned = condemned->next) gc__region_clear(worker->heap, condemned);
 }
 
 /* Traces from what the worker holds. */
@@ -8232,26 +8788,27 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 }
 
 /* Traces from roots and dirty cards. */
-GC__FN void gc__trace_all(gc__worker *worker, int generation, gc__region *condemned) {
+GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
+    int above = gc__cards_above(worker->heap);
 #if !GC_HAS_MODEL
     gc__crew *crew = worker->crew;
     if (crew) {
         gc__trace_pins(worker);
         crew->cards.count = 0;
-        if (generation < 2) worker->remember = gc__list_cards(worker, generation, &crew->cards);
+        if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &crew->cards));
         gc__trace_interior(worker);
         crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
         size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
         gc__crew_run(worker, crew->root_units + card_units, condemned);
-        worker->remember = false;
-        worker->remember_all |= generation < 2;
+        gc__worker_remember(worker, false);
+        worker->remember_all |= above < 2;
         return;
     }
 #endif
     (void)condemned;
     gc__trace_roots(worker);
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
-    if (generation < 2) gc__trace_cards(worker, generation);
+    if (above < 2) gc__trace_cards(worker, above);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
@@ -8590,6 +9147,12 @@ GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t ver
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
+#if !GC_HAS_MODEL
+    if (region->generation == 2 && heap->cycle->marking == GC__MARKING_FINISH) {
+        gc__marker_condemn(heap, region);
+        return;
+    }
+#endif
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
@@ -8598,7 +9161,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     region->overflowed = false;
     region->live_bytes = 0;
     gc__region_set_verdict(region, verdict, older);
-    gc__region_set_rank(region, region->target, true);
+    gc__region_set_rank(region, gc__age_of(heap, region->target), true);
 }
 
 /* Condemns generations 0..generation; returns their regions, which are in no list now. Invariant from here to the end of
@@ -8606,7 +9169,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
-    gc__plan_evacuation(heap, generation, compacting);
+    gc__plan_evacuation(heap, gc__cards_above(heap), compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
     for (int g = 0; g <= generation; g++) {
@@ -8713,11 +9276,20 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
+/* The region stays, in the generation that it is for. */
+GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+#if !GC_HAS_MODEL
+    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2)
+        gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
+#endif
+    region->generation = region->target;
+    gc__region_set_verdict(region, GC__IGNORE, 0);
+    gc__heap_push(heap, region);
+}
+
 GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
-        region->generation = region->target;
-        gc__region_set_verdict(region, GC__IGNORE, 0);
-        gc__heap_push(heap, region);
+        gc__sweep_keep(heap, region);
         if (!heap->options.keep_memory) gc__large_trim(heap, region);
     } else {
         heap->large_bytes -= gc__object_bytes(region->base);
@@ -8733,9 +9305,7 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     } else {
         region->linear = region->formatted = false;
         region->hole = region->indexed_end = region->base;
-        region->generation = region->target;
-        gc__region_set_verdict(region, GC__IGNORE, 0);
-        gc__heap_push(heap, region);
+        gc__sweep_keep(heap, region);
     }
 }
 
@@ -8837,15 +9407,20 @@ GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
            heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
 }
 
+/* Which of the young generations a spent nursery calls for. */
+GC__FN int gc__pace_young(const gc_heap *heap) {
+    size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
+    bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
+    return young >= budget || sparse ? 1 : 0;
+}
+
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
-    size_t young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
-    if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
+    size_t old = gc__grown_bytes(heap);
+    if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
-    size_t budget = 2 * heap->pace->nursery_bytes;
-    bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
-    return young >= budget || sparse ? 1 : 0;
+    return gc__pace_young(heap);
 }
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
@@ -8905,6 +9480,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
+    if (heap->options.concurrent == GC_CONCURRENT_ON) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
@@ -8995,7 +9571,7 @@ GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region
                        "a region in a list belongs to another heap");
         gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
                        "a part of a large object is none");
-        gc__check_true(checker, gc__tables.age[entry] == region->generation, part,
+        gc__check_true(checker, gc__tables.age[entry] == gc__age_of(checker->heap, region->generation), part,
                        "a region's age is not its generation's");
         gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,
                        "a region's youth is not its generation's");
@@ -9341,7 +9917,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
-    if (!verifier->holder || gc_barrier_ranks(&gc__tables, (void *)place, (const void *)ref) <= 2) return;
+    if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
     char text[256];
     snprintf(text, sizeof text,
@@ -9506,8 +10082,8 @@ GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
 }
 
-/* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
-GC__FN void gc__checkmark(gc_heap *heap, int generation) {
+/* After the sweep: everything reachable must have survived; and nothing else, if the whole heap was traced at once. */
+GC__FN void gc__checkmark(gc_heap *heap, bool exact) {
     size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
@@ -9538,7 +10114,7 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
     } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached) ||
              gc__notes_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
     size_t survivors = gc__count_marks(heap);
-    if (generation == 2 && survivors != verifier.reached_count)
+    if (exact && survivors != verifier.reached_count)
         gc__fatal(&heap->options,
                   "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the "
                   "collector, please report it",
@@ -9961,6 +10537,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
     stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
     stats->heap_bytes_max = heap->options.heap_bytes_max;
+    stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
 }
 
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
@@ -10053,6 +10630,13 @@ GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
         fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
                 (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
                 (double)s.stop_max_ns / 1e3, s.stop_slowest);
+    if (s.concurrent_cycles)
+        fprintf(file,
+                "concurrent   %llu cycles, %llu finished, of which %llu too late; %.2f MiB marked in %.3f ms of the marker's; "
+                "%llu objects waited for the last pause\n",
+                (unsigned long long)s.concurrent_cycles, (unsigned long long)s.concurrent_finished,
+                (unsigned long long)s.concurrent_lost, (double)s.concurrent_marked_bytes / mib,
+                (double)s.concurrent_cpu_ns / ms, (unsigned long long)s.concurrent_waited);
     if (s.conservative_total_bytes)
         fprintf(
             file,
@@ -10337,16 +10921,28 @@ GC__FN bool gc__barrier_is_idle(const void *slot) {
     return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
 }
 
-/* The barrier for slots of one old object, but not for those in a dirty card, which need none. */
+/* The barrier for slots of one old object, but not for those in a dirty card, which need none, unless old objects are being
+   marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
+    bool marking = gc__is_marking((uintptr_t)slot);
     while (count) {
         size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
         size_t some = in_card < count ? in_card : count;
-        if (!gc__card_is_dirty((uintptr_t)slot))
+        if (marking || !gc__card_is_dirty((uintptr_t)slot))
             for (size_t i = 0; i < some; i++) gc__barrier_after_word(&slot[i], slot[i], value);
         slot += some;
         count -= some;
     }
+}
+
+/* The slots are about to be overwritten. */
+GC__FN void gc__stored_before(const void *slots, size_t count) {
+#if !GC_HAS_MODEL
+    if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
+    for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__marking_store(slot, NULL);
+#else
+    (void)slots, (void)count;
+#endif
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
@@ -10404,6 +11000,7 @@ GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsign
     gc__stores range = {slots, count, flags};
     (void)thread;
     if (GC_DEBUG >= 1) gc__stores_push(range);
+    gc__stored_before(slots, count);
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
@@ -10422,6 +11019,7 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
     if (!count) return;
+    gc__stored_before(destination, count);
     memmove(destination, source, count * 8);
     gc__stored(destination, count, true);
 }
@@ -10488,7 +11086,8 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     const gc__finalizers *finalizers = heap->finalizers;
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
-                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers);
+                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
+                   gc__marker_bytes(heap->marker);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
     for (const gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         bytes += GC__HANDLE_SEGMENT_BYTES;
@@ -10524,6 +11123,174 @@ GC__FN void gc__limit_look(gc_heap *heap) {
     if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
         gc__limit_set(heap, 0, gc__container_share());
 }
+/* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
+
+
+#define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
+#define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
+
+/* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
+GC__FN const char *gc__marking_obstacle(const gc_options *options) {
+    if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
+    if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
+    if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
+    if (options->barrier_changed) return "options.barrier_changed is set, and barriers of the host's do not log";
+    if (gc_barrier_current() != GC_BARRIER_RANK_SUM) return "only the barrier rank_sum can log what a store overwrites";
+    return NULL;
+}
+
+/* What barriers call. Arena's lock held. */
+GC__FN void gc__marking_tables(void) {
+#if !GC_HAS_MODEL
+    gc__tables.marking = gc__marking_store;
+    gc__tables.marking_call = gc__marking_call;
+#endif
+}
+
+/* At creation: says why not, if it was asked for. */
+GC__FN void gc__marking_explain(const gc_heap *heap) {
+    const char *obstacle = heap->options.concurrent == GC_CONCURRENT_ON ? gc__marking_obstacle(&heap->options) : NULL;
+    char message[240];
+    if (!obstacle) return;
+    snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
+             obstacle);
+    gc__warn(&heap->options, message);
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_hire(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
+GC__FN void gc__marking_hand_over(gc__worker *worker) { (void)worker; }
+GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
+    (void)heap, (void)generation;
+    return GC__MARKING_NONE;
+}
+#else
+GC__FN void gc__marker_thread(void *context) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__marker *marker = heap->marker;
+    while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
+        uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
+        bool more = true;
+        if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
+            gc__lock_take(&marker->lock);
+            more = gc__marker_work(heap, GC__MARKING_STEPS);
+            if (!more && heap->marking) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
+            gc__lock_release(&marker->lock);
+        } else {
+            gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
+        }
+        if (more) continue;
+        __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
+        gc__os_wait_for(&marker->turn, turn, 1000 * GC__NS_PER_MS);
+    }
+}
+
+/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. */
+GC__FN void gc__marker_rest(gc_heap *heap) {
+    if (heap->marker->has_thread) __atomic_store_n(&heap->marker->wanted, 1u, __ATOMIC_SEQ_CST);
+    gc__lock_take(&heap->marker->lock);
+}
+GC__FN void gc__marker_go_on(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (heap->marking) __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
+    gc__lock_release(&marker->lock);
+    if (!marker->has_thread) return;
+    __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
+    if (!heap->marking) return;
+    gc__os_wake(&marker->wanted);
+    gc__os_wake(&marker->turn);
+}
+
+/* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
+   hold a lock of the C library. */
+GC__FN void gc__marking_hire(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
+    marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
+    if (marker->has_thread) return;
+    marker->refused = true;
+    gc__warn(&heap->options, "the system gives no thread to mark objects beside the program, so full collections stop it "
+                             "for as long as they take: raise `ulimit -u`");
+}
+
+/* Ends the thread, and the cycle. The heap is being destroyed. */
+GC__FN void gc__marking_fire(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&marker->turn);
+    if (marker->has_thread) gc__os_thread_join(&marker->thread);
+    marker->has_thread = false;
+    gc__marker_abort(heap);
+    gc__words_free(&marker->grey);
+    gc__words_free(&marker->seen);
+    gc__words_free(&marker->waiting);
+    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
+    marker->log = NULL;
+}
+
+/* For tests, where there is no thread: the calling mutator does some of its work. */
+GC__FN void gc__marking_take_turn(gc_heap *heap) {
+    if (!heap->options.test_marker_steps || !heap->marking) return;
+    gc__lock_take(&heap->marker->lock);
+    if (!gc__marker_work(heap, heap->options.test_marker_steps)) heap->marker->done = true;
+    gc__lock_release(&heap->marker->lock);
+}
+
+/* Before a collection condemns anything. */
+GC__FN void gc__marking_step(gc_heap *heap, int generation) {
+    if (heap->cycle->marking == GC__MARKING_BEGIN)
+        gc__marker_begin(heap);
+    else if (heap->cycle->marking == GC__MARKING_FINISH)
+        gc__marker_finish(heap);
+    else if (generation == 2)
+        gc__marker_abort(heap);
+}
+
+/* Before the trace. */
+GC__FN void gc__marking_hand_over(gc__worker *worker) {
+    if (worker->cycle->marking == GC__MARKING_FINISH) gc__marker_hand_over(worker);
+}
+
+/* How much generation 2 may grow while it is marked: as much as last time, and half of that. */
+GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    size_t grown = heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
+    return gc__min(gc__max(grown, growth / 8), growth / 2);
+}
+
+/* Whether the heap has grown so far that mutators must not go on before the cycle ends. */
+GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 2;
+}
+
+/* What the collection that is due does for the marking, and so, of which generation it is. */
+GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
+    const gc__marker *marker = heap->marker;
+    bool wanted = *generation == 2;
+    if (heap->marking) {
+        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
+        bool works = marker->has_thread || heap->options.test_marker_steps;
+        bool spoilt = gc__marker_is_spoilt(heap);
+        *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;
+        return *generation == 2 ? GC__MARKING_FINISH : GC__MARKING_NONE;
+    }
+    size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
+    if (heap->options.concurrent != GC_CONCURRENT_ON || marker->refused) return GC__MARKING_NONE;
+    if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
+    if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
+    if (gc__marking_obstacle(&heap->options)) return GC__MARKING_NONE; /* the barrier may have been switched */
+    *generation = 1;
+    return GC__MARKING_BEGIN;
+}
+#endif
 /* One collection, start to end. */
 
 /* The threads of the crew: when there are any, and which collections they share in. */
@@ -10728,19 +11495,19 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
 
 /* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
    and the collection cannot run. */
-GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
+GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
     heap->cycle->stacks.count = 0;
     gc__notes_begin(&heap->cycle->entries);
     gc__roots_visit(heap, &roots.visitor);
-    gc__handles_visit(heap, &roots.visitor, generation);
+    gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));
     return !roots.failed;
 }
 
 /* Does all that needs memory, before the collection changes anything. False: there is none. */
 GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
-    return gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+    return gc__roots_gather(heap) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
 }
 
 /* Done only after gathering, since threads go on in their windows after a collection that is left out. */
@@ -10765,15 +11532,18 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->memory = &heap->collector->mark_stack;
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
+    gc__marking_step(heap, generation);
     gc__region *condemned = gc__condemn(heap, generation, compacting);
     worker->verdicts = GC__VERDICTS;
+    worker->beyond = heap->marking && generation > 0 ? GC__BEYOND_SHADE : 0;
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__clear_condemned(worker, condemned);
     gc__worker_open_free_end(worker);
+    gc__marking_hand_over(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
-    gc__trace_all(worker, generation, condemned);
+    gc__trace_all(worker, condemned);
     gc__phase_note(heap, GC_PHASE_SUSPECTS);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
@@ -10823,6 +11593,7 @@ GC__FN void gc__cycle_done(gc_heap *heap, int generation, uint64_t start_ns) {
     gc__limit_look(heap);
     gc__pace_after(heap, generation);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
+    if (heap->cycle->marking == GC__MARKING_FINISH) collector->finished[2] = heap->marker->began;
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
 }
 
@@ -10839,9 +11610,8 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
     gc__warn(&heap->options, gc__last_message);
 }
 
-/* The world is stopped. False: the collection was left out, for want of memory. */
-GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    if (gc__is_abandoned(heap)) return true;
+/* What gc__collect_stopped does while the marker rests. */
+GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
@@ -10863,7 +11633,8 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
-    if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
+    bool exact = generation == 2 && heap->cycle->marking != GC__MARKING_FINISH;
+    if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
     if (gathered) gc__beside_count(heap);
     gc__handles_close(heap);
     if (gathered)
@@ -10882,6 +11653,15 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     return gathered;
 }
 
+/* The world is stopped. False: the collection was left out, for want of memory. */
+GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (gc__is_abandoned(heap)) return true;
+    gc__marker_rest(heap);
+    bool ran = gc__collect_alone(heap, generation, reason, compacting);
+    gc__marker_go_on(heap);
+    return ran;
+}
+
 GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc__heap_lock(heap);
     gc__crew_hire(heap, generation);
@@ -10891,13 +11671,25 @@ GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     return ran;
 }
 
+/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
+GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
+    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap);
+    heap->cycle->marking = marking;
+    bool ran = gc__collect(heap, marking == GC__MARKING_FINISH ? 2 : 1, reason, false);
+    heap->cycle->marking = GC__MARKING_NONE;
+    return ran;
+}
+
 /* Collects, unless another thread has found the same budget spent and collected meanwhile. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        if (generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows)
+        gc__marking marking = gc__pace_marking(heap, &generation);
+        if (marking)
+            gc__collect_marking(heap, marking, GC_REASON_GROWTH);
+        else if (generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows)
             gc__count(&heap->budget_bytes, heap->pace->nursery_bytes);
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
@@ -10931,6 +11723,18 @@ GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function, bool nest
     return true;
 }
 
+/* Has the heap marked beside mutators, if that is possible and the caller need not wait. */
+GC__FN bool gc__collect_beside(gc_heap *heap, unsigned mode) {
+    const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
+    if ((mode & ways) != GC_COLLECT_NON_BLOCKING || heap->options.concurrent != GC_CONCURRENT_ON) return false;
+    if (heap->marker->refused || gc__marking_obstacle(&heap->options)) return false;
+    gc__heap_lock(heap);
+    bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
+    bool done = !wanted || (gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_INDUCED) && heap->marking);
+    gc__heap_unlock(heap);
+    return done;
+}
+
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
@@ -10941,6 +11745,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
         return GC_ERROR_MISUSE;
     }
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
+    if (generation == 2 && gc__collect_beside(heap, mode)) return GC_OK;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     gc__crew_hire(heap, generation);
@@ -11143,7 +11948,10 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    if (heap->collection.number == before) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    if (heap->collection.number == before && heap->marking)
+        gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
+    else if (heap->collection.number == before)
+        gc__collect(heap, 2, GC_REASON_LIMIT, false);
     gc__heap_unlock(heap);
     size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
@@ -11239,6 +12047,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     }
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* as all objects there */
+    gc__marking_take_turn(heap);
     if (heap->options.stress)
         gc__stress_at_allocation(thread);
     else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
@@ -12134,6 +12943,7 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
+        f(&heap->marker->lock);
         if (!heap->collector->crew) continue;
         f(&heap->collector->crew->space);
         f(&heap->collector->crew->lock);
@@ -12192,6 +13002,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
     gc__crew_forget(heap);
+    heap->marker->has_thread = false; /* what it has found stays, and the next collection goes on with that */
     heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
     heap->pace->resumed_by = gc__os_self();
 }
@@ -12296,7 +13107,7 @@ GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
     return true;
 }
 
-/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK and GC_COLLECTOR_THREADS. */
+/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
@@ -12306,6 +13117,9 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors))
         return GC_ERROR_OPTION;
+    const char *concurrent = gc__setting("GC_CONCURRENT");
+    if (concurrent && *concurrent)
+        options->concurrent = strcmp(concurrent, "0") == 0 ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;
@@ -12344,6 +13158,9 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     if (options->collector_threads > GC__CREW_MAX)
         return gc__fail(GC_ERROR_OPTION, "options.collector_threads is %u: at most %u threads trace together",
                         options->collector_threads, GC__CREW_MAX);
+    if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
+        return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
+                        (int)options->concurrent);
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
@@ -12374,6 +13191,7 @@ typedef struct gc__instance {
     gc__handles handles;
     gc__finalizers finalizers;
     gc__stress stress;
+    gc__marker marker;
 } gc__instance;
 
 GC__FN void gc__heap_start_pace(gc_heap *heap) {
@@ -12407,10 +13225,12 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->handles = &all->handles;
     heap->finalizers = &all->finalizers;
     heap->stress = &all->stress;
+    heap->marker = &all->marker;
     gc__lock_init(&heap->threads->lock);
     gc__lock_init(&heap->threads->roots_lock);
     gc__lock_init(&heap->handles->lock);
     gc__lock_init(&heap->finalizers->lock);
+    gc__lock_init(&heap->marker->lock);
     heap->threads->processors = gc__os_processors();
     heap->threads->crowded = heap->threads->processors == 1;
     heap->observer.changed = options->barrier_changed;
@@ -12427,6 +13247,7 @@ GC__FN void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->roots_lock);
     gc__lock_end(&heap->handles->lock);
     gc__lock_end(&heap->finalizers->lock);
+    gc__lock_end(&heap->marker->lock);
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
@@ -12440,6 +13261,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (opened == GC_OK) opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
     if (opened == GC_OK) opened = gc__fork_open();
+    if (opened == GC_OK) gc__marking_tables();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
@@ -12450,6 +13272,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         heap = NULL;
     }
     if (heap && gc__the_profiling) gc__the_profiling->created(heap);
+    if (heap) gc__marking_explain(heap);
     if (heap)
         gc__heaps_add(heap);
     else if (opened == GC_OK)
@@ -12528,6 +13351,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);
     gc__crew_fire(heap);
+    gc__marking_fire(heap);
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -12560,6 +13384,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
         gc_stack_destroy(heap->threads->stacks);
     }
     gc__crew_fire(heap);
+    gc__marking_fire(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
     gc__barrier_detach(&heap->observer);

@@ -141,7 +141,14 @@ typedef struct gc_barrier_tables {
     gc_barrier_log *log;       /* object_logging */
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
+    /* What RANK calls for a slot whose age has GC_AGE_MARKING, instead of what follows; never called for other ages. The
+       assembly pushes ref and slot, calls the second one, which keeps every register, and takes them off again. */
+    void (*marking)(const void *slot, const void *ref);
+    void (*marking_call)(void);
 } gc_barrier_tables;
+
+/* Added to the age of the regions of generation 2 of a heap whose objects are being marked beside its mutators. */
+#define GC_AGE_MARKING 0x80
 
 /* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
      write watch  1: the byte of the slot's page becomes 0xFF if it is 0
@@ -149,7 +156,8 @@ typedef struct gc_barrier_tables {
                   LOW     if ref >= low
                   RANGE   if low <= ref < high
                   REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
-                  RANK    if age[slot] + youth[ref] > 2; SUM is the same without a branch
+                  RANK    if age[slot] + youth[ref] > 2, before the store, whose old value counts while objects are
+                          being marked beside mutators; SUM is the same after it, without a branch
                   OLD     if age[slot] != 0
      mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
                   BYTE    the same with the card table's whole byte, even where cards are bits
@@ -279,8 +287,8 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
     return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
-/* age[slot] + youth[ref]: a card is needed if this is more than 2. Both must be user addresses, or small. [any thread;
-   never collects; cannot fail] */
+/* age[slot] + youth[ref]: a card is needed if this is more than 2, without GC_AGE_MARKING. Both must be user addresses, or
+   small. [any thread; never collects; cannot fail] */
 static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
@@ -314,7 +322,6 @@ GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__f
         uint8_t age = gc__barrier_age(tables, slot);
         return age && gc__barrier_in_range(tables, ref) && gc__barrier_age(tables, ref) < age;
     }
-    case GC__FILTER_RANK:
     case GC__FILTER_SUM:
         return gc_barrier_ranks(tables, (void *)slot, (void *)ref) > 2;
     case GC__FILTER_OLD:
@@ -351,13 +358,22 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* What the barrier does after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps. `object`
-   is what object_logging logs: the object's address or, where that is not known, the slot's. */
+/* What the barrier does after *slot = ref, or before it if the filter is RANK. With a constant `barrier` the compiler keeps
+   only that barrier's steps. `object` is what object_logging logs: the object's address or, where that is not known, the
+   slot's. */
 GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
                                             uintptr_t slot, uintptr_t ref) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
     if (parts.watch && !gc__barrier_load(tables->watch + (slot >> GC_WATCH_SHIFT)))
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
+    if (parts.filter == GC__FILTER_RANK) {
+        unsigned ranks = gc_barrier_ranks(tables, (void *)slot, (void *)ref);
+        if (ranks > 2 && ranks & GC_AGE_MARKING)
+            tables->marking((const void *)slot, (const void *)ref);
+        else if (ranks > 2)
+            gc_barrier_dirty_card(tables, (void *)slot);
+        return;
+    }
     int passes = gc__barrier_passes(tables, (gc__filter)parts.filter, slot, ref);
     if (parts.mark == GC__MARK_SELECT) {
         gc__barrier_select(tables, slot, passes);
@@ -384,7 +400,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         break;
     }
 }
-/* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (all after the store) and gc_barrier_store_NAME.
+/* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (all but the store) and gc_barrier_store_NAME.
 
    Each is put together from the texts of its write watch, filter and mark, in which a and b are scratch registers and
    label 1 is the end. */
@@ -431,7 +447,11 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_FILTER_SUM /* a = age[slot] + youth[ref] */ \
     GC__ASM_INDEX("slot", "a") GC__ASM_INDEX("ref", "b") GC__ASM_AGE("a", "a") \
     GC__ASM_BOTH("add -" GC__ASM_RANKS "(%[age],%[b]), %b[a]", "add %b[a], byte ptr [%[age]+%[b]-" GC__ASM_RANKS "]")
-#define GC__ASM_FILTER_RANK GC__ASM_FILTER_SUM GC__ASM_NUMBER("cmp", "2", "%b[a]") GC__ASM("jbe 1f")
+#define GC__ASM_FILTER_RANK /* GC_AGE_MARKING is the sum's sign */ \
+    GC__ASM_FILTER_SUM GC__ASM_NUMBER("cmp", "2", "%b[a]") GC__ASM("jbe 1f") GC__ASM("jns 3f") \
+    GC__ASM_OP("mov", "%[marking]", "%[a]") GC__ASM_BOTH("lea -128(%%rsp), %%rsp", "lea rsp, [rsp-128]") \
+    GC__ASM("push %[ref]") GC__ASM("push %[slot]") GC__ASM_BOTH("call *%[a]", "call %[a]") \
+    GC__ASM_BOTH("lea 144(%%rsp), %%rsp", "lea rsp, [rsp+144]") GC__ASM("jmp 1f") "3:\n\t"
 
 #if GC_BUNDLE_SHIFT
 #define GC__ASM_BUNDLE(steps) GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
@@ -482,7 +502,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_IN_RANGE GC__ASM_IN_LOW, [high] "m"(tables->high)
 #define GC__ASM_IN_OLD , [age] "r"(tables->age)
 #define GC__ASM_IN_REGION GC__ASM_IN_OLD GC__ASM_IN_RANGE
-#define GC__ASM_IN_RANK GC__ASM_IN_OLD
+#define GC__ASM_IN_RANK GC__ASM_IN_OLD, [marking] "m"(tables->marking_call)
 #define GC__ASM_IN_SUM GC__ASM_IN_OLD
 #define GC__ASM_IN_NOTHING
 #define GC__ASM_IN_CARD , [cards] "m"(tables->cards), [bundles] "m"(tables->bundles)
@@ -505,13 +525,30 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_OUT_ALWAYS GC__ASM_OUT_CARD
 #define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
 #define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
+
+/* Where the store is: RANK looks at what it overwrites. */
+#define GC__ASM_FIRST_ANY(store) store
+#define GC__ASM_FIRST_LOW(store) store
+#define GC__ASM_FIRST_RANGE(store) store
+#define GC__ASM_FIRST_REGION(store) store
+#define GC__ASM_FIRST_RANK(store)
+#define GC__ASM_FIRST_SUM(store) store
+#define GC__ASM_FIRST_OLD(store) store
+#define GC__ASM_LAST_ANY(store)
+#define GC__ASM_LAST_LOW(store)
+#define GC__ASM_LAST_RANGE(store)
+#define GC__ASM_LAST_REGION(store)
+#define GC__ASM_LAST_RANK(store) "\n\t" store
+#define GC__ASM_LAST_SUM(store)
+#define GC__ASM_LAST_OLD(store)
 /* clang-format on */
 
 /* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory clobber
    says that the tables are written. */
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                 \
     GC__ASM_LOCALS_##mark __asm__ volatile(                                                              \
-        store GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter GC__ASM_MARK_##mark "1:"                     \
+        GC__ASM_FIRST_##filter(store) GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter GC__ASM_MARK_##mark "1:" \
+        GC__ASM_LAST_##filter(store) \
         : GC__ASM_OUT_##mark                                                                             \
         : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark \
         : "cc", "memory")
@@ -536,8 +573,9 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         gc__barrier_after_c(GC_BARRIER_##NAME, tables, (uintptr_t)object, (uintptr_t)slot, (uintptr_t)ref);            \
     }                                                                                                                  \
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
+        if (GC__FILTER_##filter == GC__FILTER_RANK) gc__barrier_after_##name(tables, slot, slot, ref);                 \
         __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
-        gc__barrier_after_##name(tables, slot, slot, ref);                                                             \
+        if (GC__FILTER_##filter != GC__FILTER_RANK) gc__barrier_after_##name(tables, slot, slot, ref);                 \
     }
 #endif
 GC_BARRIERS(GC__BARRIER_BASE)
@@ -618,14 +656,18 @@ GC__BARRIER_INLINE void gc_barrier_after_c(gc_barrier barrier, const gc_barrier_
 
 GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
                                            const void *ref) {
+    int first = gc__barrier_parts_of(barrier).filter == GC__FILTER_RANK;
+    if (first) gc_barrier_after_c(barrier, tables, slot, ref);
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
-    gc_barrier_after_c(barrier, tables, slot, ref);
+    if (!first) gc_barrier_after_c(barrier, tables, slot, ref);
 }
 
 GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
                                              const void *ref) {
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
-    if (gc__barrier_in_heap(tables, slot)) gc_barrier_after_c(barrier, tables, slot, ref);
+    if (gc__barrier_in_heap(tables, slot))
+        gc_barrier_store_c(barrier, tables, slot, ref);
+    else
+        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
 }
 
 #define GC__STORE_C(tables, slot, ref) gc_barrier_store_c(barrier, tables, slot, ref)

@@ -86,11 +86,13 @@
 #include "collect/suspects.h"   /* what conservative words found */
 #include "collect/worker.h"     /* mark stack, FIFO */
 #include "collect/crew.h"       /* several workers */
+#include "collect/shade.h"      /* what the marking beside mutators is told */
 #include "collect/claim.h"      /* marks and forwarding words */
 #include "collect/copy.h"       /* copying survivors */
 #include "collect/scan.h"       /* the trace's loop */
 #include "collect/trace.h"      /* tracing from roots */
 #include "collect/cards.h"      /* tracing from dirty cards */
+#include "collect/marker.h"     /* marking beside mutators */
 #include "collect/parallel.h"   /* the trace by several workers */
 #include "collect/plan.h"       /* which region is moved, marked, ignored */
 #include "collect/external.h"   /* off-heap memory of objects */
@@ -112,6 +114,7 @@
 #include "diag/dac_table.h" /* what readers in other processes are told */
 #include "run/store.h"      /* stores of ranges, written pages */
 #include "run/limit.h"      /* the limit, and what a heap takes beside its regions */
+#include "run/marking.h"    /* when marking beside mutators begins and ends */
 #include "run/cycle.h"      /* one collection from start to end */
 #include "run/allocate.h"   /* allocation's slow paths */
 #include "run/adjust.h"     /* limits that are changed */

@@ -29,6 +29,8 @@ typedef struct mm_options {
     size_t heap_bytes_max; /* 0: no limit; ignored by managers without a heap of their own */
     size_t collector_threads; /* 0: the manager's default; ignored by managers without */
     size_t growth_percent; /* 0: the manager's default; ignored by managers that do not collect */
+    size_t pause_goal_us;  /* 0: the manager's default; ignored by managers without */
+    size_t concurrent;     /* whether a thread marks beside the program; ignored where none can */
 } mm_options;
 
 /* What a collector did. */

@@ -4,6 +4,8 @@
 #include "gc_profile.h"
 #include "histogram.h"
 
+#include <stdlib.h>
+
 #define MM_NAME "gc.h"
 #define MM_MANUAL 0
 #define MM_HEADER gc_object header;
@@ -65,6 +67,8 @@ static inline mm *mm_open(const mm_options *options) {
                                                  .heap_bytes_max = options->heap_bytes_max,
                                                  .growth_percent = (unsigned)options->growth_percent,
                                                  .collector_threads = (unsigned)options->collector_threads,
+                                                 .pause_goal_us = (unsigned)options->pause_goal_us,
+                                                 .concurrent = options->concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF,
                                                  .out_of_memory = mm_out_of_memory,
                                                  .collection_end = mm_collection_end,
                                                  .host = &seen});
@@ -78,6 +82,7 @@ static inline void mm_close(mm *mm, mm_report *report) {
     const mm_seen *seen = gc_heap_host(heap);
     gc_stats stats;
     gc_heap_stats(heap, &stats);
+    if (getenv("WORKLOADS_STATS")) gc_heap_print_stats(heap, stderr);
     report->generations = GC_GENERATIONS;
     for (int i = 0; i < GC_GENERATIONS; i++) report->collections[i] = stats.collections[i];
     report->pause_total_s = (double)stats.pause_total_ns / 1e9;

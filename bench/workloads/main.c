@@ -55,7 +55,8 @@ static unsigned args_max(const workload *w) {
 }
 
 static void print_usage(FILE *file) {
-    fputs("usage: workloads NAME ARGS [--nursery=BYTES] [--max-heap=BYTES] [--growth=PERCENT] [--collector-threads=N] [--json]\n", file);
+    fputs("usage: workloads NAME ARGS [--nursery=BYTES] [--max-heap=BYTES] [--growth=PERCENT] [--collector-threads=N]\n"
+          "                      [--pause-goal=US] [--concurrent=0|1] [--json]\n", file);
     for (size_t i = 0; i < WORKLOADS; i++) {
         fprintf(file, "  %s", workloads[i]->name);
         for (unsigned j = 0; j < args_max(workloads[i]); j++)
@@ -94,20 +95,27 @@ static const workload *find_workload(const char *name) {
 }
 
 static void parse_option(command *c, const char *text) {
+    mm_options *o = &c->options;
+    const struct {
+        const char *name;
+        uint64_t *number, min, max;
+    } numbers[] = {
+        {"--nursery", &o->nursery_bytes, 1, SIZE_MAX},       {"--max-heap", &o->heap_bytes_max, 1, SIZE_MAX},
+        {"--growth", &o->growth_percent, 1, 1000000},        {"--collector-threads", &o->collector_threads, 1, 32},
+        {"--pause-goal", &o->pause_goal_us, 1, 1000000000}, {"--concurrent", &o->concurrent, 0, 1},
+    };
     const char *value = strchr(text, '=');
     size_t length = value ? (size_t)(value - text) : strlen(text);
-    if (strcmp(text, "--json") == 0)
+    if (strcmp(text, "--json") == 0) {
         c->json = true;
-    else if (value && length == strlen("--nursery") && strncmp(text, "--nursery", length) == 0)
-        c->options.nursery_bytes = parse_number(value + 1, "--nursery", 1, SIZE_MAX);
-    else if (value && length == strlen("--max-heap") && strncmp(text, "--max-heap", length) == 0)
-        c->options.heap_bytes_max = parse_number(value + 1, "--max-heap", 1, SIZE_MAX);
-    else if (value && length == strlen("--growth") && strncmp(text, "--growth", length) == 0)
-        c->options.growth_percent = parse_number(value + 1, "--growth", 1, 1000000);
-    else if (value && length == strlen("--collector-threads") && strncmp(text, "--collector-threads", length) == 0)
-        c->options.collector_threads = parse_number(value + 1, "--collector-threads", 1, 32);
-    else
-        bad_usage("unknown option '%s'", text);
+        return;
+    }
+    for (size_t i = 0; value && i < sizeof numbers / sizeof *numbers; i++) {
+        if (length != strlen(numbers[i].name) || strncmp(text, numbers[i].name, length) != 0) continue;
+        *numbers[i].number = parse_number(value + 1, numbers[i].name, numbers[i].min, numbers[i].max);
+        return;
+    }
+    bad_usage("unknown option '%s'", text);
 }
 
 static void parse_arg(command *c, const char *text) {

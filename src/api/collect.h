@@ -4,11 +4,10 @@
 #include "result.h"
 #include "types.h"
 
-/* How to collect; the CLR's bits. At present every collection blocks and is complete on return, so NON_BLOCKING and
-   BLOCKING make no difference. */
+/* How to collect; the CLR's bits. Without gc_options.concurrent every collection is complete on return. */
 enum {
     GC_COLLECT_DEFAULT = 0,
-    GC_COLLECT_NON_BLOCKING = 1, /* may run beside the mutators */
+    GC_COLLECT_NON_BLOCKING = 1, /* generation 2 may be marked beside mutators, and freed by a later collection */
     GC_COLLECT_BLOCKING = 2,     /* must be complete on return; wins over NON_BLOCKING */
     GC_COLLECT_OPTIMIZED = 4,    /* only if the generation has spent a part of its budget that makes it worth while */
     GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */

@@ -69,6 +69,13 @@ typedef enum gc_stress {
 
 enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
+/* Whether a full collection's marking runs beside mutators. */
+typedef enum gc_concurrent {
+    GC_CONCURRENT_DEFAULT, /* at present as OFF */
+    GC_CONCURRENT_ON,
+    GC_CONCURRENT_OFF
+} gc_concurrent;
+
 struct gc_barrier_change;
 struct gc__handle;
 
@@ -111,6 +118,12 @@ typedef struct gc_options {
     bool
         parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
                                       once; they must not fork. Otherwise only the thread that collects calls them */
+    /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
+       grows with their number. A full collection that is due begins that, and another one, short, ends it later; nothing is
+       compacted then but near the limit. Needs the barrier rank_sum, in this header's functions: code by gc_barrier_emit
+       does not take part. Objects with trace functions are looked at in the last pause. A warning says what stands against
+       it. */
+    gc_concurrent concurrent;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
     /* Memory from the host. All heaps that exist at the same time have the same one; it must stay as long as they. 0: from
@@ -173,12 +186,13 @@ typedef struct gc_options {
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
        that follows from the number; 0: off. */
     unsigned test_collectors;
+    unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
    failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
-   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N. [any thread;
-   never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
+   options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N,
+   GC_CONCURRENT=0|1. [any thread; never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
@@ -238,6 +252,13 @@ typedef struct gc_stats {
     uint64_t conservative_total_bytes; /* the sum over all collections */
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
     uint64_t phase_total_ns[GC_PHASE_COUNT]; /* the part of the pauses that each phase took */
+    /* Of marking beside mutators (gc_options.concurrent). */
+    uint64_t concurrent_cycles;      /* that were begun */
+    uint64_t concurrent_finished;    /* full collections that ended one: the others stopped the world for all of their marking */
+    uint64_t concurrent_lost;        /* of those, how many came before all was marked, because the heap had grown too far */
+    uint64_t concurrent_marked_bytes; /* that the last pauses found marked */
+    uint64_t concurrent_waited;      /* objects whose trace functions were called in a last pause instead */
+    uint64_t concurrent_cpu_ns;      /* CPU time of the marker's thread */
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */

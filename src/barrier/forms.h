@@ -77,14 +77,18 @@ GC__BARRIER_INLINE void gc_barrier_after_c(gc_barrier barrier, const gc_barrier_
 
 GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
                                            const void *ref) {
+    int first = gc__barrier_parts_of(barrier).filter == GC__FILTER_RANK;
+    if (first) gc_barrier_after_c(barrier, tables, slot, ref);
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
-    gc_barrier_after_c(barrier, tables, slot, ref);
+    if (!first) gc_barrier_after_c(barrier, tables, slot, ref);
 }
 
 GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
                                              const void *ref) {
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
-    if (gc__barrier_in_heap(tables, slot)) gc_barrier_after_c(barrier, tables, slot, ref);
+    if (gc__barrier_in_heap(tables, slot))
+        gc_barrier_store_c(barrier, tables, slot, ref);
+    else
+        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
 }
 
 #define GC__STORE_C(tables, slot, ref) gc_barrier_store_c(barrier, tables, slot, ref)

@@ -20,7 +20,6 @@ GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__f
         uint8_t age = gc__barrier_age(tables, slot);
         return age && gc__barrier_in_range(tables, ref) && gc__barrier_age(tables, ref) < age;
     }
-    case GC__FILTER_RANK:
     case GC__FILTER_SUM:
         return gc_barrier_ranks(tables, (void *)slot, (void *)ref) > 2;
     case GC__FILTER_OLD:
@@ -57,13 +56,22 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* What the barrier does after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps. `object`
-   is what object_logging logs: the object's address or, where that is not known, the slot's. */
+/* What the barrier does after *slot = ref, or before it if the filter is RANK. With a constant `barrier` the compiler keeps
+   only that barrier's steps. `object` is what object_logging logs: the object's address or, where that is not known, the
+   slot's. */
 GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
                                             uintptr_t slot, uintptr_t ref) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
     if (parts.watch && !gc__barrier_load(tables->watch + (slot >> GC_WATCH_SHIFT)))
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
+    if (parts.filter == GC__FILTER_RANK) {
+        unsigned ranks = gc_barrier_ranks(tables, (void *)slot, (void *)ref);
+        if (ranks > 2 && ranks & GC_AGE_MARKING)
+            tables->marking((const void *)slot, (const void *)ref);
+        else if (ranks > 2)
+            gc_barrier_dirty_card(tables, (void *)slot);
+        return;
+    }
     int passes = gc__barrier_passes(tables, (gc__filter)parts.filter, slot, ref);
     if (parts.mark == GC__MARK_SELECT) {
         gc__barrier_select(tables, slot, passes);

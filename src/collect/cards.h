@@ -7,8 +7,10 @@
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
     bool large = region->kind == GC__LARGE;
-    uintptr_t object = large ? region->base : gc__mark_previous(region->base, from);
-    if (!object) object = gc__mark_next(from, to);
+    uint8_t beyond = worker->beyond;
+    uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
+    worker->beyond = GC__BEYOND_REMEMBER; /* the object itself is not known to be reached */
+    if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         uintptr_t until = to < end ? to : end;
@@ -18,6 +20,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
             many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
         object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
     }
+    worker->beyond = beyond;
 }
 
 /* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. False: the worker must
@@ -94,9 +97,12 @@ GC__FN size_t gc__count_dirty_bundles(void) {
 }
 #else
 GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
-    for (int generation = condemned + 1; generation < GC_GENERATIONS; generation++)
-        for (gc__region *region = worker->heap->regions[generation]; region; region = region->next)
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (!gc__region_is_of(region, worker->heap) || region->generation <= condemned) continue;
+        if (region->kind == GC__SMALL || region->kind == GC__LARGE)
             gc__trace_cards_of(worker, region->base, gc__region_end(region), list);
+    }
 }
 
 GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
@@ -104,11 +110,12 @@ GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
-    worker->remember = worker->remember_all = true;
+    worker->remember_all = true;
+    gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
-    worker->remember = false;
+    gc__worker_remember(worker, false);
 }
 
 /* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
@@ -118,7 +125,8 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     unsigned scanned = worker->cards_next;
     bool before = worker->remember_all;
     list->count = 0;
-    worker->remember = worker->remember_all = true;
+    worker->remember_all = true;
+    gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, list);
     bool some = worker->cards_next != scanned;
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);

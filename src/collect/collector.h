@@ -4,7 +4,7 @@
 #include "../api/heap.h"
 #include "../api/weak.h"
 #include "../base/map.h"
-#include "../heap/region.h"
+#include "../heap/heap.h"
 
 /* When to collect, as of the last collection. */
 typedef struct gc__pace {
@@ -43,6 +43,13 @@ GC__FN bool gc__notes_push(gc__notes *notes, const gc_weak_entries *entries) {
     return true;
 }
 
+/* What a collection has to do with the marking of generation 2 beside mutators. */
+typedef enum gc__marking {
+    GC__MARKING_NONE, /* it goes on, if it goes on; a collection of generation 2 gives it up */
+    GC__MARKING_BEGIN,
+    GC__MARKING_FINISH
+} gc__marking;
+
 /* One collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
     gc__words roots;                    /* slots | 1 if of tagged values */
@@ -52,6 +59,7 @@ typedef struct gc__cycle {
     gc__words external_moving;          /* pairs: object, bytes */
     gc__notes entries;                  /* of weak tables */
     gc__words stacks;                   /* of values, that scan_roots has reported: triples of stack, begin, frame */
+    gc__marking marking;
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
@@ -79,3 +87,13 @@ typedef struct gc__collector {
     bool crew_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;
+
+/* The generation up to which roots are looked at. A marking begins with all of them. */
+GC__FN int gc__roots_generation(const gc_heap *heap) {
+    return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
+}
+
+/* The generation above which dirty cards lead to slots. */
+GC__FN int gc__cards_above(const gc_heap *heap) {
+    return heap->cycle->marking == GC__MARKING_FINISH ? 1 : heap->collection.generation;
+}

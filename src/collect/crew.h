@@ -196,7 +196,7 @@ GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMB
 /* From now on the worker's slots may be those of older objects, found by dirty cards, and may need these again; or they are
    not. Before it stops remembering, its stack and its FIFO must be empty. */
 GC__FN void gc__crew_remember(gc__worker *worker, bool remember) {
-    worker->remember = remember;
+    gc__worker_remember(worker, remember);
     worker->remember_all = remember || worker->crew->remember_all;
 }
 
@@ -301,7 +301,7 @@ GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, ui
 GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
     size_t words = (size_t)(worker->top - worker->stack), most = gc__min(words / 2, GC__SHARED_WORDS), taken = 0;
     piece->count = 0;
-    piece->remember = worker->remember;
+    piece->remember = gc__worker_remembers(worker);
     if (words == 3 && worker->stack[0] & GC__NUMBER) {
         size_t end = worker->stack[0] >> 2, from = worker->stack[1] >> 2, middle = from + (end - from) / 2;
         if (end - from < 2 * GC__CHUNK) return;

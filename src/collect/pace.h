@@ -73,15 +73,20 @@ GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
            heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
 }
 
+/* Which of the young generations a spent nursery calls for. */
+GC__FN int gc__pace_young(const gc_heap *heap) {
+    size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
+    bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
+    return young >= budget || sparse ? 1 : 0;
+}
+
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
-    size_t young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
-    if (heap->pace->nursery_grows) old += young + gc__counted(&heap->generation_bytes[0]);
+    size_t old = gc__grown_bytes(heap);
+    if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
-    size_t budget = 2 * heap->pace->nursery_bytes;
-    bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
-    return young >= budget || sparse ? 1 : 0;
+    return gc__pace_young(heap);
 }
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
@@ -141,6 +146,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
+    if (heap->options.concurrent == GC_CONCURRENT_ON) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);

@@ -9,6 +9,7 @@
 
 #include "cards.h"
 #include "trace.h"
+#include "marker.h"
 #include "../heap/barrier_state.h"
 
 #define GC__UNIT_ROOTS 64
@@ -199,8 +200,9 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         gc__worker *other = &crew->members[i].worker;
         gc__crew_remember(other, false);
         other->suspects = worker->suspects;
+        other->beyond |= worker->beyond & GC__BEYOND_SHADE;
     }
-    gc__crew_remember(worker, worker->remember);
+    gc__crew_remember(worker, gc__worker_remembers(worker));
     crew->traces++;
     gc__crew_begin(crew, units);
     gc__work(worker);
@@ -239,7 +241,14 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
 
 #define GC__UNIT_REGIONS 64
 
-GC__FN void gc__region_clear(const gc__region *region) {
+GC__FN void gc__region_clear(const gc_heap *heap, gc__region *region) {
+#if !GC_HAS_MODEL
+    if (region->generation == 2 && heap->cycle->marking == GC__MARKING_FINISH) {
+        gc__marker_hand_bits_over(region);
+        return;
+    }
+#endif
+    (void)heap;
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
@@ -248,19 +257,19 @@ GC__FN void gc__clear_unit(void *context, size_t unit) {
     const gc_heap *heap = (const gc_heap *)context;
     size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
     for (size_t i = from; i < end; i++) {
-        const gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(region);
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(heap, region);
     }
 }
 
 /* Clears the mark bits and cards of what is condemned, which is most of the work of condemning where there are many regions. */
-GC__FN void gc__clear_condemned(gc__worker *worker, const gc__region *condemned) {
+GC__FN void gc__clear_condemned(gc__worker *worker, gc__region *condemned) {
     if (worker->crew) {
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__crew_each(worker, units, gc__clear_unit, worker->heap);
         return;
     }
-    for (; condemned; condemned = condemned->next) gc__region_clear(condemned);
+    for (; condemned; condemned = condemned->next) gc__region_clear(worker->heap, condemned);
 }
 
 /* Traces from what the worker holds. */
@@ -276,26 +285,27 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 }
 
 /* Traces from roots and dirty cards. */
-GC__FN void gc__trace_all(gc__worker *worker, int generation, gc__region *condemned) {
+GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
+    int above = gc__cards_above(worker->heap);
 #if !GC_HAS_MODEL
     gc__crew *crew = worker->crew;
     if (crew) {
         gc__trace_pins(worker);
         crew->cards.count = 0;
-        if (generation < 2) worker->remember = gc__list_cards(worker, generation, &crew->cards);
+        if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &crew->cards));
         gc__trace_interior(worker);
         crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
         size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
         gc__crew_run(worker, crew->root_units + card_units, condemned);
-        worker->remember = false;
-        worker->remember_all |= generation < 2;
+        gc__worker_remember(worker, false);
+        worker->remember_all |= above < 2;
         return;
     }
 #endif
     (void)condemned;
     gc__trace_roots(worker);
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
-    if (generation < 2) gc__trace_cards(worker, generation);
+    if (above < 2) gc__trace_cards(worker, above);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark

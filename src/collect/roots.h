@@ -83,7 +83,7 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
 GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
-    uintptr_t from = gc__stack_begin(part->stack, heap->collection.generation);
+    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap));
     for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
         ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
     return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&

@@ -4,6 +4,7 @@
 #include "../heap/slots.h"
 #include "values.h"
 #include "copy.h"
+#include "shade.h"
 
 /* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
 GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
@@ -56,13 +57,21 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
     if (oldest) gc__process(worker, oldest, many);
 }
 
+/* What is done with a slot whose referent is not condemned, where that is anything. */
+GC__INLINED void gc__beyond(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
+    if (worker->beyond & GC__BEYOND_REMEMBER) gc__slot_remember(slot, ref);
+#if !GC_HAS_MODEL
+    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade(worker, ref);
+#endif
+}
+
 GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
     uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
         gc__prefetch(worker, slot, ref, verdict, value, many);
-    else if (worker->remember)
-        gc__slot_remember(slot, ref);
+    else if (worker->beyond)
+        gc__beyond(worker, slot, ref);
 }
 
 /* Takes note of a slot that may refer to a condemned object. */
@@ -155,12 +164,13 @@ GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_en
 GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
-    uintptr_t from = gc__stack_begin(stack, worker->heap->collection.generation), top = (uintptr_t)stack->top;
+    uintptr_t from = gc__stack_begin(stack, gc__roots_generation(worker->heap)), top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
     if (many) gc__lock_take(&worker->crew->space);
     gc__stack_settle(stack, from, part->frame);
     if (many) gc__lock_release(&worker->crew->space);
-    if (gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack) > 2) gc__slot_dirty((void *)gc__traced);
+    if ((gc__barrier_age(&gc__tables, gc__traced) & ~GC_AGE_MARKING) + gc__stack_youth(stack) > 2)
+        gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
         GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
 }
@@ -295,6 +305,15 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
     return worker->number && !worker->heap->options.parallel_trace_functions;
 }
 
+/* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values
+   outside the heap is needed once more by the collection that ends the marking. */
+GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
+    if (!gc__is_marking(object)) return;
+    if (worker->crew) gc__lock_take(&worker->crew->space);
+    if (!gc__words_push(&worker->heap->marker->waiting, object)) gc__shade_unscanned(worker->heap, object);
+    if (worker->crew) gc__lock_release(&worker->crew->space);
+}
+
 /* Enqueues the slots that are not in the mask of references. */
 GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
@@ -302,6 +321,7 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
     if (gc__type_has_slots_in_elements(type))
         many ? gc__scan_chunk_many(worker, object, 0, gc__object_length(object)) : gc__scan_chunk(worker, object, 0);
     if (!type->trace) return;
+    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade_waits(worker, object);
     if (many && gc__trace_is_for_host(worker))
         gc__crew_hand_over(worker, object, 0, 0);
     else

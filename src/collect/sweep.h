@@ -5,6 +5,7 @@
 #include "../heap/object.h"
 #include "../heap/heap.h"
 #include "collector.h"
+#include "shade.h"
 
 /* Stress: an evacuated region stays inaccessible for a while, so that a missed root faults at once. */
 #define GC__QUARANTINE_REGIONS \
@@ -25,11 +26,20 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
+/* The region stays, in the generation that it is for. */
+GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+#if !GC_HAS_MODEL
+    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2)
+        gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
+#endif
+    region->generation = region->target;
+    gc__region_set_verdict(region, GC__IGNORE, 0);
+    gc__heap_push(heap, region);
+}
+
 GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
-        region->generation = region->target;
-        gc__region_set_verdict(region, GC__IGNORE, 0);
-        gc__heap_push(heap, region);
+        gc__sweep_keep(heap, region);
         if (!heap->options.keep_memory) gc__large_trim(heap, region);
     } else {
         heap->large_bytes -= gc__object_bytes(region->base);
@@ -45,9 +55,7 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     } else {
         region->linear = region->formatted = false;
         region->hole = region->indexed_end = region->base;
-        region->generation = region->target;
-        gc__region_set_verdict(region, GC__IGNORE, 0);
-        gc__heap_push(heap, region);
+        gc__sweep_keep(heap, region);
     }
 }
 

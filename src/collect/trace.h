@@ -24,6 +24,8 @@ GC__FN void gc__trace_pins(gc__worker *worker) {
         uintptr_t object = cycle->pins.words[i];
         if (!(object & GC__PIN_CONSERVATIVE) && worker->verdicts[object >> GC_REGION_SHIFT])
             gc__mark_object(worker, object, false);
+        else if (worker->beyond & GC__BEYOND_SHADE)
+            gc__shade(worker, object & ~(uintptr_t)GC__PIN_CONSERVATIVE);
     }
 }
 

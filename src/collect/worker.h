@@ -23,6 +23,11 @@
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
 
+/* Slots of older objects are scanned: keep their cards dirty as needed. */
+#define GC__BEYOND_REMEMBER 1
+/* Generation 2 is being marked beside mutators: note its objects. */
+#define GC__BEYOND_SHADE 2
+
 struct gc__crew;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
@@ -39,7 +44,7 @@ typedef struct gc__worker {
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
-    bool remember;     /* slots of older objects are scanned: keep their cards dirty as needed */
+    uint8_t beyond;    /* what is done with slots whose referents are not condemned: GC__BEYOND_* */
     bool overflowed;
     const gc__map *suspects; /* objects that only conservative words found; NULL: none */
     const gc__map
@@ -56,10 +61,17 @@ typedef struct gc__worker {
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
-GC__OUT_OF_LINE void gc__slot_dirty(const void *slot) { gc_barrier_dirty_card(&gc__tables, slot); }
+GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->beyond & GC__BEYOND_REMEMBER; }
+GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
+    worker->beyond = (uint8_t)((worker->beyond & ~GC__BEYOND_REMEMBER) | (remember ? GC__BEYOND_REMEMBER : 0));
+}
+
+GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, uintptr_t ref) {
+    if (gc__needs_card(slot, ref)) gc_barrier_dirty_card(&gc__tables, slot);
+}
 
 GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2)) gc__slot_dirty(slot);
+    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2)) gc__slot_dirty(slot, ref);
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */

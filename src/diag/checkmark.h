@@ -58,8 +58,8 @@ GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
 }
 
-/* After the sweep: everything reachable must have survived, and after a full collection nothing else. */
-GC__FN void gc__checkmark(gc_heap *heap, int generation) {
+/* After the sweep: everything reachable must have survived; and nothing else, if the whole heap was traced at once. */
+GC__FN void gc__checkmark(gc_heap *heap, bool exact) {
     size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
@@ -90,7 +90,7 @@ GC__FN void gc__checkmark(gc_heap *heap, int generation) {
     } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached) ||
              gc__notes_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
     size_t survivors = gc__count_marks(heap);
-    if (generation == 2 && survivors != verifier.reached_count)
+    if (exact && survivors != verifier.reached_count)
         gc__fatal(&heap->options,
                   "checkmark after collection %llu: %zu objects survived but %zu are reachable: a fault of the "
                   "collector, please report it",

@@ -4,6 +4,7 @@
 #include "../heap/window.h"
 #include "../threads/stop.h"
 #include "../collect/crew.h"
+#include "../collect/shade.h"
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
@@ -36,6 +37,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
     stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
     stats->heap_bytes_max = heap->options.heap_bytes_max;
+    stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
 }
 
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
@@ -128,6 +130,13 @@ GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
         fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
                 (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
                 (double)s.stop_max_ns / 1e3, s.stop_slowest);
+    if (s.concurrent_cycles)
+        fprintf(file,
+                "concurrent   %llu cycles, %llu finished, of which %llu too late; %.2f MiB marked in %.3f ms of the marker's; "
+                "%llu objects waited for the last pause\n",
+                (unsigned long long)s.concurrent_cycles, (unsigned long long)s.concurrent_finished,
+                (unsigned long long)s.concurrent_lost, (double)s.concurrent_marked_bytes / mib,
+                (double)s.concurrent_cpu_ns / ms, (unsigned long long)s.concurrent_waited);
     if (s.conservative_total_bytes)
         fprintf(
             file,

@@ -124,7 +124,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
-    if (!verifier->holder || gc_barrier_ranks(&gc__tables, (void *)place, (const void *)ref) <= 2) return;
+    if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
     char text[256];
     snprintf(text, sizeof text,

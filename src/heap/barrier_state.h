@@ -23,6 +23,7 @@ static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
+static unsigned gc__barrier_switches; /* atomic */
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below gc__log_flushed are dirty cards already */
 static gc_barrier_log gc__the_log;
 
@@ -238,6 +239,7 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
     gc_result result = gc__barrier_check(barrier);
     if (result == GC_OK) {
         gc__barrier_use(barrier);
+        __atomic_fetch_add(&gc__barrier_switches, 1, __ATOMIC_RELAXED);
         gc__barrier_tell(GC_STOMP_SWITCH, true);
     }
     gc__lock_release(&gc__barrier_lock);

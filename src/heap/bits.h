@@ -34,6 +34,14 @@ GC__FN void gc__mark_publish(uintptr_t address) {
     __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
 }
 
+/* A bit for an object that the marking beside mutators has reached, which several threads may find at once. */
+GC__FN bool gc__cycle_mark_set(uintptr_t address) {
+    size_t index = gc__mark_index(address);
+    uint64_t *word = &gc__cycle_marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
+    return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
+}
+
 /* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
    hardly any memory. */
 GC__FN size_t gc__mark_words(const gc__region *region) {
@@ -47,10 +55,9 @@ GC__FN void gc__marks_clear(const gc__region *region) {
 /* A word of bits, which another thread may be adding to. */
 GC__FN uint64_t gc__marks_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
-/* The first marked address in [from, end), or end. */
-GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+/* The first address in [from, end) that has a bit among `marks`, or end. */
+GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t end) {
     if (from >= end) return end;
-    const uint64_t *marks = gc__the_arena.marks;
     size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
     uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 << (index & 63));
     while (!bits) {
@@ -59,6 +66,11 @@ GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     }
     uintptr_t found = ((word << 6) + (size_t)__builtin_ctzll(bits)) * 8;
     return found < end ? found : end;
+}
+
+/* The first marked address in [from, end), or end. */
+GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+    return gc__bit_next(gc__the_arena.marks, from, end);
 }
 
 /* The last marked address in [start, at], or 0. */

@@ -56,6 +56,7 @@ struct gc_heap {
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
+    bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     uint64_t phase_since_ns;  /* when the collection that runs began the phase that it is in */
     gc_phase phase_counted;   /* that phase */
@@ -66,12 +67,18 @@ struct gc_heap {
     struct gc__collector *collector;
     struct gc__pace *pace;
     struct gc__cycle *cycle;
+    struct gc__marker *marker;
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
     const gc__profiler *profiler;       /* atomic; NULL: no profile is being taken */
     struct gc__profiled_heap *profiled; /* what gc_profile.h keeps of it; written under that header's lock */
 };
+
+/* What barriers read as the age of the heap's regions of that generation. */
+GC__FN int gc__age_of(const gc_heap *heap, int generation) {
+    return generation == 2 && heap->marking ? 2 | GC_AGE_MARKING : generation;
+}
 
 /* Regions of the heap. */
 
@@ -93,9 +100,10 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
 GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
-    region->live_bytes = region->taken_bytes = region->spare = 0;
+    region->live_bytes = region->taken_bytes = region->spare = region->cycle_bytes = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
+    region->unscanned = 0;
 }
 
 /* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
@@ -275,7 +283,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
-    gc__region_set_rank(region, generation, true);
+    gc__region_set_rank(region, gc__age_of(heap, generation), true);
     return region;
 }
 

@@ -3,17 +3,30 @@
 
 #include "barrier_state.h"
 
-/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
-GC__FN void gc__region_set_rank(const gc__region *region, int generation, bool ranked) {
-    uint8_t *age = gc__tables.age + (region->base >> GC_REGION_SHIFT);
+/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. `age`: GC_AGE_MARKING
+   may be added to it. */
+GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
+    uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
+    int generation = age & ~GC_AGE_MARKING;
     for (uint32_t i = 0; i < region->span; i++) {
-        age[i] = (uint8_t)generation;
-        *(age + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be looking */
+        *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
     }
     uintptr_t end = gc__region_end(region);
     if (ranked && generation < 2 &&
         (region->base < gc__barrier_bound(&gc__tables.low) || end > gc__barrier_bound(&gc__tables.high)))
         gc__bounds_widen(region->base, end);
+}
+
+/* Whether the object is of generation 2, and that is being marked beside mutators. */
+GC__FN bool gc__is_marking(uintptr_t object) {
+    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC_AGE_MARKING;
+}
+
+/* Whether the slot needs a card for this referent. */
+GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
+    unsigned ranks = gc_barrier_ranks(&gc__tables, slot, (const void *)ref);
+    return (ranks & ~(unsigned)GC_AGE_MARKING) > 2;
 }
 
 /* 2 - the generation of an object; 0 for an address on no heap. */

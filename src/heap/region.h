@@ -35,6 +35,7 @@ typedef struct gc__region {
     size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */
     struct gc__region *previous; /* in the list of free regions */
     size_t live_bytes;           /* bytes of objects that the last trace found alive, and of those copied in since */
+    size_t cycle_bytes;  /* the same of the marking that goes on beside mutators */
     size_t spare;        /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint64_t condemned;  /* number of the last collection that condemned it */
     uint32_t span;       /* a large object's number of regions */
@@ -46,6 +47,7 @@ typedef struct gc__region {
     bool linear;
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
+    uint8_t unscanned; /* GC__UNSCANNED: the same of the marking beside mutators; GC__UNCOUNTED; atomic */
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
@@ -67,6 +69,10 @@ typedef struct gc__arena {
     size_t free_from; /* every region below this number has a heap: lock */
     size_t heaps;     /* number of heaps that exist or are being created: lock */
 } gc__arena;
+
+/* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
+   are 0 while no heap is being marked. */
+static uint64_t *gc__cycle_marks;
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);

@@ -21,6 +21,7 @@ enum {
     GC__SIDE_WATCH,
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
+    GC__SIDE_CYCLE_MARKS,
     GC__SIDES
 };
 
@@ -36,6 +37,7 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     GC_REGION_BYTES >> GC_WATCH_SHIFT,
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES,
+    GC_REGION_BYTES / 64,
 };
 
 /* Written under the arena lock. */

@@ -10,6 +10,11 @@
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
 
+/* Barriers are in C there, and call C functions. */
+#define GC__KEEPS_VECTORS unused
+#define GC__MARKING_CALL(name, function) \
+    GC__FN void name(void) {}
+
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
 
 __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(

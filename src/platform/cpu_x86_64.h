@@ -21,6 +21,34 @@ GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
+/* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
+#define GC__KEEPS_VECTORS target("general-regs-only")
+/* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
+   function(first, second), and keeps all registers. */
+/* clang-format off */
+#define GC__MARKING_CALL(name, function) \
+    static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
+        __asm__( \
+            "endbr64\n\t" \
+            "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" \
+            "{push %%rsi|push rsi}\n\t" "{push %%rdi|push rdi}\n\t" "{push %%r8|push r8}\n\t" \
+            "{push %%r9|push r9}\n\t" "{push %%r10|push r10}\n\t" "{push %%r11|push r11}\n\t" \
+            "{push %%rbp|push rbp}\n\t" \
+            "{movq 88(%%rsp), %%rdi|mov rdi, [rsp+88]}\n\t" \
+            "{movq 96(%%rsp), %%rsi|mov rsi, [rsp+96]}\n\t" \
+            "{movq %%rsp, %%rbp|mov rbp, rsp}\n\t" \
+            "{andq $-16, %%rsp|and rsp, -16}\n\t" \
+            "call %P0\n\t" \
+            "{movq %%rbp, %%rsp|mov rsp, rbp}\n\t" \
+            "{pop %%rbp|pop rbp}\n\t" "{pop %%r11|pop r11}\n\t" "{pop %%r10|pop r10}\n\t" \
+            "{pop %%r9|pop r9}\n\t" "{pop %%r8|pop r8}\n\t" "{pop %%rdi|pop rdi}\n\t" \
+            "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" \
+            "{pop %%rax|pop rax}\n\t" \
+            "ret" \
+            :: "i"(function) : "memory"); \
+    }
+/* clang-format on */
+
 /* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies
    on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {

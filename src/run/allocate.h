@@ -175,7 +175,10 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    if (heap->collection.number == before) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    if (heap->collection.number == before && heap->marking)
+        gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
+    else if (heap->collection.number == before)
+        gc__collect(heap, 2, GC_REASON_LIMIT, false);
     gc__heap_unlock(heap);
     size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
@@ -271,6 +274,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     }
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* as all objects there */
+    gc__marking_take_turn(heap);
     if (heap->options.stress)
         gc__stress_at_allocation(thread);
     else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))

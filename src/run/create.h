@@ -11,6 +11,7 @@
 #include "finalize.h"
 #include "adjust.h"
 #include "fork.h"
+#include "marking.h"
 
 /* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
 GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
@@ -24,7 +25,7 @@ GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
     return true;
 }
 
-/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK and GC_COLLECTOR_THREADS. */
+/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
@@ -34,6 +35,9 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors))
         return GC_ERROR_OPTION;
+    const char *concurrent = gc__setting("GC_CONCURRENT");
+    if (concurrent && *concurrent)
+        options->concurrent = strcmp(concurrent, "0") == 0 ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;
@@ -72,6 +76,9 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     if (options->collector_threads > GC__CREW_MAX)
         return gc__fail(GC_ERROR_OPTION, "options.collector_threads is %u: at most %u threads trace together",
                         options->collector_threads, GC__CREW_MAX);
+    if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
+        return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
+                        (int)options->concurrent);
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
@@ -102,6 +109,7 @@ typedef struct gc__instance {
     gc__handles handles;
     gc__finalizers finalizers;
     gc__stress stress;
+    gc__marker marker;
 } gc__instance;
 
 GC__FN void gc__heap_start_pace(gc_heap *heap) {
@@ -135,10 +143,12 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->handles = &all->handles;
     heap->finalizers = &all->finalizers;
     heap->stress = &all->stress;
+    heap->marker = &all->marker;
     gc__lock_init(&heap->threads->lock);
     gc__lock_init(&heap->threads->roots_lock);
     gc__lock_init(&heap->handles->lock);
     gc__lock_init(&heap->finalizers->lock);
+    gc__lock_init(&heap->marker->lock);
     heap->threads->processors = gc__os_processors();
     heap->threads->crowded = heap->threads->processors == 1;
     heap->observer.changed = options->barrier_changed;
@@ -155,6 +165,7 @@ GC__FN void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->roots_lock);
     gc__lock_end(&heap->handles->lock);
     gc__lock_end(&heap->finalizers->lock);
+    gc__lock_end(&heap->marker->lock);
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
@@ -168,6 +179,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (opened == GC_OK) opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
     if (opened == GC_OK) opened = gc__fork_open();
+    if (opened == GC_OK) gc__marking_tables();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
     if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
@@ -178,6 +190,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         heap = NULL;
     }
     if (heap && gc__the_profiling) gc__the_profiling->created(heap);
+    if (heap) gc__marking_explain(heap);
     if (heap)
         gc__heaps_add(heap);
     else if (opened == GC_OK)
@@ -256,6 +269,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);
     gc__crew_fire(heap);
+    gc__marking_fire(heap);
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -288,6 +302,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
         gc_stack_destroy(heap->threads->stacks);
     }
     gc__crew_fire(heap);
+    gc__marking_fire(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
     gc__barrier_detach(&heap->observer);

@@ -13,6 +13,7 @@
 #include "../diag/stress.h"
 #include "crew.h"
 #include "limit.h"
+#include "marking.h"
 #include "store.h"
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
@@ -61,19 +62,19 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
 
 /* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
    and the collection cannot run. */
-GC__FN bool gc__roots_gather(gc_heap *heap, int generation) {
+GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
     heap->cycle->stacks.count = 0;
     gc__notes_begin(&heap->cycle->entries);
     gc__roots_visit(heap, &roots.visitor);
-    gc__handles_visit(heap, &roots.visitor, generation);
+    gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));
     return !roots.failed;
 }
 
 /* Does all that needs memory, before the collection changes anything. False: there is none. */
 GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
-    return gc__roots_gather(heap, generation) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+    return gc__roots_gather(heap) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
 }
 
 /* Done only after gathering, since threads go on in their windows after a collection that is left out. */
@@ -98,15 +99,18 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->memory = &heap->collector->mark_stack;
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
+    gc__marking_step(heap, generation);
     gc__region *condemned = gc__condemn(heap, generation, compacting);
     worker->verdicts = GC__VERDICTS;
+    worker->beyond = heap->marking && generation > 0 ? GC__BEYOND_SHADE : 0;
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__clear_condemned(worker, condemned);
     gc__worker_open_free_end(worker);
+    gc__marking_hand_over(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
-    gc__trace_all(worker, generation, condemned);
+    gc__trace_all(worker, condemned);
     gc__phase_note(heap, GC_PHASE_SUSPECTS);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
@@ -156,6 +160,7 @@ GC__FN void gc__cycle_done(gc_heap *heap, int generation, uint64_t start_ns) {
     gc__limit_look(heap);
     gc__pace_after(heap, generation);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
+    if (heap->cycle->marking == GC__MARKING_FINISH) collector->finished[2] = heap->marker->began;
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
 }
 
@@ -172,9 +177,8 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
     gc__warn(&heap->options, gc__last_message);
 }
 
-/* The world is stopped. False: the collection was left out, for want of memory. */
-GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    if (gc__is_abandoned(heap)) return true;
+/* What gc__collect_stopped does while the marker rests. */
+GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
@@ -196,7 +200,8 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
-    if (gathered && heap->options.checkmark) gc__checkmark(heap, generation);
+    bool exact = generation == 2 && heap->cycle->marking != GC__MARKING_FINISH;
+    if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
     if (gathered) gc__beside_count(heap);
     gc__handles_close(heap);
     if (gathered)
@@ -215,6 +220,15 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     return gathered;
 }
 
+/* The world is stopped. False: the collection was left out, for want of memory. */
+GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (gc__is_abandoned(heap)) return true;
+    gc__marker_rest(heap);
+    bool ran = gc__collect_alone(heap, generation, reason, compacting);
+    gc__marker_go_on(heap);
+    return ran;
+}
+
 GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc__heap_lock(heap);
     gc__crew_hire(heap, generation);
@@ -224,13 +238,25 @@ GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     return ran;
 }
 
+/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
+GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
+    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap);
+    heap->cycle->marking = marking;
+    bool ran = gc__collect(heap, marking == GC__MARKING_FINISH ? 2 : 1, reason, false);
+    heap->cycle->marking = GC__MARKING_NONE;
+    return ran;
+}
+
 /* Collects, unless another thread has found the same budget spent and collected meanwhile. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     if (heap->collection.number == before) {
         int generation = gc__pace_generation(heap);
-        if (generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows)
+        gc__marking marking = gc__pace_marking(heap, &generation);
+        if (marking)
+            gc__collect_marking(heap, marking, GC_REASON_GROWTH);
+        else if (generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows)
             gc__count(&heap->budget_bytes, heap->pace->nursery_bytes);
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
@@ -264,6 +290,18 @@ GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function, bool nest
     return true;
 }
 
+/* Has the heap marked beside mutators, if that is possible and the caller need not wait. */
+GC__FN bool gc__collect_beside(gc_heap *heap, unsigned mode) {
+    const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
+    if ((mode & ways) != GC_COLLECT_NON_BLOCKING || heap->options.concurrent != GC_CONCURRENT_ON) return false;
+    if (heap->marker->refused || gc__marking_obstacle(&heap->options)) return false;
+    gc__heap_lock(heap);
+    bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
+    bool done = !wanted || (gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_INDUCED) && heap->marking);
+    gc__heap_unlock(heap);
+    return done;
+}
+
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
@@ -274,6 +312,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
         return GC_ERROR_MISUSE;
     }
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
+    if (generation == 2 && gc__collect_beside(heap, mode)) return GC_OK;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     gc__crew_hire(heap, generation);

@@ -16,6 +16,7 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
+        f(&heap->marker->lock);
         if (!heap->collector->crew) continue;
         f(&heap->collector->crew->space);
         f(&heap->collector->crew->lock);
@@ -74,6 +75,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
     gc__crew_forget(heap);
+    heap->marker->has_thread = false; /* what it has found stays, and the next collection goes on with that */
     heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
     heap->pace->resumed_by = gc__os_self();
 }

@@ -1,8 +1,8 @@
 /* The limit of a heap, and what it takes beside its regions, which counts towards the limit. */
 #pragma once
 
-#include "../collect/collector.h"
 #include "../collect/crew.h"
+#include "../collect/marker.h"
 #include "../handles/finalizers.h"
 #include "../handles/table.h"
 
@@ -39,7 +39,8 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     const gc__finalizers *finalizers = heap->finalizers;
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
-                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers);
+                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
+                   gc__marker_bytes(heap->marker);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
     for (const gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         bytes += GC__HANDLE_SEGMENT_BYTES;

@@ -1,6 +1,7 @@
 /* The range barriers, and what write watch has seen. */
 #pragma once
 
+#include "../collect/shade.h"
 #include "../heap/cards.h"
 #include "../threads/lock.h"
 
@@ -15,16 +16,28 @@ GC__FN bool gc__barrier_is_idle(const void *slot) {
     return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
 }
 
-/* The barrier for slots of one old object, but not for those in a dirty card, which need none. */
+/* The barrier for slots of one old object, but not for those in a dirty card, which need none, unless old objects are being
+   marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
+    bool marking = gc__is_marking((uintptr_t)slot);
     while (count) {
         size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
         size_t some = in_card < count ? in_card : count;
-        if (!gc__card_is_dirty((uintptr_t)slot))
+        if (marking || !gc__card_is_dirty((uintptr_t)slot))
             for (size_t i = 0; i < some; i++) gc__barrier_after_word(&slot[i], slot[i], value);
         slot += some;
         count -= some;
     }
+}
+
+/* The slots are about to be overwritten. */
+GC__FN void gc__stored_before(const void *slots, size_t count) {
+#if !GC_HAS_MODEL
+    if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
+    for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__marking_store(slot, NULL);
+#else
+    (void)slots, (void)count;
+#endif
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
@@ -82,6 +95,7 @@ GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsign
     gc__stores range = {slots, count, flags};
     (void)thread;
     if (GC_DEBUG >= 1) gc__stores_push(range);
+    gc__stored_before(slots, count);
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
@@ -100,6 +114,7 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
     if (!count) return;
+    gc__stored_before(destination, count);
     memmove(destination, source, count * 8);
     gc__stored(destination, count, true);
 }

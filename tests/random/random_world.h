@@ -55,6 +55,7 @@ typedef struct world {
     size_t collections, checked_collections;
     size_t live_most, bytes_most;
     bool follows;         /* heap_bytes_max follows what lives */
+    bool marks;           /* the old generation is marked between operations */
     bool starting;        /* collection_start came, collection_end not yet */
     int asked_generation; /* of gc_collect, and how, while it runs */
     bool asked_compacting;
@@ -63,7 +64,7 @@ typedef struct world {
 /* What is being run: printed when something is wrong. */
 static struct {
     const char *program, *mode;
-    unsigned long long seed, ops, op, check_every, forget_barrier, forget_card, forget_root, barriers, marks, faults;
+    unsigned long long seed, ops, op, check_every, forget_barrier, forget_card, forget_root, barriers, marks, faults, concurrent;
     const char *doing, *barrier;
 } run = {.program = "random", .mode = "all", .doing = "starting"};
 

@@ -1,0 +1,272 @@
+/* The marking of generation 2 beside mutators: what the marker does, and what collections do for it.
+
+   A *cycle* begins in a collection of generation 1, which notes every object of generation 2 that roots and survivors refer
+   to. The marker goes on from these while mutators run, and while young collections come and go: it rests in them, and
+   between them holds nothing but objects of generation 2, which do not move meanwhile. The cycle ends in a collection of
+   all generations, of which the old one is marked already: its regions stay, with the marker's bits instead of their former
+   ones, and the trace goes on with what is grey, and with what roots, dirty cards and young objects refer to. */
+#pragma once
+
+#include "shade.h"
+#include "claim.h"
+#include "../heap/slots.h"
+#include "../heap/barrier_state.h"
+
+#define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
+
+#if GC_HAS_MODEL
+GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
+    (void)marker;
+    return 0;
+}
+#else
+GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
+    if (!gc__words_push(&heap->marker->grey, object)) gc__shade_unscanned(heap, object);
+}
+
+/* The object, which may be marked already, has reached the cache. */
+GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
+    if (!gc__cycle_mark_set(object)) return;
+    gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+    if (!gc__object_is_leaf(object)) gc__marker_push(heap, object);
+}
+
+GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
+    gc__marker *marker = heap->marker;
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6], 1);
+    uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
+    *place = object;
+    if (oldest) gc__marker_reach(heap, oldest);
+}
+
+/* Each slot is read once, while mutators may be storing to it. */
+GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
+    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (gc__is_marking(object)) gc__marker_prefetch((gc_heap *)heap, object);
+}
+
+/* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
+GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
+    const gc_type *type = gc__object_type(array);
+    gc__words *grey = &heap->marker->grey;
+    size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
+    size_t count = length > index ? length - index : 0;
+    if (count > GC__MARK_CHUNK && gc__words_reserve(grey, grey->count + 2)) {
+        count = GC__MARK_CHUNK;
+        gc__words_push(grey, index + count);
+        gc__words_push(grey, array | GC__CONTINUED);
+    }
+    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot,
+                          gc__marker_slot, heap);
+}
+
+GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    if (type->trace) {
+        if (!gc__words_push(&heap->marker->waiting, object)) gc__shade_unscanned(heap, object);
+        return;
+    }
+    gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
+    if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
+}
+
+/* The next object that a barrier has noted; 0: there is none now. */
+GC__FN uintptr_t gc__marker_logged(gc__marker *marker) {
+    if (marker->taken == GC__SHADE_LOG || !marker->log) return 0;
+    uintptr_t object = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE);
+    if (object) marker->taken++;
+    return object;
+}
+
+/* Scans every marked object of a region for which there was no room. False: there is none. */
+GC__FN bool gc__marker_rescan(gc_heap *heap) {
+    if (!__atomic_exchange_n(&heap->marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (!gc__region_is_of(region, heap) || !(gc__barrier_age(&gc__tables, region->base) & GC_AGE_MARKING)) continue;
+        if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_RELAXED) & GC__UNSCANNED))
+            continue;
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
+        for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
+            if (!gc__object_is_leaf(at)) gc__marker_scan(heap, at);
+    }
+    return true;
+}
+
+/* Takes what barriers have noted. False: that is nothing. */
+GC__FN bool gc__marker_take_log(gc_heap *heap) {
+    size_t before = heap->marker->taken;
+    for (uintptr_t object; (object = gc__marker_logged(heap->marker)) != 0;) {
+        gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+        gc__marker_push(heap, object);
+    }
+    return heap->marker->taken > before;
+}
+
+/* Finds something to scan where the stack is empty. False: there is nothing. */
+GC__FN bool gc__marker_refill(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (gc__marker_take_log(heap)) return true;
+    for (size_t i = 0; i < GC__FIFO && marker->seen.count; i++)
+        gc__marker_prefetch(heap, marker->seen.words[--marker->seen.count]);
+    if (marker->seen.count) return true;
+    for (unsigned i = 0; i < GC__FIFO; i++) {
+        uintptr_t *place = &marker->fifo[i], oldest = *place;
+        *place = 0;
+        if (oldest) gc__marker_reach(heap, oldest);
+    }
+    return marker->grey.count || gc__marker_rescan(heap);
+}
+
+/* Scans some objects or parts of arrays. The marker's lock is held. False: nothing is left but what waits. */
+GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
+    gc__words *grey = &heap->marker->grey;
+    for (; steps && heap->marking; steps--) {
+        if (!grey->count) {
+            if (!gc__marker_refill(heap)) return false;
+            continue;
+        }
+        uintptr_t object = grey->words[--grey->count];
+        if (object & GC__CONTINUED)
+            gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
+        else
+            gc__marker_scan(heap, object);
+    }
+    return heap->marking;
+}
+
+/* Collections. The world is stopped, and the marker rests. */
+
+/* Has memory for the cycle, whose tables are the same for all heaps. */
+GC__FN bool gc__marker_open(gc__marker *marker) {
+    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_LOG * sizeof *marker->log);
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__cycle_marks) {
+        char *side = gc__side_reserve(GC__SIDE_CYCLE_MARKS);
+        if (side) gc__cycle_marks = (uint64_t *)(void *)(side - (gc__the_arena.base >> 6));
+    }
+    bool opened = marker->log && gc__cycle_marks;
+    gc__lock_release(&gc__the_arena.lock);
+    return opened;
+}
+
+/* A cycle begins with the collection that runs, which has not condemned anything yet. */
+GC__FN void gc__marker_begin(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (heap->marking || marker->refused) return;
+    if (!gc__marker_open(marker)) {
+        marker->refused = true;
+        gc__warn(&heap->options, "the system gives no memory to mark objects beside the program: full collections stop "
+                                 "it for as long as they take");
+        return;
+    }
+    heap->marking = true;
+    heap->stats.concurrent_cycles++;
+    marker->done = false;
+    marker->began = heap->collection.number;
+    marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
+    marker->began_old_bytes = heap->generation_bytes[2];
+    for (const gc__region *region = heap->regions[2]; region; region = region->next)
+        gc__region_set_rank(region, gc__age_of(heap, 2), true);
+}
+
+/* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
+GC__FN void gc__marker_forget(gc__marker *marker) {
+    marker->grey.count = marker->seen.count = marker->waiting.count = 0;
+    memset(marker->fifo, 0, sizeof marker->fifo);
+    if (marker->log) memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
+    marker->logged = marker->taken = 0;
+    marker->unscanned = false;
+}
+
+/* Moves the marker's bits to where the trace looks for them, or drops them. */
+GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
+    size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
+    if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
+    memset(&gc__cycle_marks[from], 0, bytes);
+    region->cycle_bytes = 0;
+    region->unscanned = 0;
+}
+
+/* What it takes of memory outside the regions. */
+GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
+    size_t log = marker->log ? GC__SHADE_LOG * sizeof *marker->log : 0;
+    return log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting);
+}
+
+/* Gives a cycle up; all regions are in the heap's lists. */
+GC__FN void gc__marker_abort(gc_heap *heap) {
+    if (!heap->marking) return;
+    heap->marking = false;
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        gc__marker_take_bits(region, false);
+        gc__region_set_rank(region, 2, true);
+    }
+    gc__marker_forget(heap->marker);
+}
+
+GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
+    size_t bytes = 0;
+    uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
+    for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    return bytes;
+}
+
+/* Whether mutators have had another barrier meanwhile, which did not log. */
+GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
+    return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
+}
+
+/* The last collection begins: from now on barriers and the collector are as at other times. */
+GC__FN void gc__marker_finish(gc_heap *heap) {
+    if (gc__marker_is_spoilt(heap)) {
+        gc__marker_abort(heap);
+        heap->cycle->marking = GC__MARKING_NONE;
+        return;
+    }
+    gc__marker *marker = heap->marker;
+    size_t old = heap->generation_bytes[2];
+    marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
+    gc__marker_take_log(heap);
+    heap->stats.concurrent_finished++;
+    heap->stats.concurrent_lost += !marker->done;
+    heap->stats.concurrent_waited += marker->waiting.count;
+    heap->marking = false;
+}
+
+/* In the last collection a region of generation 2 is condemned with what was marked in it. */
+GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
+    region->target = 2;
+    region->condemned = heap->collection.number;
+    region->overflowed = region->unscanned & GC__UNSCANNED;
+    region->live_bytes = region->cycle_bytes;
+    heap->stats.concurrent_marked_bytes += region->live_bytes;
+    gc__region_set_verdict(region, GC__MARK, 2);
+    gc__region_set_rank(region, 2, true);
+}
+
+/* And then the marker's bits take the place of the former ones. */
+GC__FN void gc__marker_hand_bits_over(gc__region *region) {
+    bool counted = !(region->unscanned & GC__UNCOUNTED);
+    gc__marker_take_bits(region, true);
+    if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+}
+
+/* The last collection goes on with what is grey. */
+GC__FN void gc__marker_hand_over(gc__worker *worker) {
+    gc__marker *marker = worker->heap->marker;
+    for (unsigned i = 0; i < GC__FIFO; i++)
+        if (marker->fifo[i]) gc__mark_object(worker, marker->fifo[i], false);
+    for (size_t i = 0; i < marker->seen.count; i++) gc__mark_object(worker, marker->seen.words[i], false);
+    for (size_t i = marker->grey.count; i > 0; i--) {
+        uintptr_t object = marker->grey.words[i - 1];
+        if (object & GC__CONTINUED) i--;
+        gc__trace_push(worker, object & ~(uintptr_t)GC__CONTINUED);
+    }
+    for (size_t i = 0; i < marker->waiting.count; i++) gc__trace_push(worker, marker->waiting.words[i]);
+    worker->overflowed |= marker->unscanned;
+    gc__marker_forget(marker);
+}
+#endif

@@ -1,0 +1,125 @@
+/* What the marking of generation 2 beside mutators keeps, and how an object becomes known to it.
+
+   An object is *white* until its bit in gc__cycle_marks is set, then *grey* until its slots were read. Grey objects are in
+   one of four places: `grey`, the marker's stack; `seen`, which a collection has met, and which may still be white; `log`,
+   which barriers have found; `waiting`, whose trace functions must not run beside mutators. An object for which there was
+   no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again.
+
+   Invariants while heap->marking: each region of generation 2 has GC_AGE_MARKING in its age, so each store into it comes
+   here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
+   which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference. References
+   from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
+#pragma once
+
+#include "../heap/bits.h"
+#include "../heap/rank.h"
+#include "worker.h"
+
+#define GC__SHADE_LOG ((size_t)1 << 16) /* objects that barriers may note before the marker takes them */
+#define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
+#define GC__UNCOUNTED 2                 /* nor were their bytes */
+
+typedef struct gc__marker {
+    gc__lock lock;  /* held by the thread that marks, and throughout collections */
+    gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED */
+    gc__words seen, waiting;
+    uintptr_t *log;               /* an entry is 0 until it was written */
+    size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
+    size_t taken;                 /* entries that the marker has taken */
+    bool unscanned;               /* some region is; atomic */
+    uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
+    unsigned fifo_next;           /* counts up */
+    uint64_t began;               /* number of the collection that began it */
+    unsigned switches;            /* how often the barrier had been switched then */
+    size_t began_old_bytes;       /* what generation 2 held then */
+    size_t grown_bytes;           /* by how much that grew during the last marking */
+    bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
+    bool refused;                 /* the system gave no memory or no thread: not tried again */
+    bool has_thread, is_ending;   /* the second is atomic */
+    uint64_t cpu_ns;              /* of the thread; atomic */
+    uint32_t wanted;              /* a collection waits for the lock: atomic */
+    uint32_t turn;                /* changes when there may be something to do; atomic */
+    gc__os_thread thread;
+} gc__marker;
+
+GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
+
+#if !GC_HAS_MODEL
+/* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
+   might do so, such as what sanitizers put in. */
+#define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
+
+GC__IN_BARRIER GC__FN void gc__shade_note(gc__region *region, uintptr_t object) {
+    gc__marker *marker = region->heap->marker;
+    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
+    if (place < GC__SHADE_LOG) {
+        __atomic_store_n(&marker->log[place], object, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELAXED);
+        __atomic_store_n(&marker->unscanned, true, __ATOMIC_RELEASE);
+    }
+}
+
+/* Makes the object grey if the word refers to a white one. Any thread. */
+GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
+    uintptr_t offset = word - gc__the_arena.base, index = word >> 3;
+    uint64_t bit = (uint64_t)1 << (index & 63), *mark = &gc__cycle_marks[index >> 6];
+    if (offset >= gc__the_arena.bytes || word & 7) return;
+    if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC_AGE_MARKING)) return;
+    gc__region *region = &gc__the_arena.regions[offset >> GC_REGION_SHIFT];
+    if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return;
+    if (!(gc__the_arena.marks[index >> 6] & bit) || __atomic_load_n(mark, __ATOMIC_RELAXED) & bit) return;
+    if (!(__atomic_fetch_or(mark, bit, __ATOMIC_RELAXED) & bit)) gc__shade_note(region, word);
+}
+
+/* The slot's age has GC_AGE_MARKING: what is about to be overwritten is shaded, so that nothing can be hidden from the
+   marker while it works; and what is about to be stored, so that nothing is hidden from the last stop, however it was
+   found. Then what the barrier does at other times. */
+GC__IN_BARRIER GC__FN void gc__marking_store(const void *slot, const void *ref) {
+    uintptr_t place = (uintptr_t)slot, old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
+    gc__shade_word(old);
+#if GC_HAS_VALUES
+    if (GC_VALUE_IS_REF(old)) gc__shade_word((uintptr_t)GC_VALUE_TO_REF(old));
+#endif
+    gc__shade_word((uintptr_t)ref);
+    const uint8_t *age = gc__tables.age;
+    unsigned ranks = (__atomic_load_n(&age[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & ~(unsigned)GC_AGE_MARKING) +
+                     *(age + ((uintptr_t)ref >> GC_REGION_SHIFT) - GC_RANK_ENTRIES);
+    uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
+    uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
+    if (ranks <= 2 || (__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
+    if (GC_CARD_BITS)
+        __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
+    else
+        __atomic_store_n(card, mask, __ATOMIC_RELAXED);
+    if (GC_BUNDLE_SHIFT)
+        __atomic_store_n(&gc__tables.bundles[place >> GC_BUNDLE_SHIFT], (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
+}
+
+GC__MARKING_CALL(gc__marking_call, gc__marking_store)
+
+/* A collection of a younger generation has met the object in a slot, root or pin. */
+GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
+    if (!gc__is_marking(object)) return;
+    if (worker->crew || !gc__words_push(&worker->heap->marker->seen, object)) gc__shade_word(object);
+}
+
+GC__FN void gc__shade_unscanned(gc_heap *heap, uintptr_t object) {
+    __atomic_store_n(&gc__region_of(object)->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+
+/* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
+GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
+    uintptr_t end = gc__min(to, gc__region_starts_end(region));
+    region->cycle_bytes += bytes;
+    if (from >= end) return;
+    size_t first = gc__mark_index(from), last = gc__mark_index(end - 1);
+    for (size_t word = first >> 6; word <= last >> 6; word++) {
+        uint64_t bits = gc__the_arena.marks[word];
+        if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
+        if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
+        gc__cycle_marks[word] |= bits;
+    }
+}
+#endif

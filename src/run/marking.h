@@ -1,0 +1,171 @@
+/* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
+#pragma once
+
+#include "../collect/marker.h"
+#include "../collect/pace.h"
+
+#define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
+#define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
+
+/* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
+GC__FN const char *gc__marking_obstacle(const gc_options *options) {
+    if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
+    if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
+    if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
+    if (options->barrier_changed) return "options.barrier_changed is set, and barriers of the host's do not log";
+    if (gc_barrier_current() != GC_BARRIER_RANK_SUM) return "only the barrier rank_sum can log what a store overwrites";
+    return NULL;
+}
+
+/* What barriers call. Arena's lock held. */
+GC__FN void gc__marking_tables(void) {
+#if !GC_HAS_MODEL
+    gc__tables.marking = gc__marking_store;
+    gc__tables.marking_call = gc__marking_call;
+#endif
+}
+
+/* At creation: says why not, if it was asked for. */
+GC__FN void gc__marking_explain(const gc_heap *heap) {
+    const char *obstacle = heap->options.concurrent == GC_CONCURRENT_ON ? gc__marking_obstacle(&heap->options) : NULL;
+    char message[240];
+    if (!obstacle) return;
+    snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
+             obstacle);
+    gc__warn(&heap->options, message);
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_hire(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
+GC__FN void gc__marking_hand_over(gc__worker *worker) { (void)worker; }
+GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
+    (void)heap, (void)generation;
+    return GC__MARKING_NONE;
+}
+#else
+GC__FN void gc__marker_thread(void *context) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__marker *marker = heap->marker;
+    while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
+        uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
+        bool more = true;
+        if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
+            gc__lock_take(&marker->lock);
+            more = gc__marker_work(heap, GC__MARKING_STEPS);
+            if (!more && heap->marking) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
+            gc__lock_release(&marker->lock);
+        } else {
+            gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
+        }
+        if (more) continue;
+        __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
+        gc__os_wait_for(&marker->turn, turn, 1000 * GC__NS_PER_MS);
+    }
+}
+
+/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. */
+GC__FN void gc__marker_rest(gc_heap *heap) {
+    if (heap->marker->has_thread) __atomic_store_n(&heap->marker->wanted, 1u, __ATOMIC_SEQ_CST);
+    gc__lock_take(&heap->marker->lock);
+}
+GC__FN void gc__marker_go_on(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (heap->marking) __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
+    gc__lock_release(&marker->lock);
+    if (!marker->has_thread) return;
+    __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
+    if (!heap->marking) return;
+    gc__os_wake(&marker->wanted);
+    gc__os_wake(&marker->turn);
+}
+
+/* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
+   hold a lock of the C library. */
+GC__FN void gc__marking_hire(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
+    marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
+    if (marker->has_thread) return;
+    marker->refused = true;
+    gc__warn(&heap->options, "the system gives no thread to mark objects beside the program, so full collections stop it "
+                             "for as long as they take: raise `ulimit -u`");
+}
+
+/* Ends the thread, and the cycle. The heap is being destroyed. */
+GC__FN void gc__marking_fire(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&marker->turn);
+    if (marker->has_thread) gc__os_thread_join(&marker->thread);
+    marker->has_thread = false;
+    gc__marker_abort(heap);
+    gc__words_free(&marker->grey);
+    gc__words_free(&marker->seen);
+    gc__words_free(&marker->waiting);
+    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
+    marker->log = NULL;
+}
+
+/* For tests, where there is no thread: the calling mutator does some of its work. */
+GC__FN void gc__marking_take_turn(gc_heap *heap) {
+    if (!heap->options.test_marker_steps || !heap->marking) return;
+    gc__lock_take(&heap->marker->lock);
+    if (!gc__marker_work(heap, heap->options.test_marker_steps)) heap->marker->done = true;
+    gc__lock_release(&heap->marker->lock);
+}
+
+/* Before a collection condemns anything. */
+GC__FN void gc__marking_step(gc_heap *heap, int generation) {
+    if (heap->cycle->marking == GC__MARKING_BEGIN)
+        gc__marker_begin(heap);
+    else if (heap->cycle->marking == GC__MARKING_FINISH)
+        gc__marker_finish(heap);
+    else if (generation == 2)
+        gc__marker_abort(heap);
+}
+
+/* Before the trace. */
+GC__FN void gc__marking_hand_over(gc__worker *worker) {
+    if (worker->cycle->marking == GC__MARKING_FINISH) gc__marker_hand_over(worker);
+}
+
+/* How much generation 2 may grow while it is marked: as much as last time, and half of that. */
+GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    size_t grown = heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
+    return gc__min(gc__max(grown, growth / 8), growth / 2);
+}
+
+/* Whether the heap has grown so far that mutators must not go on before the cycle ends. */
+GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 2;
+}
+
+/* What the collection that is due does for the marking, and so, of which generation it is. */
+GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
+    const gc__marker *marker = heap->marker;
+    bool wanted = *generation == 2;
+    if (heap->marking) {
+        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
+        bool works = marker->has_thread || heap->options.test_marker_steps;
+        bool spoilt = gc__marker_is_spoilt(heap);
+        *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;
+        return *generation == 2 ? GC__MARKING_FINISH : GC__MARKING_NONE;
+    }
+    size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
+    if (heap->options.concurrent != GC_CONCURRENT_ON || marker->refused) return GC__MARKING_NONE;
+    if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
+    if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
+    if (gc__marking_obstacle(&heap->options)) return GC__MARKING_NONE; /* the barrier may have been switched */
+    *generation = 1;
+    return GC__MARKING_BEGIN;
+}
+#endif

@@ -1,0 +1,633 @@
+/* Marking beside mutators. There is no thread that marks, but where a test asks for it: tests do its steps themselves, so that
+   they choose what happens between two of them. Every collection is verified, and checked by a second mark. */
+#define _GNU_SOURCE
+#define GC_IMPLEMENTATION
+#include "gc.h"
+
+#include "../fixture.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define TESTED {.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 1 << 20}
+
+static void begin_marking(void) { gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING); }
+static bool mark_some(size_t steps) { return gc__marker_work(heap, steps); }
+static void mark_all(void) {
+    while (gc__marker_work(heap, 100)) continue;
+    heap->marker->done = true;
+}
+static void finish(void) {
+    gc__heap_lock(heap);
+    gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_GROWTH);
+    gc__heap_unlock(heap);
+}
+
+static bool is_marked(const void *object) {
+    size_t index = gc__mark_index((uintptr_t)object);
+    return gc__cycle_marks[index >> 6] >> (index & 63) & 1;
+}
+
+static size_t count_marked(void) {
+    size_t count = 0, words = gc__regions_used() * (GC_REGION_BYTES / 512);
+    const uint64_t *marks = &gc__cycle_marks[gc__the_arena.base >> 9];
+    for (size_t i = 0; i < words; i++) count += (size_t)__builtin_popcountll(marks[i]);
+    return count;
+}
+
+/* An old list, of which the marker finds only a node at each step; and an old vector, which it has scanned. */
+#define LENGTH 2000
+static vector *scanned;
+static node *list;
+
+static node *new_list(size_t length) {
+    node *first = NULL;
+    GC_ROOTS(gc, first);
+    for (size_t i = 0; i < length; i++) {
+        node *n = new_node(i);
+        n->left = first;
+        first = n;
+    }
+    return first;
+}
+
+static node *last_of(node *n) {
+    while (n->left) n = n->left;
+    return n;
+}
+
+static void scene_open(void) {
+    node *hidden = NULL;
+    GC_ROOTS(gc, hidden);
+    gc_roots_add(heap, &scanned, 1, 0);
+    gc_roots_add(heap, &list, 1, 0);
+    list = new_list(LENGTH);
+    scanned = new_vector(8);
+    hidden = new_node(4711);
+    gc_store(gc, &last_of(list)->right, hidden);
+    hidden = NULL;
+    full();
+    full();
+}
+
+static void scene_close(void) {
+    scanned = NULL;
+    list = NULL;
+    gc_roots_remove(heap, &scanned);
+    gc_roots_remove(heap, &list);
+}
+
+static void to_the_scene(void) {
+    begin_marking();
+    mark_some(100);
+}
+
+/* Forms of the barrier. */
+typedef struct form {
+    const char *name;
+    void (*store)(void *slot, void *ref);
+    bool sees_old;
+} form;
+
+static const gc_barrier_functions *functions(void) { return gc_barrier_functions_of(GC_BARRIER_RANK_SUM); }
+static void by_gc_store(void *slot, void *ref) { gc_store(gc, slot, ref); }
+static void by_gc_store_value(void *slot, void *ref) { gc_store_value(gc, slot, (uintptr_t)ref); }
+static void by_gc_store_in(void *slot, void *ref) { gc_store_in(gc, scanned, slot, ref); }
+static void by_copy_refs(void *slot, void *ref) { gc_copy_refs(gc, slot, &ref, 1); }
+static void by_copy_values(void *slot, void *ref) { gc_copy_values(gc, slot, &ref, 1); }
+static void by_stores(void *slot, void *ref) {
+    gc_stores_begin(gc, slot, 1, 0);
+    memcpy(slot, &ref, 8);
+    gc_stores_end(gc, slot, 1, 0);
+}
+static void by_function(void *slot, void *ref) { functions()->store(&gc__tables, slot, ref); }
+static void by_checked(void *slot, void *ref) { functions()->checked(&gc__tables, slot, ref); }
+static void by_after(void *slot, void *ref) {
+    *(void **)slot = ref;
+    functions()->after(&gc__tables, slot, ref);
+}
+static void by_after_checked(void *slot, void *ref) {
+    *(void **)slot = ref;
+    functions()->after_checked(&gc__tables, slot, ref);
+}
+static void by_assign(void *slot, void *ref) {
+    void *to = slot;
+    const void *from = &ref;
+    functions()->assign(&gc__tables, &to, &from);
+}
+static void by_assign_checked(void *slot, void *ref) {
+    void *to = slot;
+    const void *from = &ref;
+    functions()->assign_checked(&gc__tables, &to, &from);
+}
+static void by_copy(void *slot, void *ref) { functions()->copy(&gc__tables, slot, &ref, 1); }
+static void by_copy_checked(void *slot, void *ref) { functions()->copy_checked(&gc__tables, slot, &ref, 1); }
+static void by_store_c(void *slot, void *ref) { gc_barrier_store_c(GC_BARRIER_RANK_SUM, &gc__tables, slot, ref); }
+static void by_checked_c(void *slot, void *ref) { gc_barrier_checked_c(GC_BARRIER_RANK_SUM, &gc__tables, slot, ref); }
+static void by_after_c(void *slot, void *ref) {
+    *(void **)slot = ref;
+    gc_barrier_after_c(GC_BARRIER_RANK_SUM, &gc__tables, slot, ref);
+}
+
+static const form forms[] = {
+    {"gc_store", by_gc_store, true},
+    {"gc_store_value", by_gc_store_value, false},
+    {"gc_store_in", by_gc_store_in, false},
+    {"gc_copy_refs", by_copy_refs, true},
+    {"gc_copy_values", by_copy_values, true},
+    {"gc_stores_begin and gc_stores_end", by_stores, true},
+    {"the function", by_function, true},
+    {"the checked function", by_checked, true},
+    {"after", by_after, false},
+    {"after, checked", by_after_checked, false},
+    {"assign", by_assign, true},
+    {"assign, checked", by_assign_checked, true},
+    {"copy", by_copy, true},
+    {"copy, checked", by_copy_checked, true},
+    {"the store in C", by_store_c, true},
+    {"the checked store in C", by_checked_c, true},
+    {"after, in C", by_after_c, false},
+};
+#define FORMS (sizeof forms / sizeof *forms)
+
+/* What is stored into a scanned object is marked, even if what led to it is overwritten without a barrier. */
+static void stored_reference(const form *by, bool dirty) {
+    node *young = NULL;
+    GC_ROOTS(gc, young);
+    scene_open();
+    to_the_scene();
+    if (dirty) {
+        young = new_node(3);
+        gc_store(gc, &scanned->items[3], young);
+    }
+    node *holder = last_of(list), *hidden = holder->right;
+    bool before = is_marked(hidden) || !is_marked(scanned);
+    by->store(&scanned->items[2], hidden);
+    ok(!before && is_marked(hidden), "%s: what it stores is marked, in a %s card", by->name, dirty ? "dirty" : "clean");
+    holder->right = NULL;
+    mark_all();
+    finish();
+    is(((node *)scanned->items[2])->value, 4711, "%s: and survives", by->name);
+    scene_close();
+}
+
+static void stored_references(void) {
+    for (size_t i = 0; i < FORMS; i++) {
+        stored_reference(&forms[i], false);
+        stored_reference(&forms[i], true);
+    }
+}
+
+/* What is overwritten is marked: it may be in a register, or be stored into an object that was scanned. */
+static void overwritten_references(void) {
+    for (size_t i = 0; i < FORMS; i++) {
+        if (!forms[i].sees_old) continue;
+        scene_open();
+        to_the_scene();
+        node *holder = last_of(list), *hidden = holder->right;
+        GC_ROOTS(gc, hidden);
+        bool before = is_marked(hidden);
+        forms[i].store(&holder->right, NULL);
+        ok(!before && is_marked(hidden), "%s: what it overwrites is marked", forms[i].name);
+        mark_all();
+        finish();
+        is(hidden->value, 4711, "%s: and survives", forms[i].name);
+        scene_close();
+    }
+}
+
+static bool card_is_dirty(const void *slot) { return gc__card_is_dirty((uintptr_t)slot); }
+
+static void cards_are_as_at_other_times(void) {
+    node *young = NULL;
+    GC_ROOTS(gc, young);
+    scene_open();
+    to_the_scene();
+    gc_store(gc, &scanned->items[1], list);
+    ok(!card_is_dirty(&scanned->items[1]), "a store of an old reference into an old object dirties no card");
+    young = new_node(5);
+    gc_store(gc, &list->right, young);
+    ok(card_is_dirty(&list->right), "that of a young one does");
+    young = NULL;
+    gc_collect(heap, 0, 0);
+    gc_collect(heap, 1, 0);
+    is(list->right->value, 5, "which survives");
+    ok(gc_object_generation(list->right) == 2 && !card_is_dirty(&list->right), "and the card is clean when it is old");
+    mark_all();
+    finish();
+    is(list->right->value, 5, "it survives the end of the marking, too");
+    scene_close();
+}
+
+/* Objects that become old while the marker works are not scanned by it. What has led to them, or from them to others, is gone
+   when it could find them. */
+static void promoted(bool at_once) {
+    node *young = NULL;
+    GC_ROOTS(gc, young);
+    scene_open();
+    to_the_scene();
+    young = new_node(1);
+    gc_store(gc, &young->left, last_of(list)->right);
+    gc_store(gc, &scanned->items[0], young);
+    last_of(list)->right = NULL;
+    gc_collect(heap, 0, 0);
+    gc_collect(heap, 1, 0);
+    is(gc_object_generation(young), 2, "an object becomes old");
+    ok(is_marked(young), "and is marked at once");
+    young = NULL;
+    if (!at_once) mark_all();
+    ok(at_once || is_marked(((node *)scanned->items[0])->left), "what it refers to is marked");
+    finish();
+    is(((node *)scanned->items[0])->left->value, 4711, "and survives");
+    scene_close();
+}
+
+static void promoted_objects(void) {
+    promoted(false);
+    promoted(true);
+}
+
+/* Objects that become old where they are: a large one, and pinned ones. */
+static void promoted_in_place(void) {
+    vector *large = NULL;
+    node *n = NULL;
+    GC_ROOTS(gc, large, n);
+    scene_open();
+    to_the_scene();
+    large = new_vector(GC_LARGE_BYTES / 4);
+    n = new_list(40);
+    gc_handle pin = gc_handle_create(heap, GC_HANDLE_PINNED, n);
+    gc_store(gc, &large->items[7000], n);
+    gc_store(gc, &large->items[3], last_of(list)->right);
+    gc_store(gc, &scanned->items[0], large);
+    last_of(list)->right = NULL;
+    n = NULL, large = NULL;
+    gc_collect(heap, 0, 0);
+    gc_collect(heap, 1, 0);
+    large = scanned->items[0];
+    n = gc_handle_get(pin);
+    ok(gc_object_generation(large) == 2 && is_marked(large), "a large object becomes old, and is marked at once");
+    ok(gc_object_generation(n) == 2 && is_marked(n), "so is a pinned one");
+    n = NULL, large = NULL;
+    gc_handle_destroy(heap, pin);
+    mark_all();
+    finish();
+    large = scanned->items[0];
+    is(((node *)large->items[3])->value, 4711, "what a large object refers to survives, with it");
+    size_t length = 0;
+    for (n = large->items[7000]; n; n = n->left) length++;
+    is(length, 40, "and a list that was pinned");
+    full();
+    scene_close();
+}
+
+static void garbage_is_freed(void) {
+    node *n = NULL;
+    GC_ROOTS(gc, n);
+    scene_open();
+    size_t before = stats().live_bytes;
+    n = new_list(20000);
+    full();
+    full();
+    n = NULL;
+    to_the_scene();
+    mark_all();
+    finish();
+    ok(stats().live_bytes <= before + 100, "what was dead when the marking began is freed: %zu bytes live of %zu", stats().live_bytes,
+       before);
+    is(count_marked(), 0, "no mark of the marker's is left");
+    is(stats().concurrent_finished, 1, "one cycle was finished");
+    is(stats().concurrent_lost, 0, "in time");
+    scene_close();
+}
+
+/* The marker may be anywhere when the last collection comes. */
+static void ended_early(void) {
+    for (size_t steps = 0; steps < 3000; steps += 171) {
+        scene_open();
+        begin_marking();
+        mark_some(steps);
+        gc_store(gc, &scanned->items[0], last_of(list)->right);
+        finish();
+        size_t length = 0;
+        for (const node *n = list; n; n = n->left) length++;
+        ok(length == LENGTH && ((node *)scanned->items[0])->value == 4711 && count_marked() == 0, "the end comes after %zu steps", steps);
+        scene_close();
+    }
+}
+
+static void given_up(void) {
+    scene_open();
+    to_the_scene();
+    full();
+    is(count_marked(), 0, "a full collection that stops the world leaves no mark");
+    ok(!heap->marking, "and no cycle");
+    node *n = list;
+    gc_store(gc, &scanned->items[3], n);
+    is(stats().concurrent_finished, 0, "which was not finished");
+    to_the_scene();
+    compact();
+    is(count_marked(), 0, "nor does one that compacts");
+    begin_marking();
+    mark_all();
+    finish();
+    is(((node *)scanned->items[3])->value, LENGTH - 1, "the next cycle is like the first");
+    scene_close();
+}
+
+static void destroyed_meanwhile(void) {
+    begin_verified((gc_options)TESTED);
+    scene_open();
+    to_the_scene();
+    scanned = NULL, list = NULL;
+    end();
+    is(count_marked(), 0, "gc_heap_destroy leaves no mark");
+    run(garbage_is_freed, (gc_options)TESTED);
+}
+
+/* More objects than barriers can note are found by walking their regions. */
+static void log_is_full(void) {
+    const size_t count = GC__SHADE_LOG + 5000;
+    vector *many = NULL, *to = NULL;
+    GC_ROOTS(gc, many, to);
+    scene_open();
+    many = new_vector(count);
+    for (size_t i = 0; i < count; i++) {
+        node *n = new_node(i);
+        gc_store(gc, &many->items[i], n);
+        n = new_node(i + 1);
+        gc_store(gc, &((node *)many->items[i])->left, n);
+    }
+    gc_store(gc, &last_of(list)->right, many);
+    to = new_vector(count);
+    gc_store(gc, &scanned->items[0], to);
+    many = NULL;
+    to = NULL;
+    full();
+    full();
+    to_the_scene();
+    many = (vector *)last_of(list)->right;
+    to = scanned->items[0];
+    gc_copy_refs(gc, to->items, many->items, count);
+    for (size_t i = 0; i < count; i++) many->items[i] = NULL;
+    ok(heap->marker->logged > GC__SHADE_LOG, "more objects were stored than the log has entries");
+    mark_all();
+    finish();
+    size_t wrong = 0;
+    to = scanned->items[0];
+    for (size_t i = 0; i < count; i++) wrong += ((node *)to->items[i])->left->value != i + 1;
+    is(wrong, 0, "all of them survive, and what they refer to");
+    size_t live = stats().live_bytes;
+    full();
+    ok(live >= stats().live_bytes && live <= stats().live_bytes + 100, "and were counted");
+    scene_close();
+}
+
+/* Weak handles: what is read from one may be stored anywhere. */
+static void weak_handles(void) {
+    node *n = NULL;
+    GC_ROOTS(gc, n);
+    scene_open();
+    n = new_node(9);
+    full();
+    full();
+    gc_handle loaded = gc_handle_create(heap, GC_HANDLE_WEAK, n), left = gc_handle_create(heap, GC_HANDLE_WEAK, n);
+    n = NULL;
+    to_the_scene();
+    mark_all();
+    gc_store(gc, &scanned->items[4], gc_handle_get(loaded));
+    mark_all();
+    finish();
+    ok(gc_handle_get(loaded) && gc_handle_get(loaded) == scanned->items[4], "an object that a weak handle alone led to survives in a scanned object");
+    gc_store(gc, &scanned->items[4], NULL);
+    begin_marking();
+    mark_all();
+    n = gc_handle_get(left);
+    finish();
+    ok(gc_handle_get(left) == n && n && n->value == 9, "or in a root");
+    n = NULL;
+    begin_marking();
+    mark_all();
+    finish();
+    ok(!gc_handle_get(left) && !gc_handle_get(loaded), "otherwise its handles are cleared");
+    gc_handle_destroy(heap, left);
+    gc_handle_destroy(heap, loaded);
+    scene_close();
+}
+
+static int finalized;
+static void on_finalize(gc_thread *thread, void *object) {
+    (void)thread;
+    finalized += (int)((node *)object)->value;
+}
+static const gc_finalizer finalizer = {.finalize = on_finalize};
+
+static void finalizers_and_dependents(void) {
+    node *key = NULL, *other = NULL;
+    GC_ROOTS(gc, key, other);
+    scene_open();
+    finalized = 0;
+    key = new_node(1);
+    other = new_node(7);
+    gc_handle dependent = gc_handle_create_dependent(heap, key, other);
+    gc_finalizer_register(gc, other, &finalizer);
+    other = new_node(100);
+    gc_finalizer_register(gc, other, &finalizer);
+    other = NULL;
+    full();
+    gc_finalizers_run(gc, SIZE_MAX);
+    finalized = 0;
+    full();
+    to_the_scene();
+    mark_all();
+    finish();
+    gc_finalizers_run(gc, SIZE_MAX);
+    is(finalized, 0, "a dependent lives with its key");
+    is(((node *)gc_handle_dependent(dependent))->value, 7, "and is found");
+    key = NULL;
+    begin_marking();
+    mark_all();
+    finish();
+    gc_finalizers_run(gc, SIZE_MAX);
+    is(finalized, 7, "it is finalized when that is dead");
+    gc_handle_destroy(heap, dependent);
+    scene_close();
+}
+
+/* A weak table with a buffer of its own. */
+typedef struct table {
+    gc_object header;
+    void **keys;
+    size_t count;
+} table;
+
+static void trace_table(void *object, gc_visitor *visitor) {
+    table *t = object;
+    gc_weak_entries entries = {.kind = GC_WEAK_REFS, .keys = t->keys, .count = t->count, .flags = GC_SLOT_OWNED};
+    gc_visit_weak(visitor, &entries);
+}
+static const gc_type table_type = {.bytes = sizeof(table), .name = "table", .trace = trace_table};
+
+static void weak_tables(void) {
+    void *keys[4] = {NULL, NULL, NULL, NULL};
+    table *t = NULL;
+    GC_ROOTS(gc, t);
+    scene_open();
+    for (int old = 0; old < 2; old++) {
+        t = gc_new(gc, &table_type);
+        t->keys = keys;
+        t->count = 4;
+        if (old) age(&t, 2);
+        node *kept = new_node(40), *dropped = NULL;
+        gc_store_in(gc, t, &keys[0], kept);
+        gc_store(gc, &scanned->items[0], kept);
+        dropped = new_node(41);
+        gc_store_in(gc, t, &keys[1], dropped);
+        dropped = NULL;
+        gc_store_in(gc, t, &keys[2], scanned);
+        to_the_scene();
+        age(&t, 2);
+        mark_all();
+        finish();
+        ok(keys[0] == scanned->items[0] && !keys[1] && keys[2] == scanned && is_marked(t) == false,
+           "entries of a weak table that %s are cleared where their objects are dead", old ? "was old" : "becomes old meanwhile");
+        ok(stats().concurrent_waited > 0, "tables wait for the last pause");
+        t = NULL;
+        memset(keys, 0, sizeof keys);
+        full();
+    }
+    scene_close();
+}
+
+/* The barrier's slow part is in the middle of the host's code, and must leave its registers alone. */
+static void registers_stay(void) {
+#if defined(__x86_64__) && !defined(GC_PORTABLE_BARRIERS)
+    double in[16], out[16];
+    uint64_t words[6] = {1, 2, 3, 4, 5, 6}, sum = 0;
+    scene_open();
+    to_the_scene();
+    void *slot = &scanned->items[5], *ref = last_of(list)->right;
+    for (int i = 0; i < 16; i++) in[i] = 1.5 * i;
+    __asm__ volatile(
+        "movupd 0(%[in]), %%xmm0\n\tmovupd 16(%[in]), %%xmm1\n\tmovupd 32(%[in]), %%xmm7\n\tmovupd 48(%[in]), %%xmm15\n\t"
+        "movq $7, %%r8\n\tmovq $8, %%r9\n\tmovq $9, %%r10\n\tmovq $10, %%r11\n\tmovq $0x5A5A, -8(%%rsp)\n\t"
+        "leaq -128(%%rsp), %%rsp\n\tpushq %[ref]\n\tpushq %[slot]\n\tcall *%[call]\n\tleaq 144(%%rsp), %%rsp\n\t"
+        "movupd %%xmm0, 0(%[out])\n\tmovupd %%xmm1, 16(%[out])\n\tmovupd %%xmm7, 32(%[out])\n\tmovupd %%xmm15, 48(%[out])\n\t"
+        "addq %%r8, %%r9\n\taddq %%r10, %%r9\n\taddq %%r11, %%r9\n\taddq -8(%%rsp), %%r9\n\tmovq %%r9, %[sum]\n\t"
+        : [sum] "=&m"(sum)
+        : [in] "r"(in), [out] "r"(out), [slot] "r"(slot), [ref] "r"(ref), [call] "r"(gc__tables.marking_call)
+        : "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm7", "xmm15", "cc", "memory");
+    is(sum, 7 + 8 + 9 + 10 + 0x5A5A, "general registers and the red zone stay");
+    ok(memcmp(in, out, 64) == 0, "vectors stay");
+    ok(is_marked(ref), "and the reference was seen");
+    for (int i = 0; i < 6; i++) sum += words[i];
+    mark_all();
+    finish();
+    scene_close();
+#else
+    ok(true, "# SKIP barriers are in C");
+#endif
+}
+
+static int warnings;
+static char warned[512];
+static void on_warning(void *host, const char *message) {
+    (void)host;
+    warnings++;
+    snprintf(warned, sizeof warned, "%s", message);
+}
+
+static void on_change(void *host, const gc_barrier_change *change) { (void)host, (void)change; }
+
+static void obstacles(void) {
+    gc_options options[3] = {{.non_moving = true}, {.non_generational = true}, {.barrier_changed = on_change}};
+    const char *why[] = {"non_moving", "non_generational", "barrier_changed"};
+    for (int i = 0; i < 3; i++) {
+        warnings = 0;
+        options[i].concurrent = GC_CONCURRENT_ON;
+        options[i].warning = on_warning;
+        begin(&options[i]);
+        is(warnings, 1, "%s stands against it", why[i]);
+        has(warned, why[i], "and the warning says so");
+        is(gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING), GC_OK, "a full collection runs all the same");
+        ok(!heap->marking && stats().collections[2] == 1, "and is complete on return");
+        end();
+    }
+    gc_options wrong = {.concurrent = (gc_concurrent)7};
+    ok(!gc_heap_create(&wrong), "options.concurrent 7 is refused");
+    has(gc_last_message(), "options.concurrent is 7", "by a sentence");
+}
+
+/* With a thread that marks. */
+#define TABLE 60000
+static void churn(vector *all, size_t stores) {
+    GC_ROOTS(gc, all);
+    for (size_t i = 0; i < stores; i++) {
+        node *n = new_node(i);
+        size_t at = random_bits() % TABLE, other = random_bits() % TABLE;
+        gc_store(gc, &n->left, all->items[other]);
+        if (n->left) gc_store(gc, &n->left->left, NULL);
+        gc_store(gc, &all->items[at], n);
+    }
+}
+
+static void with_a_thread(void) {
+    vector *all = NULL;
+    GC_ROOTS(gc, all);
+    all = new_vector(TABLE);
+    for (int i = 0; i < 400 && stats().concurrent_finished < 5; i++) churn(all, 20000);
+    gc_stats s = stats();
+    ok(s.concurrent_finished >= 5, "cycles end by themselves: %llu of %llu, %llu too late", (unsigned long long)s.concurrent_finished,
+       (unsigned long long)s.concurrent_cycles, (unsigned long long)s.concurrent_lost);
+    pid_t child = fork();
+    if (!child) {
+        churn(all, 200000);
+        full();
+        _exit(gc_heap_verify(heap) ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    is(status, 0, "a child of fork goes on");
+    churn(all, 100000);
+    begin_marking();
+}
+
+static void refused(void) {
+    struct rlimit before, none;
+    getrlimit(RLIMIT_NPROC, &before);
+    none = before;
+    none.rlim_cur = 0;
+    if (geteuid() == 0) {
+        ok(true, "# SKIP root may start any number of threads");
+        return;
+    }
+    setrlimit(RLIMIT_NPROC, &none);
+    warnings = 0;
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .warning = on_warning});
+    is(gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING), GC_OK, "without a thread a full collection stops the world");
+    is(warnings, 1, "with one warning");
+    has(warned, "ulimit -u", "that names the limit");
+    end();
+    setrlimit(RLIMIT_NPROC, &before);
+}
+
+int main(void) {
+    const gc_options tested = TESTED;
+    gc_options scarce = TESTED, crew = TESTED;
+    scarce.test_scarce_memory = true;
+    crew.collector_threads = 3, crew.test_collectors = 7;
+    static void (*const tests[])(void) = {stored_references, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
+                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, weak_tables,
+                                          registers_stay};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        run(tests[i], tested);
+        run(tests[i], scarce);
+        run(tests[i], crew);
+    }
+    destroyed_meanwhile();
+    obstacles();
+    run(with_a_thread, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .growth_percent = 30});
+    refused();
+    return done();
+}
