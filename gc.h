@@ -351,7 +351,8 @@ struct gc_type {
        object's allocation on, and also after its finalizer has run. */
     void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type has been found dead; may be NULL */
-    const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    const char *fields;            /* the names behind the masks, "next, value"; of a GC_TYPE_STRING that of the member
+                                      with its characters; for reports only; may be NULL */
     uint16_t field_offsets[17];    /* their offsets, in an element with GC_ELEMENT_FIELD, in that order; and a 0 */
     uint32_t flags; /* GC_TYPE_FIXED, which goes with a finalizer, gc_no_finalizer if there is none; or 0 */
 };
@@ -398,7 +399,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_STRING(T, member)                                                                              \
     {                                                                                                          \
 #T, GC__FIXED(T, member) + sizeof(((T *)0)->member[0]), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, 0, 0, \
-            GC__NO_NAMES                                                                                       \
+            #member, {offsetof(T, member) }, 0                                                                 \
     }
 /* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
 #define GC_TYPE_ARRAY_WITH(T, member, ...) \
@@ -5279,11 +5280,11 @@ struct gc__profiler {
 
 /* What gc_profile.h does for all heaps, set when the program is loaded; NULL: that header is not part of it. */
 typedef struct gc__profiling_calls {
-    void (*created)(gc_heap *heap);   /* it is in no list yet; may set heap->profiler */
+    void (*created)(gc_heap *heap);   /* it is in the list of heaps, and has no thread yet; may set heap->profiler */
     void (*destroyed)(gc_heap *heap); /* no thread uses it any more; its objects are there still */
     /* The thread, of which a profile has kept something, is detached after that has ended; heap's lock held. */
     void (*detached)(gc_thread *thread);
-    void (*forked)(void);             /* in the child, with all locks held */
+    void (*forked)(void); /* in the child, with all locks held */
 } gc__profiling_calls;
 static const gc__profiling_calls *gc__the_profiling;
 
@@ -13271,12 +13272,12 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         free(heap);
         heap = NULL;
     }
-    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
     if (heap) gc__marking_explain(heap);
     if (heap)
         gc__heaps_add(heap);
     else if (opened == GC_OK)
         gc__arena_left();
+    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
     if (heap) gc__announce(&heap->options);
     return heap;
 }

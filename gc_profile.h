@@ -108,6 +108,8 @@ typedef struct gc_profile_options {
                               0: at the end only */
     uint64_t seed;       /* of the generators that choose bytes; 0: another one each time */
     size_t buffer_bytes; /* of each thread's buffer; 0: 65,536 */
+    bool hides_texts; /* heap snapshots, of this profile and until the next one starts, do not show what strings contain;
+                         else the first 80 bytes, of types made by GC_TYPE_STRING with elements of one byte */
     unsigned perf; /* GC_PROFILE_PERF_MAP, GC_PROFILE_JITDUMP: Linux's perf is told of named code, too; 0: it is not */
 } gc_profile_options;
 
@@ -2184,13 +2186,14 @@ typedef struct gc__tracked_list {
 
 /* Written by the collector, with the heap's lock held, unless a field says otherwise. */
 typedef struct gc__profiled_heap {
-    struct gc__profiled_heap *next; /* this and the next four: lock */
+    struct gc__profiled_heap *next; /* this and the next four: lock; `profile` is atomic */
     gc_heap *heap;
     uint64_t profile;
     uint32_t number;                          /* in gc__profile.heaps */
     gc__tracked_list tracked[GC_GENERATIONS]; /* by the generation of the object; each has room for all */
     uint64_t allocated_before;                /* the profile */
-    bool collecting;
+    uint64_t
+        collecting; /* the number of the profile in which the collection that is running has begun; else 0 or a former one */
     uint64_t asked_ns, part_ns; /* the threads were asked to stop; the phase has begun. 0: not so */
     gc__profile_collection collection;
 } gc__profiled_heap;
@@ -2225,9 +2228,10 @@ typedef struct gc__events {
 } gc__events;
 
 typedef struct gc__profiling {
-    uint64_t number; /* of the profile; atomic: 0 if none was ever taken */
-    uint32_t on;     /* atomic; heaps that are created get a profiler */
-    uint32_t what;   /* atomic; GC_PROFILE_BIT of what is recorded */
+    uint64_t number;  /* of the profile; atomic: 0 if none was ever taken */
+    uint32_t on;      /* atomic; heaps that are created get a profiler */
+    uint32_t what;    /* atomic; GC_PROFILE_BIT of what is recorded */
+    bool hides_texts; /* atomic; of the last profile's options */
     gc__profile profile;
     gc__profiled_thread *threads;
     gc__profiled_heap *heaps;
@@ -3199,6 +3203,11 @@ GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event
     gc__event_keep(&gc__the_profile, event);
 }
 
+/* The number of the profile that the heap is part of, which another thread may just be ending to start the next one. */
+GC__FN uint64_t gc__heap_profile(const gc__profiled_heap *self) {
+    return __atomic_load_n(&self->profile, __ATOMIC_RELAXED);
+}
+
 /* A collection begins: nothing has changed yet, and threads have stopped. */
 GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     gc_heap *heap = self->heap;
@@ -3215,8 +3224,9 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     collection->heap = self->number;
     collection->thread = gc__os_thread_number();
     gc__space_note(heap, &collection->before);
-    self->collecting = true;
+    self->collecting = gc__heap_profile(self);
     gc__lock_take(&gc__profile_lock);
+    if (collection->asked_ns < gc__the_profile.profile.start_ns) collection->asked_ns = now_ns;
     gc__drain();
     gc__lock_release(&gc__profile_lock);
     heap->pace->stopped_cpu_ns += gc__os_cpu_ns() - cpu_ns; /* or the nursery would grow to have fewer collections */
@@ -3233,7 +3243,7 @@ GC__FN void gc__profile_phase_begun(gc_heap *heap, gc_phase phase) {
     gc__profiled_heap *self = heap->profiled;
     uint64_t now = gc__os_now_ns();
     if (phase == GC_PHASE_OPEN) gc__collection_begin(self, now);
-    if (!self->collecting || self->collection.part_count == GC__PROFILE_PARTS) return;
+    if (self->collecting != gc__heap_profile(self) || self->collection.part_count == GC__PROFILE_PARTS) return;
     gc__part_end(self, now);
     self->collection.parts[self->collection.part_count++].phase = phase;
 }
@@ -3250,8 +3260,8 @@ GC__FN void gc__profile_ended(gc_heap *heap) {
     gc__profile_collection *collection = &self->collection;
     gc__profile *profile = &gc__the_profile.profile;
     gc__profile_event events[GC__PROFILE_PARTS + 2];
-    if (!self->collecting) return;
-    self->collecting = false;
+    if (self->collecting != gc__heap_profile(self)) return;
+    self->collecting = 0;
     collection->end_ns = gc__os_now_ns();
     gc__part_end(self, collection->end_ns);
     collection->generation = (uint8_t)heap->collection.generation;
@@ -3696,12 +3706,27 @@ GC__FN bool gc__names_open(gc__profile *profile, uint32_t number, gc__symbols *s
     return true;
 }
 
+/* Of the library of C++, if the program is linked with it. */
+extern char *gc__names_demangle(const char *name, char *buffer, size_t *bytes, int *status) __asm__("__cxa_demangle")
+    __attribute__((weak));
+
+/* A symbol's name as its language has it, if this process has C++'s library; else as it is. */
+GC__FN uint32_t gc__names_add(gc__profile *profile, const char *symbol) {
+    int status = 0;
+    char *name = strncmp(symbol, "_Z", 2) == 0 && gc__names_demangle != 0
+                     ? gc__names_demangle(symbol, NULL, NULL, &status)
+                     : NULL;
+    uint32_t text = gc__profile_text_add(profile, name ? name : symbol);
+    free(name);
+    return text;
+}
+
 GC__FN void gc__names_use(gc__profile *profile, gc__profile_frame *frame, const gc__symbols *symbols) {
     const gc__profile_module *module = &profile->modules[frame->module];
     uint64_t address = gc__symbols_address(symbols, frame->pc - module->start + module->offset);
     const gc__symbol *symbol = gc__symbols_find(symbols, address);
     if (!symbol) return;
-    frame->name = gc__profile_text_add(profile, symbol->name);
+    frame->name = gc__names_add(profile, symbol->name);
     frame->name_start = frame->pc - (uintptr_t)(address - symbol->start);
 }
 
@@ -5402,6 +5427,7 @@ GC__FN void gc__root_tree_free(gc__root_tree *tree) {
 
 #define GC__NODE_FIELDS 7
 #define GC__ROW_BYTES_MAX (5 * (GC__NUMBER_BYTES_MAX + 1) + 5)
+#define GC__NODE_STRING 2
 #define GC__NODE_OBJECT 3
 #define GC__NODE_SYNTHETIC 9
 #define GC__MASKED_WORDS 64 /* words of an object that have a name of their own */
@@ -5409,6 +5435,7 @@ GC__FN void gc__root_tree_free(gc__root_tree *tree) {
 /* How the references of a type's objects are called: the number of a name for each word, 0 where it has none yet. */
 typedef struct gc__snapshot_type {
     size_t name;
+    size_t text_at; /* the offset of characters that are shown; 0: the type is no string's */
     uint32_t words[GC__MASKED_WORDS];
 } gc__snapshot_type;
 #define GC__SNAPSHOT_TYPE_WORDS ((sizeof(gc__snapshot_type) + 7) / sizeof(uintptr_t))
@@ -5427,9 +5454,22 @@ typedef struct gc__snapshot {
     size_t edges_of_holder, edges;
     size_t dependent; /* the next one in roots.dependents */
     bool writing;     /* edges; otherwise they are counted */
+    bool hides_texts;
+    size_t texts_max; /* bytes of names and of what strings contain, after which strings are objects like others */
 } gc__snapshot;
 
 /* Types. */
+
+/* Where objects of the type have characters, if GC_TYPE_STRING has made it; else 0. */
+GC__FN size_t gc__snapshot_text_at(gc_word key) {
+#if GC_HAS_MODEL
+    return (void)key, 0;
+#else
+    const gc_type *type = (const gc_type *)key;
+    bool is_string = type->element_bytes == 1 && type->fields && type->field_offsets[0] + 1u == type->bytes;
+    return is_string && gc__type_is_leaf(type) ? type->field_offsets[0] : 0;
+#endif
+}
 
 GC__FN gc__snapshot_type *gc__snapshot_type_add(gc__snapshot *snapshot, gc_word key, const char *name) {
     size_t number = snapshot->types.count / GC__SNAPSHOT_TYPE_WORDS;
@@ -5440,6 +5480,7 @@ GC__FN gc__snapshot_type *gc__snapshot_type_add(gc__snapshot *snapshot, gc_word 
     snapshot->types.count += GC__SNAPSHOT_TYPE_WORDS;
     memset(type, 0, sizeof *type);
     type->name = gc__profile_type_add(&snapshot->names, name);
+    type->text_at = snapshot->hides_texts ? 0 : gc__snapshot_text_at(key);
     *gc__map_put(&snapshot->type_numbers, key) = number;
     return type;
 }
@@ -5586,14 +5627,36 @@ GC__FN size_t gc__snapshot_id(const gc__snapshot *snapshot, uintptr_t object) {
     return 5 + 2 * (fits ? (object - gc__the_arena.base) / 8 : gc__number_of(&snapshot->numbering, object));
 }
 
+#define GC__SNAPSHOT_TEXT_BYTES 80
+
+/* What a string contains, up to its first 0, and no more than its beginning. */
+GC__FN size_t gc__snapshot_text(gc__snapshot *snapshot, uintptr_t object) {
+#if GC_HAS_MODEL
+    return (void)object, snapshot->type->name;
+#else
+    char text[GC__SNAPSHOT_TEXT_BYTES + 4];
+    size_t length = gc__object_length(object), bytes = gc__min(length, GC__SNAPSHOT_TEXT_BYTES);
+    memcpy(text, (const char *)object + snapshot->type->text_at, bytes);
+    const char *end = (const char *)memchr(text, 0, bytes);
+    if (end) return gc__profile_type_add_part(&snapshot->names, text, (size_t)(end - text));
+    if (bytes == length) return gc__profile_type_add_part(&snapshot->names, text, bytes);
+    for (int i = 0; i < 3 && (text[bytes - 1] & 0xC0) == 0x80; i++) bytes--; /* within a character */
+    if (text[bytes - 1] & 0x80) bytes--;
+    memcpy(text + bytes, "...", 3);
+    return gc__profile_type_add_part(&snapshot->names, text, bytes + 3);
+#endif
+}
+
 GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
     gc__snapshot *snapshot = (gc__snapshot *)context;
     if (snapshot->out->error || !gc__snapshot_hold(snapshot, object)) return false;
     gc__snapshot_slots(snapshot, object);
     gc__snapshot_dependents(snapshot);
-    if (!snapshot->writing)
-        gc__snapshot_node(snapshot->out, GC__NODE_OBJECT, snapshot->type->name, gc__snapshot_id(snapshot, object),
-                          gc__object_bytes(object), snapshot->edges_of_holder);
+    if (snapshot->writing) return true;
+    bool shown = snapshot->type->text_at && snapshot->names.texts_count < snapshot->texts_max;
+    gc__snapshot_node(snapshot->out, shown ? GC__NODE_STRING : GC__NODE_OBJECT,
+                      shown ? gc__snapshot_text(snapshot, object) : snapshot->type->name,
+                      gc__snapshot_id(snapshot, object), gc__object_bytes(object), snapshot->edges_of_holder);
     return true;
 }
 
@@ -5681,6 +5744,8 @@ GC__FN bool gc__snapshot_graph(gc__snapshot *snapshot) {
 
 GC__FN bool gc__snapshot_make(gc__snapshot *snapshot, gc_heap *const *heaps, size_t count) {
     if (!gc__profile_open(&snapshot->names) || !gc__numbering_make(&snapshot->numbering, heaps, count)) return false;
+    for (size_t i = 0; i < count; i++) snapshot->texts_max += gc__held_bytes(heaps[i]) / 64;
+    if (snapshot->texts_max < (size_t)1 << 20) snapshot->texts_max = (size_t)1 << 20;
     snapshot->roots.numbering = &snapshot->numbering;
     snapshot->roots.names = &snapshot->names;
     return gc__root_tree_make(&snapshot->roots, heaps, count) && gc__snapshot_graph(snapshot);
@@ -5692,6 +5757,7 @@ GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, bool at_end,
     memset(&snapshot, 0, sizeof snapshot);
     snapshot.visitor.visit = gc__snapshot_visit;
     snapshot.out = output;
+    snapshot.hides_texts = __atomic_load_n(&gc__the_profile.hides_texts, __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++) {
         if (!at_end) gc__collect_stopped(heaps[i], 2, GC_REASON_INDUCED, false);
         gc__heap_flush(heaps[i]);
@@ -5902,10 +5968,22 @@ GC__FN void gc__trace_types(const gc__profile *profile, gc__output *output) {
     gc__type_totals_free(profile, totals);
 }
 
+/* Says what a file does not have that is written by gc_profile_write. */
+GC__FN void gc__trace_notice(const gc__profile *profile, gc__output *output) {
+    gc__trace_open(profile, output, "i", "this file has collections only", 0);
+    gc__put_text(output, ",\"s\":\"p\",\"cat\":\"profile\"");
+    gc__trace_time(profile, output, profile->end_ns);
+    gc__put_text(
+        output, ",\"args\":{\"remedy\":\"start the profile with a .json file to have samples, finalizers and losses as "
+                "well\"}");
+    gc__trace_close(output);
+}
+
 GC__FN void gc__write_trace(const gc__profile *profile, gc__output *output) {
     for (size_t i = 0; i < profile->threads_count; i++)
         if (profile->threads[i].name) gc__trace_thread(profile, output, &profile->threads[i]);
     gc__trace_types(profile, output);
+    if (!output->streamed) gc__trace_notice(profile, output);
     gc__put_text(output, "\n]\n");
 }
 /* The frames of a flame graph: each path of names, from the root on, with all paths that begin alike next to one another.
@@ -6875,6 +6953,7 @@ static const gc__profiler gc__the_profiler = {
 GC__FN bool gc__heap_enter(gc_heap *heap, bool created) {
     gc__profiling *all = &gc__the_profile;
     gc__profiled_heap *self = heap->profiled;
+    if (self && self->profile == all->number) return true;
     gc__profile_heap *noted = GC__PROFILE_APPEND(&all->profile, heaps);
     if (!noted) return false;
     if (!self) {
@@ -6888,7 +6967,7 @@ GC__FN bool gc__heap_enter(gc_heap *heap, bool created) {
     noted->address = (uintptr_t)heap;
     noted->created_ns = created ? gc__os_now_ns() : 0;
     self->number = (uint32_t)(all->profile.heaps_count - 1);
-    self->profile = all->number;
+    __atomic_store_n(&self->profile, all->number, __ATOMIC_RELAXED);
     self->allocated_before = gc__counted(&heap->stats.allocated_bytes);
     for (int g = 0; g < GC_GENERATIONS; g++) self->tracked[g].count = 0;
     __atomic_store_n(&heap->profiler, &gc__the_profiler, __ATOMIC_RELEASE);
@@ -7090,6 +7169,7 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
     __atomic_store_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
     for (size_t i = 0; i < GC__BUDGETS; i++) __atomic_store_n(&all->budgets[i], 0, __ATOMIC_RELAXED);
     __atomic_store_n(&all->what, options->what, __ATOMIC_RELAXED);
+    __atomic_store_n(&all->hides_texts, options->hides_texts, __ATOMIC_RELAXED);
     __atomic_store_n(&all->number, all->number + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);
     gc__codes_begin(all);
@@ -7124,16 +7204,17 @@ GC_API gc_result gc_profile_start(const gc_profile_options *options, const char 
     return result;
 }
 
-#define GC__SNAPSHOT_HEAPS_MAX 64
-
 /* Writes the objects of all heaps. The calling function has stopped them. */
 GC__FN gc_result gc__profile_write_heaps(const char *file, const gc__profile_format *format) {
-    gc_heap *heaps[GC__SNAPSHOT_HEAPS_MAX];
     gc__output output;
-    size_t count = 0;
-    for (gc_heap *heap = gc__heaps; heap && count < GC__SNAPSHOT_HEAPS_MAX; heap = heap->threads->next_heap)
-        heaps[count++] = heap;
-    if (gc__output_open(&output, file, false)) format->objects(heaps, count, false, &output);
+    size_t count = 0, at = 0;
+    for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap) count++;
+    gc_heap **heaps = (gc_heap **)gc__os_map((count + 1) * sizeof *heaps);
+    for (gc_heap *heap = gc__heaps; heaps && heap; heap = heap->threads->next_heap) heaps[at++] = heap;
+    bool open = gc__output_open(&output, file, false);
+    if (!heaps) gc__output_fail(&output, ENOMEM);
+    if (open && heaps) format->objects(heaps, count, false, &output);
+    if (heaps) gc__os_unmap(heaps, (count + 1) * sizeof *heaps);
     return gc__output_close(&output) ? GC_OK : gc__profile_fail_file(file, output.error);
 }
 
@@ -7240,7 +7321,9 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
     if (equals && (end != option + length || equals[1] < '0' || equals[1] > '9')) return false;
     if (equals && !number && strncmp(option, "seed=", 5) != 0) return false; /* which would be the default */
     options->what |= events;
-    if (!equals && name == 7 && strncmp(option, "perfmap", name) == 0)
+    if (!equals && name == 7 && strncmp(option, "notexts", name) == 0)
+        options->hides_texts = true;
+    else if (!equals && name == 7 && strncmp(option, "perfmap", name) == 0)
         options->perf |= GC_PROFILE_PERF_MAP;
     else if (!equals && name == 7 && strncmp(option, "jitdump", name) == 0)
         options->perf |= GC_PROFILE_JITDUMP;
@@ -7276,8 +7359,8 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         if (gc__profile_option_read(options, at, length)) continue;
         gc__fail(GC_ERROR_OPTION,
                  "environment GC_PROFILE: no profile is taken, for `%.*s` is none of its options: period=N, "
-                 "ticks, ticks=N, objects, objects=N, handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, "
-                 "jitdump; numbers begin at 1",
+                 "ticks, ticks=N, objects, objects=N, handles, depth=N, interval=SECONDS, buffer=N, seed=N, notexts, "
+                 "perfmap, jitdump; numbers begin at 1",
                  (int)length, at);
         return false;
     }

@@ -101,6 +101,8 @@ typedef struct gc_profile_options {
                               0: at the end only */
     uint64_t seed;       /* of the generators that choose bytes; 0: another one each time */
     size_t buffer_bytes; /* of each thread's buffer; 0: 65,536 */
+    bool hides_texts; /* heap snapshots, of this profile and until the next one starts, do not show what strings contain;
+                         else the first 80 bytes, of types made by GC_TYPE_STRING with elements of one byte */
     unsigned perf; /* GC_PROFILE_PERF_MAP, GC_PROFILE_JITDUMP: Linux's perf is told of named code, too; 0: it is not */
 } gc_profile_options;
 

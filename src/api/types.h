@@ -74,7 +74,8 @@ struct gc_type {
        object's allocation on, and also after its finalizer has run. */
     void (*trace)(void *object, gc_visitor *visitor);
     const gc_finalizer *finalizer; /* runs when an object of the type has been found dead; may be NULL */
-    const char *fields;            /* the names behind the masks, "next, value"; for reports only; may be NULL */
+    const char *fields;            /* the names behind the masks, "next, value"; of a GC_TYPE_STRING that of the member
+                                      with its characters; for reports only; may be NULL */
     uint16_t field_offsets[17];    /* their offsets, in an element with GC_ELEMENT_FIELD, in that order; and a 0 */
     uint32_t flags; /* GC_TYPE_FIXED, which goes with a finalizer, gc_no_finalizer if there is none; or 0 */
 };
@@ -121,7 +122,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_STRING(T, member)                                                                              \
     {                                                                                                          \
 #T, GC__FIXED(T, member) + sizeof(((T *)0)->member[0]), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, 0, 0, \
-            GC__NO_NAMES                                                                                       \
+            #member, {offsetof(T, member) }, 0                                                                 \
     }
 /* A type with elements by clauses: GC_TYPE_ARRAY_WITH(closure, captured, refs(code), elements(values)). */
 #define GC_TYPE_ARRAY_WITH(T, member, ...) \

@@ -30,11 +30,11 @@ struct gc__profiler {
 
 /* What gc_profile.h does for all heaps, set when the program is loaded; NULL: that header is not part of it. */
 typedef struct gc__profiling_calls {
-    void (*created)(gc_heap *heap);   /* it is in no list yet; may set heap->profiler */
+    void (*created)(gc_heap *heap);   /* it is in the list of heaps, and has no thread yet; may set heap->profiler */
     void (*destroyed)(gc_heap *heap); /* no thread uses it any more; its objects are there still */
     /* The thread, of which a profile has kept something, is detached after that has ended; heap's lock held. */
     void (*detached)(gc_thread *thread);
-    void (*forked)(void);             /* in the child, with all locks held */
+    void (*forked)(void); /* in the child, with all locks held */
 } gc__profiling_calls;
 static const gc__profiling_calls *gc__the_profiling;
 

@@ -63,6 +63,11 @@ GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event
     gc__event_keep(&gc__the_profile, event);
 }
 
+/* The number of the profile that the heap is part of, which another thread may just be ending to start the next one. */
+GC__FN uint64_t gc__heap_profile(const gc__profiled_heap *self) {
+    return __atomic_load_n(&self->profile, __ATOMIC_RELAXED);
+}
+
 /* A collection begins: nothing has changed yet, and threads have stopped. */
 GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     gc_heap *heap = self->heap;
@@ -79,8 +84,9 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     collection->heap = self->number;
     collection->thread = gc__os_thread_number();
     gc__space_note(heap, &collection->before);
-    self->collecting = true;
+    self->collecting = gc__heap_profile(self);
     gc__lock_take(&gc__profile_lock);
+    if (collection->asked_ns < gc__the_profile.profile.start_ns) collection->asked_ns = now_ns;
     gc__drain();
     gc__lock_release(&gc__profile_lock);
     heap->pace->stopped_cpu_ns += gc__os_cpu_ns() - cpu_ns; /* or the nursery would grow to have fewer collections */
@@ -97,7 +103,7 @@ GC__FN void gc__profile_phase_begun(gc_heap *heap, gc_phase phase) {
     gc__profiled_heap *self = heap->profiled;
     uint64_t now = gc__os_now_ns();
     if (phase == GC_PHASE_OPEN) gc__collection_begin(self, now);
-    if (!self->collecting || self->collection.part_count == GC__PROFILE_PARTS) return;
+    if (self->collecting != gc__heap_profile(self) || self->collection.part_count == GC__PROFILE_PARTS) return;
     gc__part_end(self, now);
     self->collection.parts[self->collection.part_count++].phase = phase;
 }
@@ -114,8 +120,8 @@ GC__FN void gc__profile_ended(gc_heap *heap) {
     gc__profile_collection *collection = &self->collection;
     gc__profile *profile = &gc__the_profile.profile;
     gc__profile_event events[GC__PROFILE_PARTS + 2];
-    if (!self->collecting) return;
-    self->collecting = false;
+    if (self->collecting != gc__heap_profile(self)) return;
+    self->collecting = 0;
     collection->end_ns = gc__os_now_ns();
     gc__part_end(self, collection->end_ns);
     collection->generation = (uint8_t)heap->collection.generation;

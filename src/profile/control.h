@@ -53,6 +53,7 @@ static const gc__profiler gc__the_profiler = {
 GC__FN bool gc__heap_enter(gc_heap *heap, bool created) {
     gc__profiling *all = &gc__the_profile;
     gc__profiled_heap *self = heap->profiled;
+    if (self && self->profile == all->number) return true;
     gc__profile_heap *noted = GC__PROFILE_APPEND(&all->profile, heaps);
     if (!noted) return false;
     if (!self) {
@@ -66,7 +67,7 @@ GC__FN bool gc__heap_enter(gc_heap *heap, bool created) {
     noted->address = (uintptr_t)heap;
     noted->created_ns = created ? gc__os_now_ns() : 0;
     self->number = (uint32_t)(all->profile.heaps_count - 1);
-    self->profile = all->number;
+    __atomic_store_n(&self->profile, all->number, __ATOMIC_RELAXED);
     self->allocated_before = gc__counted(&heap->stats.allocated_bytes);
     for (int g = 0; g < GC_GENERATIONS; g++) self->tracked[g].count = 0;
     __atomic_store_n(&heap->profiler, &gc__the_profiler, __ATOMIC_RELEASE);
@@ -268,6 +269,7 @@ GC__FN gc_result gc__profile_begin(const gc_profile_options *options, const char
     __atomic_store_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
     for (size_t i = 0; i < GC__BUDGETS; i++) __atomic_store_n(&all->budgets[i], 0, __ATOMIC_RELAXED);
     __atomic_store_n(&all->what, options->what, __ATOMIC_RELAXED);
+    __atomic_store_n(&all->hides_texts, options->hides_texts, __ATOMIC_RELAXED);
     __atomic_store_n(&all->number, all->number + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&all->on, 1u, __ATOMIC_RELEASE);
     gc__codes_begin(all);
@@ -302,16 +304,17 @@ GC_API gc_result gc_profile_start(const gc_profile_options *options, const char 
     return result;
 }
 
-#define GC__SNAPSHOT_HEAPS_MAX 64
-
 /* Writes the objects of all heaps. The calling function has stopped them. */
 GC__FN gc_result gc__profile_write_heaps(const char *file, const gc__profile_format *format) {
-    gc_heap *heaps[GC__SNAPSHOT_HEAPS_MAX];
     gc__output output;
-    size_t count = 0;
-    for (gc_heap *heap = gc__heaps; heap && count < GC__SNAPSHOT_HEAPS_MAX; heap = heap->threads->next_heap)
-        heaps[count++] = heap;
-    if (gc__output_open(&output, file, false)) format->objects(heaps, count, false, &output);
+    size_t count = 0, at = 0;
+    for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap) count++;
+    gc_heap **heaps = (gc_heap **)gc__os_map((count + 1) * sizeof *heaps);
+    for (gc_heap *heap = gc__heaps; heaps && heap; heap = heap->threads->next_heap) heaps[at++] = heap;
+    bool open = gc__output_open(&output, file, false);
+    if (!heaps) gc__output_fail(&output, ENOMEM);
+    if (open && heaps) format->objects(heaps, count, false, &output);
+    if (heaps) gc__os_unmap(heaps, (count + 1) * sizeof *heaps);
     return gc__output_close(&output) ? GC_OK : gc__profile_fail_file(file, output.error);
 }
 

@@ -30,7 +30,9 @@ GC__FN bool gc__profile_option_read(gc_profile_options *options, const char *opt
     if (equals && (end != option + length || equals[1] < '0' || equals[1] > '9')) return false;
     if (equals && !number && strncmp(option, "seed=", 5) != 0) return false; /* which would be the default */
     options->what |= events;
-    if (!equals && name == 7 && strncmp(option, "perfmap", name) == 0)
+    if (!equals && name == 7 && strncmp(option, "notexts", name) == 0)
+        options->hides_texts = true;
+    else if (!equals && name == 7 && strncmp(option, "perfmap", name) == 0)
         options->perf |= GC_PROFILE_PERF_MAP;
     else if (!equals && name == 7 && strncmp(option, "jitdump", name) == 0)
         options->perf |= GC_PROFILE_JITDUMP;
@@ -66,8 +68,8 @@ GC__FN bool gc__profile_setting_read(const char *setting, char *file, gc_profile
         if (gc__profile_option_read(options, at, length)) continue;
         gc__fail(GC_ERROR_OPTION,
                  "environment GC_PROFILE: no profile is taken, for `%.*s` is none of its options: period=N, "
-                 "ticks, ticks=N, objects, objects=N, handles, depth=N, interval=SECONDS, buffer=N, seed=N, perfmap, "
-                 "jitdump; numbers begin at 1",
+                 "ticks, ticks=N, objects, objects=N, handles, depth=N, interval=SECONDS, buffer=N, seed=N, notexts, "
+                 "perfmap, jitdump; numbers begin at 1",
                  (int)length, at);
         return false;
     }

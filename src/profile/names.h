@@ -34,12 +34,27 @@ GC__FN bool gc__names_open(gc__profile *profile, uint32_t number, gc__symbols *s
     return true;
 }
 
+/* Of the library of C++, if the program is linked with it. */
+extern char *gc__names_demangle(const char *name, char *buffer, size_t *bytes, int *status) __asm__("__cxa_demangle")
+    __attribute__((weak));
+
+/* A symbol's name as its language has it, if this process has C++'s library; else as it is. */
+GC__FN uint32_t gc__names_add(gc__profile *profile, const char *symbol) {
+    int status = 0;
+    char *name = strncmp(symbol, "_Z", 2) == 0 && gc__names_demangle != 0
+                     ? gc__names_demangle(symbol, NULL, NULL, &status)
+                     : NULL;
+    uint32_t text = gc__profile_text_add(profile, name ? name : symbol);
+    free(name);
+    return text;
+}
+
 GC__FN void gc__names_use(gc__profile *profile, gc__profile_frame *frame, const gc__symbols *symbols) {
     const gc__profile_module *module = &profile->modules[frame->module];
     uint64_t address = gc__symbols_address(symbols, frame->pc - module->start + module->offset);
     const gc__symbol *symbol = gc__symbols_find(symbols, address);
     if (!symbol) return;
-    frame->name = gc__profile_text_add(profile, symbol->name);
+    frame->name = gc__names_add(profile, symbol->name);
     frame->name_start = frame->pc - (uintptr_t)(address - symbol->start);
 }
 

@@ -8,10 +8,12 @@
 #include "../diag/walk.h"
 #include "../run/cycle.h"
 #include "roots.h"
+#include "state.h"
 #include "text.h"
 
 #define GC__NODE_FIELDS 7
 #define GC__ROW_BYTES_MAX (5 * (GC__NUMBER_BYTES_MAX + 1) + 5)
+#define GC__NODE_STRING 2
 #define GC__NODE_OBJECT 3
 #define GC__NODE_SYNTHETIC 9
 #define GC__MASKED_WORDS 64 /* words of an object that have a name of their own */
@@ -19,6 +21,7 @@
 /* How the references of a type's objects are called: the number of a name for each word, 0 where it has none yet. */
 typedef struct gc__snapshot_type {
     size_t name;
+    size_t text_at; /* the offset of characters that are shown; 0: the type is no string's */
     uint32_t words[GC__MASKED_WORDS];
 } gc__snapshot_type;
 #define GC__SNAPSHOT_TYPE_WORDS ((sizeof(gc__snapshot_type) + 7) / sizeof(uintptr_t))
@@ -37,9 +40,22 @@ typedef struct gc__snapshot {
     size_t edges_of_holder, edges;
     size_t dependent; /* the next one in roots.dependents */
     bool writing;     /* edges; otherwise they are counted */
+    bool hides_texts;
+    size_t texts_max; /* bytes of names and of what strings contain, after which strings are objects like others */
 } gc__snapshot;
 
 /* Types. */
+
+/* Where objects of the type have characters, if GC_TYPE_STRING has made it; else 0. */
+GC__FN size_t gc__snapshot_text_at(gc_word key) {
+#if GC_HAS_MODEL
+    return (void)key, 0;
+#else
+    const gc_type *type = (const gc_type *)key;
+    bool is_string = type->element_bytes == 1 && type->fields && type->field_offsets[0] + 1u == type->bytes;
+    return is_string && gc__type_is_leaf(type) ? type->field_offsets[0] : 0;
+#endif
+}
 
 GC__FN gc__snapshot_type *gc__snapshot_type_add(gc__snapshot *snapshot, gc_word key, const char *name) {
     size_t number = snapshot->types.count / GC__SNAPSHOT_TYPE_WORDS;
@@ -50,6 +66,7 @@ GC__FN gc__snapshot_type *gc__snapshot_type_add(gc__snapshot *snapshot, gc_word 
     snapshot->types.count += GC__SNAPSHOT_TYPE_WORDS;
     memset(type, 0, sizeof *type);
     type->name = gc__profile_type_add(&snapshot->names, name);
+    type->text_at = snapshot->hides_texts ? 0 : gc__snapshot_text_at(key);
     *gc__map_put(&snapshot->type_numbers, key) = number;
     return type;
 }
@@ -196,14 +213,36 @@ GC__FN size_t gc__snapshot_id(const gc__snapshot *snapshot, uintptr_t object) {
     return 5 + 2 * (fits ? (object - gc__the_arena.base) / 8 : gc__number_of(&snapshot->numbering, object));
 }
 
+#define GC__SNAPSHOT_TEXT_BYTES 80
+
+/* What a string contains, up to its first 0, and no more than its beginning. */
+GC__FN size_t gc__snapshot_text(gc__snapshot *snapshot, uintptr_t object) {
+#if GC_HAS_MODEL
+    return (void)object, snapshot->type->name;
+#else
+    char text[GC__SNAPSHOT_TEXT_BYTES + 4];
+    size_t length = gc__object_length(object), bytes = gc__min(length, GC__SNAPSHOT_TEXT_BYTES);
+    memcpy(text, (const char *)object + snapshot->type->text_at, bytes);
+    const char *end = (const char *)memchr(text, 0, bytes);
+    if (end) return gc__profile_type_add_part(&snapshot->names, text, (size_t)(end - text));
+    if (bytes == length) return gc__profile_type_add_part(&snapshot->names, text, bytes);
+    for (int i = 0; i < 3 && (text[bytes - 1] & 0xC0) == 0x80; i++) bytes--; /* within a character */
+    if (text[bytes - 1] & 0x80) bytes--;
+    memcpy(text + bytes, "...", 3);
+    return gc__profile_type_add_part(&snapshot->names, text, bytes + 3);
+#endif
+}
+
 GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
     gc__snapshot *snapshot = (gc__snapshot *)context;
     if (snapshot->out->error || !gc__snapshot_hold(snapshot, object)) return false;
     gc__snapshot_slots(snapshot, object);
     gc__snapshot_dependents(snapshot);
-    if (!snapshot->writing)
-        gc__snapshot_node(snapshot->out, GC__NODE_OBJECT, snapshot->type->name, gc__snapshot_id(snapshot, object),
-                          gc__object_bytes(object), snapshot->edges_of_holder);
+    if (snapshot->writing) return true;
+    bool shown = snapshot->type->text_at && snapshot->names.texts_count < snapshot->texts_max;
+    gc__snapshot_node(snapshot->out, shown ? GC__NODE_STRING : GC__NODE_OBJECT,
+                      shown ? gc__snapshot_text(snapshot, object) : snapshot->type->name,
+                      gc__snapshot_id(snapshot, object), gc__object_bytes(object), snapshot->edges_of_holder);
     return true;
 }
 
@@ -291,6 +330,8 @@ GC__FN bool gc__snapshot_graph(gc__snapshot *snapshot) {
 
 GC__FN bool gc__snapshot_make(gc__snapshot *snapshot, gc_heap *const *heaps, size_t count) {
     if (!gc__profile_open(&snapshot->names) || !gc__numbering_make(&snapshot->numbering, heaps, count)) return false;
+    for (size_t i = 0; i < count; i++) snapshot->texts_max += gc__held_bytes(heaps[i]) / 64;
+    if (snapshot->texts_max < (size_t)1 << 20) snapshot->texts_max = (size_t)1 << 20;
     snapshot->roots.numbering = &snapshot->numbering;
     snapshot->roots.names = &snapshot->names;
     return gc__root_tree_make(&snapshot->roots, heaps, count) && gc__snapshot_graph(snapshot);
@@ -302,6 +343,7 @@ GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, bool at_end,
     memset(&snapshot, 0, sizeof snapshot);
     snapshot.visitor.visit = gc__snapshot_visit;
     snapshot.out = output;
+    snapshot.hides_texts = __atomic_load_n(&gc__the_profile.hides_texts, __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++) {
         if (!at_end) gc__collect_stopped(heaps[i], 2, GC_REASON_INDUCED, false);
         gc__heap_flush(heaps[i]);

@@ -94,13 +94,14 @@ typedef struct gc__tracked_list {
 
 /* Written by the collector, with the heap's lock held, unless a field says otherwise. */
 typedef struct gc__profiled_heap {
-    struct gc__profiled_heap *next; /* this and the next four: lock */
+    struct gc__profiled_heap *next; /* this and the next four: lock; `profile` is atomic */
     gc_heap *heap;
     uint64_t profile;
     uint32_t number;                          /* in gc__profile.heaps */
     gc__tracked_list tracked[GC_GENERATIONS]; /* by the generation of the object; each has room for all */
     uint64_t allocated_before;                /* the profile */
-    bool collecting;
+    uint64_t
+        collecting; /* the number of the profile in which the collection that is running has begun; else 0 or a former one */
     uint64_t asked_ns, part_ns; /* the threads were asked to stop; the phase has begun. 0: not so */
     gc__profile_collection collection;
 } gc__profiled_heap;
@@ -135,9 +136,10 @@ typedef struct gc__events {
 } gc__events;
 
 typedef struct gc__profiling {
-    uint64_t number; /* of the profile; atomic: 0 if none was ever taken */
-    uint32_t on;     /* atomic; heaps that are created get a profiler */
-    uint32_t what;   /* atomic; GC_PROFILE_BIT of what is recorded */
+    uint64_t number;  /* of the profile; atomic: 0 if none was ever taken */
+    uint32_t on;      /* atomic; heaps that are created get a profiler */
+    uint32_t what;    /* atomic; GC_PROFILE_BIT of what is recorded */
+    bool hides_texts; /* atomic; of the last profile's options */
     gc__profile profile;
     gc__profiled_thread *threads;
     gc__profiled_heap *heaps;

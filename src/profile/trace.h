@@ -172,9 +172,21 @@ GC__FN void gc__trace_types(const gc__profile *profile, gc__output *output) {
     gc__type_totals_free(profile, totals);
 }
 
+/* Says what a file does not have that is written by gc_profile_write. */
+GC__FN void gc__trace_notice(const gc__profile *profile, gc__output *output) {
+    gc__trace_open(profile, output, "i", "this file has collections only", 0);
+    gc__put_text(output, ",\"s\":\"p\",\"cat\":\"profile\"");
+    gc__trace_time(profile, output, profile->end_ns);
+    gc__put_text(
+        output, ",\"args\":{\"remedy\":\"start the profile with a .json file to have samples, finalizers and losses as "
+                "well\"}");
+    gc__trace_close(output);
+}
+
 GC__FN void gc__write_trace(const gc__profile *profile, gc__output *output) {
     for (size_t i = 0; i < profile->threads_count; i++)
         if (profile->threads[i].name) gc__trace_thread(profile, output, &profile->threads[i]);
     gc__trace_types(profile, output);
+    if (!output->streamed) gc__trace_notice(profile, output);
     gc__put_text(output, "\n]\n");
 }

@@ -189,12 +189,12 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
         free(heap);
         heap = NULL;
     }
-    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
     if (heap) gc__marking_explain(heap);
     if (heap)
         gc__heaps_add(heap);
     else if (opened == GC_OK)
         gc__arena_left();
+    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
     if (heap) gc__announce(&heap->options);
     return heap;
 }

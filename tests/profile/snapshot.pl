@@ -40,7 +40,7 @@ rule(!grep({ @{$all->{$_}} } qw(trace_function_infos trace_tree samples location
 my @node_types = @{$meta->{node_types}[0]};
 my @edge_types = @{$meta->{edge_types}[0]};
 rule("@edge_types" eq 'context element property internal hidden shortcut weak', 'the kinds of edges');
-rule($node_types[3] eq 'object' && $node_types[9] eq 'synthetic', 'the kinds of nodes');
+rule($node_types[2] eq 'string' && $node_types[3] eq 'object' && $node_types[9] eq 'synthetic', 'the kinds of nodes');
 my $count = @$nodes / @fields;
 rule($count == int $count && $count == $all->{snapshot}{node_count}, 'node_count');
 rule(@$edges % 3 == 0 && @$edges / 3 == $all->{snapshot}{edge_count}, 'edge_count');
@@ -50,10 +50,10 @@ my (@first, %ids, $owned);
 $owned = 0;
 for my $n (0 .. $count - 1) {
     my ($type, $name, $id, $size, $edge_count) = @{$nodes}[$n * @fields .. $n * @fields + 4];
-    rule($type == 3 || $type == 9, "node $n is an object or synthetic");
+    rule($type == 2 || $type == 3 || $type == 9, "node $n is a string, an object or synthetic");
     rule($name < @$strings, "node $n has a name");
     rule(!$ids{$id}++, "the id $id is one node's only");
-    rule($type == 3 || $size == 0, "the synthetic node $n has no size");
+    rule($type != 9 || $size == 0, "the synthetic node $n has no size");
     $first[$n] = $owned;
     $owned += $edge_count;
 }
@@ -62,7 +62,7 @@ rule($owned == @$edges / 3, 'each edge has an owner');
 finish() if $broken;
 
 sub type { $nodes->[$_[0] * @fields] }
-sub name { $strings->[$nodes->[$_[0] * @fields + 1]] }
+sub name { my $name = $strings->[$nodes->[$_[0] * @fields + 1]]; type($_[0]) == 2 ? "\"$name\"" : $name }
 rule(type(0) == 9 && name(0) eq '' && $nodes->[2] == 1, 'node 0 is the root');
 rule(type(1) == 9 && name(1) eq '(GC roots)', 'node 1 has the roots');
 rule("@{$edges}[0 .. 2]" eq '1 1 7', 'the first edge leads to node 1, as element 1');
@@ -88,7 +88,7 @@ sub reach {
     my @stack = (0);
     while (@stack) {
         for my $target (@{$to[pop @stack] || []}) {
-            next if $reached[$target] || (defined $without && type($target) == 3 && name($target) eq $without);
+            next if $reached[$target] || (defined $without && type($target) != 9 && name($target) eq $without);
             $reached[$target] = 1;
             push @stack, $target;
         }
@@ -105,6 +105,7 @@ for my $n (0 .. $count - 1) {
     $bytes{name($n)} += $nodes->[$n * @fields + 3];
 }
 for my $type (keys %counts) {
+    $retained{$type} = $bytes{$type}, next if $type =~ /^"/; # strings have no references, and may be many
     my $others = reach($type);
     $retained{$type} = 0;
     for my $n (0 .. $count - 1) { $retained{$type} += $nodes->[$n * @fields + 3] if $reached->[$n] && !$others->[$n] }

@@ -25,6 +25,7 @@ for compiler in 'g++ -O2' 'clang++ -O2 -fomit-frame-pointer'; do
     ok $? "$compiler"
     grep -m3 error "$dir/log" >&2
     tried "$compiler: stacks" "$dir/$name" "$dir/first.so" "$dir/second.so"
+    matches "$page" 'allocate_here\(.*\)[^;]*;' "$compiler: names as C++ has them"
     # Functions that are unloaded when the profile is written have names.
     matches "$page" 'first_relay;.*allocate_here.*;leaf 640$' "$compiler: names of a library that was unloaded"
     matches "$page" 'second_relay;.*allocate_here.*;leaf 640$' "$compiler: and of another one in its place"

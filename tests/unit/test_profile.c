@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -233,6 +234,45 @@ static void test_changes(void) {
     reported last = report_now("node");
     ok(live == 60 && last.live_count == live && last.count == 60, "a heap that is destroyed leaves what was in use");
     gc_profile_stop();
+}
+
+/* A profile that ends in the midst of a collection leaves nothing of it to the next one. */
+static void *end_and_begin(void *unused) {
+    gc_profile_stop();
+    gc_profile_start(&exact, NULL);
+    return unused;
+}
+
+static void restart(void *host, gc_thread *thread, gc_visitor *visitor) {
+    pthread_t other;
+    (void)host, (void)thread, (void)visitor;
+    if (pthread_create(&other, NULL, end_and_begin, NULL) != 0 || pthread_join(other, NULL) != 0) abort();
+}
+
+static int collections_in(const char *name) {
+    ok(gc_profile_write(profile_file(name)) == GC_OK, "it is written");
+    char *text = profile_text(name);
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, "\"name\":\"GC ")); at++) count++;
+    ok(strstr(text, "this file has collections only") != NULL, "a file that is written later says what it has not");
+    free(text);
+    return count;
+}
+
+static void test_restart(void) {
+    gc_options options = {.scan_roots = restart};
+    begin(&options);
+    profile_begin(exact);
+    full();
+    is(collections_in("restart.json"), 0, "the new profile has no part of the collection that was running");
+    gc_profile_stop();
+    end();
+    begin(NULL);
+    profile_begin(exact);
+    full();
+    is(collections_in("restart.json"), 1, "the next one is as always");
+    gc_profile_stop();
+    end();
 }
 
 /* Rates. */
@@ -570,6 +610,7 @@ int main(int argc, char **argv) {
     test_live((gc_options){.non_moving = true});
     test_live((gc_options){.non_generational = true});
     test_changes();
+    test_restart();
     test_rates();
     test_events();
     test_host_stack();

@@ -147,7 +147,7 @@ static void numbered(void) {
 
 /* The snapshot, as the reader tells it. */
 
-static char path[64], facts[1 << 16];
+static char path[64], facts[1 << 24];
 
 static bool write_to(const char *name) { return gc_profile_write(name) == GC_OK; }
 
@@ -324,6 +324,114 @@ static void survivors(void) {
     fact("edge node property left node 2857");
 }
 
+/* Strings, which have what they contain for a name. */
+
+typedef struct string {
+    gc_array header;
+    char text[];
+} string;
+static const gc_type string_type = GC_TYPE_STRING(string, text), characters_type = GC_TYPE_ARRAY_LEAF(string, text);
+
+static void add_string(vector *v, size_t at, const gc_type *type, const char *text, size_t length) {
+    string *s = gc_new_array(gc, type, length);
+    memcpy(s->text, text, length);
+    gc_store(gc, &v->items[at], s);
+}
+
+static void strings(void) {
+    char longer[200];
+    vector *v = new_vector(10);
+    GC_ROOTS(gc, v);
+    memset(longer, 'x', sizeof longer);
+    memcpy(longer + 79, "\xE2\x82\xAC", 3);
+    add_string(v, 0, &string_type, "hello \"you\"", 11);
+    add_string(v, 1, &string_type, "hello \"you\"", 11);
+    add_string(v, 2, &string_type, "cut\0here", 8);
+    add_string(v, 3, &string_type, longer, sizeof longer);
+    add_string(v, 4, &string_type, longer, 79);
+    add_string(v, 5, &string_type, "", 0);
+    add_string(v, 6, &characters_type, "secret", 6);
+    ok(write_to(path), "a snapshot of strings");
+    is(read_back(), 0, "the reader finds no fault");
+    fact("type \"hello \"you\"\" 2 64 64");
+    fact("type \"cut\" 1 32 32");
+    fact("type \"\" 1 24 24");
+    fact("type string 1 24 24");
+    longer[79] = 0;
+    char line[300];
+    snprintf(line, sizeof line, "type \"%s\" 1 96 96", longer);
+    fact(line);
+    snprintf(line, sizeof line, "type \"%s...\" 1 224 224", longer);
+    fact(line);
+    ok(!strstr(facts, "secret"), "an array that is no string has a type only");
+    gc_profile_options hidden = {.hides_texts = true};
+    ok(gc_profile_start(&hidden, NULL) == GC_OK && gc_profile_stop() == GC_OK, "a profile that hides them");
+    ok(write_to(path), "a snapshot");
+    is(read_back(), 0, "the reader finds no fault");
+    ok(!strstr(facts, "hello") && strstr(facts, "type string 7 "), "they are objects of their type");
+    ok(gc_profile_start(NULL, NULL) == GC_OK && gc_profile_stop() == GC_OK, "one that does not");
+    enum { MANY = 30000 };
+    vector *all = new_vector(MANY);
+    GC_ROOTS(gc, all);
+    for (size_t i = 0; i < MANY; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "string number %zu of many that all differ, and are rather long", i);
+        add_string(all, i, &string_type, text, strlen(text));
+    }
+    ok(write_to(path), "a snapshot of many");
+    is(read_back(), 0, "the reader finds no fault");
+    has(facts, "\nedge vector element [] \"string number ", "some are shown");
+    const char *rest = strstr(facts, "\ntype string ");
+    int left = 0;
+    ok(rest && sscanf(rest, "\ntype string %d", &left) == 1 && left > MANY / 10 && left < MANY,
+       "others, %d of %d, are objects of their type, so that they take little memory", left, (int)MANY);
+}
+
+/* As many heaps as there are. */
+static void many_heaps(void) {
+    enum { HEAPS = 70 };
+    gc_heap *heaps[HEAPS];
+    for (int i = 0; i < HEAPS; i++) {
+        begin(NULL);
+        heaps[i] = heap;
+        gc_handle_create(heap, GC_HANDLE_STRONG, new_node(1));
+        gc_thread_detach(gc);
+    }
+    ok(write_to(path), "a snapshot of %d heaps", (int)HEAPS);
+    is(read_back(), 0, "the reader finds no fault");
+    fact("type node 70 2240 2240");
+    for (int i = 0; i < HEAPS; i++) gc_heap_destroy(heaps[i]);
+}
+
+/* A heap that is created while a profile starts is part of it: the start may come just before or after the heap is told of. */
+static const gc__profiling_calls *told;
+static bool starts_before;
+
+static void start_now(void) { ok(gc_profile_start(NULL, NULL) == GC_OK, "a profile starts"); }
+
+static void tell_of(gc_heap *created) {
+    if (starts_before) start_now();
+    told->created(created);
+    if (!starts_before) start_now();
+}
+
+static void created_meanwhile(void) {
+    told = gc__the_profiling;
+    gc__profiling_calls calls = *told;
+    calls.created = tell_of;
+    for (int i = 0; i < 2; i++) {
+        gc__the_profiling = &calls;
+        starts_before = i;
+        begin(NULL);
+        gc__the_profiling = told;
+        full();
+        is(gc__the_profile.profile.heaps_count, 1, "the heap is in the profile, once");
+        is(gc__the_profile.profile.collections_count, 1, "and its collection");
+        gc_profile_stop();
+        end();
+    }
+}
+
 /* Files. */
 
 static void file_too_large(void) {
@@ -371,6 +479,9 @@ int main(void) {
     with_thread((gc_options){.non_moving = true});
     run(survivors, (gc_options){0});
     run(survivors, (gc_options){.stress = GC_STRESS_ALLOCATION, .stress_interval = 500});
+    run(strings, (gc_options){0});
+    many_heaps();
+    created_meanwhile();
     run(files, (gc_options){0});
     remove(path);
     return done();
