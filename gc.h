@@ -4993,7 +4993,7 @@ GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
 #include <stdint.h>
 
 #define GC_DAC_MAJOR 1
-#define GC_DAC_MINOR 0
+#define GC_DAC_MINOR 1
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
@@ -5016,7 +5016,8 @@ typedef enum gc_dac_phase {
     X(ARENA, &gc__the_arena)     \
     X(HEAPS, &gc__heaps)         \
     X(REASONS, gc__reason_texts) \
-    X(TABLES, &gc__tables)
+    X(TABLES, &gc__tables)       \
+    X(WEAK_TRACES, gc__weak_traces)
 
 /* X(NAME, number): geometry, sizes, tags. */
 #define GC__DAC_FACTS(X)                                           \
@@ -5064,7 +5065,8 @@ typedef enum gc_dac_phase {
     X(CARD_SHIFT, GC_CARD_SHIFT)                                   \
     X(CARD_BITS, GC_CARD_BITS)                                     \
     X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
-    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)
+    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
+    X(STACK_WORDS, GC__STACK_WORDS)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -5194,7 +5196,15 @@ typedef enum gc_dac_phase {
     X(tables, bundles, gc_barrier_tables, bundles)                   \
     X(tables, log_bits, gc_barrier_tables, log_bits)                 \
     X(heap, spare_bytes, gc_heap, spare_bytes)                       \
-    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)
+    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)             \
+    X(heap, cycle, gc_heap, cycle)                                   \
+    X(cycle, roots, gc__cycle, roots)                                \
+    X(cycle, reported, gc__cycle, reported)                          \
+    X(cycle, stacks, gc__cycle, stacks)                              \
+    X(value_stack, base, gc_value_stack, base)                       \
+    X(value_stack, top, gc_value_stack, top)                         \
+    X(value_stack, entry_bytes, gc_value_stack, entry_bytes)         \
+    X(value_stack, flags, gc_value_stack, flags)
 
 /* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
 #define GC__DAC_STATISTICS(X)      \
@@ -6333,15 +6343,18 @@ typedef enum gc__marking {
     GC__MARKING_FINISH
 } gc__marking;
 
+#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of the roots from the one up to the other */
+
 /* One collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
     gc__words roots;                    /* slots | 1 if of tagged values */
+    gc__words reported;                 /* pairs of numbers: roots from the one up to the other are scan_roots'; for readers */
     gc__words interior;                 /* triples: slot | 1 if of a tagged value, offset, object */
     gc__words pins;                     /* objects | 1 if found by a conservative word */
     gc__map suspects;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
     gc__notes entries;                  /* of weak tables */
-    gc__words stacks;                   /* of values, that scan_roots has reported: triples of stack, begin, frame */
+    gc__words stacks;                   /* of values, that scan_roots has reported, GC__STACK_WORDS of each */
     gc__marking marking;
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
@@ -6512,16 +6525,17 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
 GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
-    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap));
+    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap)), first = cycle->roots.count;
     for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
         ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
     return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
-           gc__words_push(&cycle->stacks, (uintptr_t)part->frame);
+           gc__words_push(&cycle->stacks, (uintptr_t)part->frame) && gc__words_push(&cycle->stacks, first) &&
+           gc__words_push(&cycle->stacks, cycle->roots.count);
 }
 
 GC__FN void gc__root_stacks_settle(gc__cycle *cycle) {
     const uintptr_t *words = cycle->stacks.words;
-    for (size_t i = 0; i < cycle->stacks.count; i += 3)
+    for (size_t i = 0; i < cycle->stacks.count; i += GC__STACK_WORDS)
         gc__stack_settle((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
 }
 
@@ -6598,6 +6612,19 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
+/* Has the host report roots, and notes which of those that were gathered are its own. Without memory for that a reader in
+   another process knows less. `thread` NULL: none is attached. */
+GC__FN void gc__host_roots_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    gc__cycle *cycle = heap->cycle;
+    size_t first = cycle->roots.count;
+    if (!heap->options.scan_roots) return;
+    heap->threads->root_kind = "scan_roots callback";
+    heap->options.scan_roots(heap->options.host, thread, visitor);
+    if (cycle->roots.count == first || !gc__words_reserve(&cycle->reported, cycle->reported.count + 2)) return;
+    gc__words_push(&cycle->reported, first);
+    gc__words_push(&cycle->reported, cycle->roots.count);
+}
+
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
     bool self = thread == gc__thread_self(heap),
          parked = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED);
@@ -6611,8 +6638,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     heap->threads->root_kind = "native stack";
     if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
-    heap->threads->root_kind = "scan_roots callback";
-    if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
+    gc__host_roots_visit(heap, thread, visitor);
 }
 
 /* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
@@ -6621,8 +6647,7 @@ GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    heap->threads->root_kind = "scan_roots callback";
-    if (!heap->threads->first && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
+    if (!heap->threads->first) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);
@@ -11078,7 +11103,7 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__words *all[] = {&cycle->roots,         &cycle->interior,        &cycle->pins,
                         &cycle->stacks,        &cycle->external_moving, &cycle->entries.words,
                         &cycle->entries.ended, &heap->handles->waiting, &heap->handles->ready,
-                        &heap->collector->mark_stack};
+                        &heap->collector->mark_stack, &cycle->reported};
     size_t bytes = gc__crew_lists_bytes(heap->collector->crew, release);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
     return bytes;
@@ -11499,7 +11524,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
 GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
-    heap->cycle->stacks.count = 0;
+    heap->cycle->stacks.count = heap->cycle->reported.count = 0;
     gc__notes_begin(&heap->cycle->entries);
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));
@@ -13397,7 +13422,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
                           &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
                           &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks,        &heap->stress->kept};
+                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
     free(heap);

@@ -42,7 +42,7 @@
 #include <stdint.h>
 
 #define GC_DAC_MAJOR 1
-#define GC_DAC_MINOR 0
+#define GC_DAC_MINOR 1
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
@@ -65,7 +65,8 @@ typedef enum gc_dac_phase {
     X(ARENA, &gc__the_arena)     \
     X(HEAPS, &gc__heaps)         \
     X(REASONS, gc__reason_texts) \
-    X(TABLES, &gc__tables)
+    X(TABLES, &gc__tables)       \
+    X(WEAK_TRACES, gc__weak_traces)
 
 /* X(NAME, number): geometry, sizes, tags. */
 #define GC__DAC_FACTS(X)                                           \
@@ -113,7 +114,8 @@ typedef enum gc_dac_phase {
     X(CARD_SHIFT, GC_CARD_SHIFT)                                   \
     X(CARD_BITS, GC_CARD_BITS)                                     \
     X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
-    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)
+    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
+    X(STACK_WORDS, GC__STACK_WORDS)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -243,7 +245,15 @@ typedef enum gc_dac_phase {
     X(tables, bundles, gc_barrier_tables, bundles)                   \
     X(tables, log_bits, gc_barrier_tables, log_bits)                 \
     X(heap, spare_bytes, gc_heap, spare_bytes)                       \
-    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)
+    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)             \
+    X(heap, cycle, gc_heap, cycle)                                   \
+    X(cycle, roots, gc__cycle, roots)                                \
+    X(cycle, reported, gc__cycle, reported)                          \
+    X(cycle, stacks, gc__cycle, stacks)                              \
+    X(value_stack, base, gc_value_stack, base)                       \
+    X(value_stack, top, gc_value_stack, top)                         \
+    X(value_stack, entry_bytes, gc_value_stack, entry_bytes)         \
+    X(value_stack, flags, gc_value_stack, flags)
 
 /* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
 #define GC__DAC_STATISTICS(X)      \
@@ -423,7 +433,9 @@ typedef struct gc_dac_type {
     const char *name; /* "(type at 0x...)" if it has none, or cannot be read */
     uint32_t bytes, element_bytes;
     uint64_t refs, values, element_refs, element_values; /* masks, as of gc_type */
-    bool has_trace; /* a function of the program's knows further slots: the reader guesses them */
+    bool has_trace; /* a function of the program's knows further slots: the reader guesses those within the object */
+    bool is_weak;      /* its elements are weak references: gc_trace_weak */
+    bool is_ephemeral; /* its elements are pairs of a weak key and what lives as long as that: gc_trace_ephemerons */
     bool has_finalizer;
     bool sized; /* false: the host's own object model, whose sizes only the program knows */
     unsigned field_count;
@@ -462,7 +474,8 @@ typedef struct gc_dac_slot {
 enum {
     GC_DAC_SLOT_VALUE =
         1, /* a tagged value; the reader guesses whether it is a reference, unless gc_dac_host.decode is there */
-    GC_DAC_SLOT_GUESSED = 2 /* a trace function may know this slot: its word looks like a reference */
+    GC_DAC_SLOT_GUESSED = 2, /* a trace function may know this slot: its word looks like a reference */
+    GC_DAC_SLOT_WEAK = 4     /* it does not keep its object alive */
 };
 
 typedef enum gc_dac_mode { GC_DAC_COOPERATIVE, GC_DAC_PREEMPTIVE } gc_dac_mode;
@@ -505,6 +518,7 @@ typedef enum gc_dac_root_kind {
     GC_DAC_ROOT_GLOBAL,    /* gc_roots_add */
     GC_DAC_ROOT_HANDLE,    /* strong, pinned; ref-counted, which may be held */
     GC_DAC_ROOT_FINALIZER, /* queued for its finalizer, or being finalized */
+    GC_DAC_ROOT_SCANNED,   /* scan_roots reported it to the last collection; it may be no root any more */
     GC_DAC_ROOT_KINDS
 } gc_dac_root_kind;
 
@@ -576,8 +590,8 @@ GC_DAC_API bool gc_dac_threads(gc_dac *dac, const gc_dac_heap *heap,
    thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_frames(gc_dac *dac, const gc_dac_heap *heap, const gc_dac_thread *thread,
                               bool (*visit)(void *context, const gc_dac_frame *frame), void *context);
-/* Each root that refers to the heap. What options.scan_roots reports only the program knows: the message says so. [the reader's
-   thread; never collects; false: message] */
+/* Each root that refers to the heap. What options.scan_roots would report only the program knows: slots that it has reported
+   to the last collection are uncertain roots, and the message says so. [the reader's thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
                              bool (*visit)(void *context, const gc_dac_root *root), void *context);
 /* Each handle, weak ones and dependents included. [the reader's thread; never collects; false: message] */
@@ -593,8 +607,8 @@ GC_DAC_API bool gc_dac_object_at(gc_dac *dac, uint64_t address, gc_dac_object *o
    false: message] */
 GC_DAC_API bool gc_dac_slots(gc_dac *dac, const gc_dac_object *object,
                              bool (*visit)(void *context, const gc_dac_slot *slot), void *context);
-/* The same without names, for those that hold a reference: the fast way through a graph. `guessed`: of a slot that only a trace
-   function knows. [the reader's thread; never collects; false: message] */
+/* The same without names, for those that hold a reference and keep it alive: the fast way through a graph. `guessed`: of a slot
+   that only a trace function knows. [the reader's thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
                                   bool (*visit)(void *context, uint64_t reference, bool guessed), void *context);
 /* Whether what write barriers keep says that the slot, of an object, may hold a reference to a younger object: its card and
@@ -2021,6 +2035,15 @@ GC__DAC_FN bool gc__dac_type_read(gc_dac *dac, const gc__dac_copy *copy, uint64_
     return gc__dac_type_sound(type);
 }
 
+/* What the type's trace function does, if it is one of gc.h's own. */
+GC__DAC_FN void gc__dac_type_trace(gc_dac *dac, const gc__dac_copy *copy, gc_dac_type *type) {
+    uint64_t trace = gc__dac_member(dac, copy, type->address, GC__DAC_AT_type_trace);
+    uint64_t known = trace ? gc__dac_variable(copy, GC__DAC_VARIABLE_WEAK_TRACES) : 0;
+    type->is_weak = known && gc__dac_u64(dac, known) == trace;
+    type->is_ephemeral = known && gc__dac_u64(dac, known + 8) == trace;
+    type->has_trace = trace && !type->is_weak && !type->is_ephemeral;
+}
+
 /* The type at an address; NULL: there is none, or it cannot be read. */
 GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy, uint64_t address) {
     gc_dac_type fresh, *type = (gc_dac_type *)gc__dac_map_get(&dac->types, address);
@@ -2031,7 +2054,7 @@ GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy,
     uint64_t name = gc__dac_member(dac, copy, address, GC__DAC_AT_type_name);
     fresh.name = gc__dac_text(dac, name, NULL);
     if (!fresh.name) fresh.name = gc__dac_format(dac, "%s", otherwise);
-    fresh.has_trace = gc__dac_member(dac, copy, address, GC__DAC_AT_type_trace) != 0;
+    gc__dac_type_trace(dac, copy, &fresh);
     uint64_t finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer), function = 0;
     fresh.has_finalizer = finalizer && gc__dac_copy_memory(dac, finalizer, &function, 8) == 8 && function;
     fresh.sized = true;
@@ -2470,6 +2493,16 @@ GC__DAC_FN bool gc__dac_slots_traced(const gc_dac_type *type, uint64_t end, gc__
     return true;
 }
 
+/* The elements of weak arrays and of tables of ephemerons. */
+GC__DAC_FN void gc__dac_slots_weak(const gc_dac_object *object, gc__dac_slot_function f, void *context) {
+    const gc_dac_type *type = object->type;
+    for (uint64_t i = 0, at = type->bytes; i < object->length && at + 8 <= object->bytes;
+         i++, at += type->element_bytes) {
+        if (!f(context, at, i, GC_DAC_SLOT_WEAK)) return;
+        if (type->is_ephemeral && at + 16 <= object->bytes && !f(context, at + 8, i, 0)) return;
+    }
+}
+
 GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_function f, void *context) {
     const gc_dac_type *type = object->type;
     uint64_t end = object->bytes;
@@ -2481,6 +2514,7 @@ GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_fun
             if (!gc__dac_slots_of_mask(type->element_refs, at, end, i, 0, f, context)) return;
             if (!gc__dac_slots_of_mask(type->element_values, at, end, i, GC_DAC_SLOT_VALUE, f, context)) return;
         }
+    if (type->is_weak || type->is_ephemeral) gc__dac_slots_weak(object, f, context);
     if (type->has_trace) gc__dac_slots_traced(type, end, f, context);
 }
 
@@ -2547,6 +2581,7 @@ GC__DAC_FN bool gc__dac_slot_visit(void *context, uint64_t offset, uint64_t inde
 GC__DAC_FN bool gc__dac_slot_refer(void *context, uint64_t offset, uint64_t index, unsigned flags) {
     const gc__dac_slot_walk *walk = (const gc__dac_slot_walk *)context;
     (void)index;
+    if (flags & GC_DAC_SLOT_WEAK) return true;
     uint64_t word = gc__dac_object_word(walk->dac, walk->object, offset);
     uint64_t reference = word ? gc__dac_slot_target(walk, word, flags) : 0;
     return !reference || walk->refer(walk->context, reference, (flags & GC_DAC_SLOT_GUESSED) != 0);
@@ -2957,8 +2992,8 @@ GC__DAC_FN gc_dac_root gc__dac_root_new(const gc__dac_root_walk *walk, gc_dac_ro
 
 /* Reports the root if its word refers to the heap. False: the visitor wants no more. */
 GC__DAC_FN bool gc__dac_root_report(gc__dac_root_walk *walk, gc_dac_root *root) {
-    root->reference = root->value && root->certain ? gc__dac_value(walk->dac, walk->copy, root->word)
-                                                   : gc__dac_reference(walk->copy, root->word);
+    root->reference =
+        root->value ? gc__dac_value(walk->dac, walk->copy, root->word) : gc__dac_reference(walk->copy, root->word);
     const gc__dac_place *place = root->reference ? gc__dac_place_of(walk->copy, root->reference) : NULL;
     if (!place || place->heap != walk->heap) return true;
     walk->stopped = !walk->visit(walk->context, root);
@@ -3164,6 +3199,88 @@ GC__DAC_FN void gc__dac_global_roots(gc__dac_root_walk *walk) {
     }
 }
 
+/* A slot that scan_roots has reported: what it holds now, if it can be read. */
+GC__DAC_FN bool gc__dac_scanned_root(gc__dac_root_walk *walk, uint64_t slot, bool value) {
+    gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_SCANNED);
+    if (gc__dac_copy_memory(walk->dac, slot, &root.word, sizeof root.word) < sizeof root.word) return true;
+    root.slot = slot;
+    root.value = value;
+    root.certain = false;
+    return gc__dac_root_report(walk, &root);
+}
+
+/* A stack of values that it has reported. The host may have freed it since. */
+GC__DAC_FN bool gc__dac_scanned_stack(gc__dac_root_walk *walk, uint64_t stack) {
+    gc_dac *dac = walk->dac;
+    uint8_t record[32];
+    if (!gc__dac_has(walk->copy, GC__DAC_AT_value_stack_flags) ||
+        gc__dac_copy_memory(dac, stack, record, sizeof record) < sizeof record)
+        return true;
+    uint64_t base = gc__dac_member(dac, walk->copy, stack, GC__DAC_AT_value_stack_base);
+    uint64_t top = gc__dac_member(dac, walk->copy, stack, GC__DAC_AT_value_stack_top);
+    uint64_t bytes = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_entry_bytes);
+    uint64_t flags = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_flags);
+    bool value = (flags & gc__dac_fact(walk->copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
+    if (!bytes) bytes = 8;
+    for (uint64_t at = base; at < top && top - at >= 8 && !(base % 8) && !(bytes % 8); at += bytes)
+        if (!gc__dac_step(dac, 1) || !gc__dac_scanned_root(walk, at, value)) return false;
+    return true;
+}
+
+/* A list of the collector's. */
+typedef struct gc__dac_words {
+    uint64_t words, count;
+} gc__dac_words;
+
+GC__DAC_FN gc__dac_words gc__dac_words_of(gc__dac_root_walk *walk, unsigned member) {
+    uint64_t cycle = gc__dac_member(walk->dac, walk->copy, walk->heap, GC__DAC_AT_heap_cycle);
+    uint64_t list = gc__dac_at(walk->copy, cycle, member);
+    gc__dac_words found = {gc__dac_member(walk->dac, walk->copy, list, GC__DAC_AT_words_words),
+                           gc__dac_member(walk->dac, walk->copy, list, GC__DAC_AT_words_count)};
+    return found;
+}
+
+/* The slots from one number to another in the list of roots. Those that were entries of stacks are left out, since what is in
+   use of a stack is known. */
+GC__DAC_FN bool gc__dac_scanned_slots(gc__dac_root_walk *walk, gc__dac_words roots, gc__dac_words *stacks,
+                                      uint64_t from, uint64_t to) {
+    uint64_t stack_words = gc__dac_fact(walk->copy, GC__DAC_FACT_STACK_WORDS);
+    for (uint64_t i = from; i < to && i < roots.count;) {
+        uint64_t of_stack[2] = {roots.count, roots.count}, slot;
+        while (stacks->count >= stack_words) {
+            if (!gc__dac_step(walk->dac, 1)) return false;
+            if (!gc__dac_load(walk->dac, stacks->words + 8 * 3, of_stack, sizeof of_stack)) return false;
+            if (of_stack[1] > i) break;
+            stacks->words += 8 * stack_words;
+            stacks->count -= stack_words;
+        }
+        for (; i < of_stack[0] && i < to && i < roots.count; i++)
+            if (!gc__dac_step(walk->dac, 1) || !gc__dac_load(walk->dac, roots.words + 8 * i, &slot, sizeof slot) ||
+                !gc__dac_scanned_root(walk, slot & ~(uint64_t)7, slot & 1))
+                return false;
+        if (stacks->count < stack_words) break;
+        i = of_stack[1];
+    }
+    return true;
+}
+
+/* What scan_roots has reported to the last collection. */
+GC__DAC_FN void gc__dac_scanned_roots(gc__dac_root_walk *walk) {
+    uint64_t stack_words = gc__dac_fact(walk->copy, GC__DAC_FACT_STACK_WORDS);
+    if (stack_words < 5 || !gc__dac_has(walk->copy, GC__DAC_AT_cycle_stacks)) return;
+    gc__dac_words reported = gc__dac_words_of(walk, GC__DAC_AT_cycle_reported);
+    gc__dac_words roots = gc__dac_words_of(walk, GC__DAC_AT_cycle_roots);
+    gc__dac_words stacks = gc__dac_words_of(walk, GC__DAC_AT_cycle_stacks), rest = stacks;
+    for (uint64_t i = 0; i < reported.count && reported.count - i >= 2; i += 2) {
+        uint64_t pair[2];
+        if (!gc__dac_step(walk->dac, 1) || !gc__dac_load(walk->dac, reported.words + 8 * i, pair, sizeof pair) ||
+            !gc__dac_scanned_slots(walk, roots, &rest, pair[0], pair[1]))
+            return;
+    }
+    for (uint64_t i = 0; i < stacks.count && gc__dac_step(walk->dac, 1); i += stack_words)
+        if (!gc__dac_scanned_stack(walk, gc__dac_u64(walk->dac, stacks.words + 8 * i))) return;
+}
+
 GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
                              bool (*visit)(void *context, const gc_dac_root *root), void *context) {
     gc__dac_root_walk walk = {dac, gc__dac_copy_of(dac, heap), heap->address, visit, context, NULL, false};
@@ -3173,9 +3290,13 @@ GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
     if (!walk.stopped) gc__dac_global_roots(&walk);
     if (!walk.stopped) gc__dac_each_handle(dac, walk.copy, heap->address, gc__dac_root_of_handle, &walk);
     if (!walk.stopped) gc__dac_each_finalizer(dac, walk.copy, heap->address, gc__dac_root_of_finalizer, &walk);
-    if (gc__dac_member(dac, walk.copy, heap->address, GC__DAC_AT_heap_scan_roots))
-        gc__dac_fail(dac, "this heap has a scan_roots callback, whose roots only the program knows: they are left out, and what "
-                          "only they keep looks lost. Roots of gc_roots_add are seen");
+    if (gc__dac_member(dac, walk.copy, heap->address, GC__DAC_AT_heap_scan_roots)) {
+        if (!walk.stopped) gc__dac_scanned_roots(&walk);
+        gc__dac_fail(
+            dac, "this heap has a scan_roots callback, whose roots only the program knows: the slots that it reported "
+                 "to the last collection are taken for perhaps roots, and what others keep looks lost. Roots of "
+                 "gc_roots_add are seen");
+    }
     return gc__dac_end_names(dac);
 }
 /* A live process as a target; and opening and closing readers. */

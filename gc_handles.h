@@ -1263,6 +1263,11 @@ GC_API void gc_trace_weak(void *object, gc_visitor *visitor) { gc__trace_element
 GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
     gc__trace_elements(object, visitor, GC_WEAK_EPHEMERONS, 8);
 }
+
+/* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
+static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
+#else
+static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
 #endif
 /* What a collection does with handles, and with entries of weak tables, each kind of which goes with a kind of handles.
    Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this order: dependents of reached

@@ -136,7 +136,9 @@ typedef struct gc_dac_type {
     const char *name; /* "(type at 0x...)" if it has none, or cannot be read */
     uint32_t bytes, element_bytes;
     uint64_t refs, values, element_refs, element_values; /* masks, as of gc_type */
-    bool has_trace; /* a function of the program's knows further slots: the reader guesses them */
+    bool has_trace; /* a function of the program's knows further slots: the reader guesses those within the object */
+    bool is_weak;      /* its elements are weak references: gc_trace_weak */
+    bool is_ephemeral; /* its elements are pairs of a weak key and what lives as long as that: gc_trace_ephemerons */
     bool has_finalizer;
     bool sized; /* false: the host's own object model, whose sizes only the program knows */
     unsigned field_count;
@@ -175,7 +177,8 @@ typedef struct gc_dac_slot {
 enum {
     GC_DAC_SLOT_VALUE =
         1, /* a tagged value; the reader guesses whether it is a reference, unless gc_dac_host.decode is there */
-    GC_DAC_SLOT_GUESSED = 2 /* a trace function may know this slot: its word looks like a reference */
+    GC_DAC_SLOT_GUESSED = 2, /* a trace function may know this slot: its word looks like a reference */
+    GC_DAC_SLOT_WEAK = 4     /* it does not keep its object alive */
 };
 
 typedef enum gc_dac_mode { GC_DAC_COOPERATIVE, GC_DAC_PREEMPTIVE } gc_dac_mode;
@@ -218,6 +221,7 @@ typedef enum gc_dac_root_kind {
     GC_DAC_ROOT_GLOBAL,    /* gc_roots_add */
     GC_DAC_ROOT_HANDLE,    /* strong, pinned; ref-counted, which may be held */
     GC_DAC_ROOT_FINALIZER, /* queued for its finalizer, or being finalized */
+    GC_DAC_ROOT_SCANNED,   /* scan_roots reported it to the last collection; it may be no root any more */
     GC_DAC_ROOT_KINDS
 } gc_dac_root_kind;
 
@@ -289,8 +293,8 @@ GC_DAC_API bool gc_dac_threads(gc_dac *dac, const gc_dac_heap *heap,
    thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_frames(gc_dac *dac, const gc_dac_heap *heap, const gc_dac_thread *thread,
                               bool (*visit)(void *context, const gc_dac_frame *frame), void *context);
-/* Each root that refers to the heap. What options.scan_roots reports only the program knows: the message says so. [the reader's
-   thread; never collects; false: message] */
+/* Each root that refers to the heap. What options.scan_roots would report only the program knows: slots that it has reported
+   to the last collection are uncertain roots, and the message says so. [the reader's thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
                              bool (*visit)(void *context, const gc_dac_root *root), void *context);
 /* Each handle, weak ones and dependents included. [the reader's thread; never collects; false: message] */
@@ -306,8 +310,8 @@ GC_DAC_API bool gc_dac_object_at(gc_dac *dac, uint64_t address, gc_dac_object *o
    false: message] */
 GC_DAC_API bool gc_dac_slots(gc_dac *dac, const gc_dac_object *object,
                              bool (*visit)(void *context, const gc_dac_slot *slot), void *context);
-/* The same without names, for those that hold a reference: the fast way through a graph. `guessed`: of a slot that only a trace
-   function knows. [the reader's thread; never collects; false: message] */
+/* The same without names, for those that hold a reference and keep it alive: the fast way through a graph. `guessed`: of a slot
+   that only a trace function knows. [the reader's thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
                                   bool (*visit)(void *context, uint64_t reference, bool guessed), void *context);
 /* Whether what write barriers keep says that the slot, of an object, may hold a reference to a younger object: its card and

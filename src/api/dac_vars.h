@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define GC_DAC_MAJOR 1
-#define GC_DAC_MINOR 0
+#define GC_DAC_MINOR 1
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
@@ -38,7 +38,8 @@ typedef enum gc_dac_phase {
     X(ARENA, &gc__the_arena)     \
     X(HEAPS, &gc__heaps)         \
     X(REASONS, gc__reason_texts) \
-    X(TABLES, &gc__tables)
+    X(TABLES, &gc__tables)       \
+    X(WEAK_TRACES, gc__weak_traces)
 
 /* X(NAME, number): geometry, sizes, tags. */
 #define GC__DAC_FACTS(X)                                           \
@@ -86,7 +87,8 @@ typedef enum gc_dac_phase {
     X(CARD_SHIFT, GC_CARD_SHIFT)                                   \
     X(CARD_BITS, GC_CARD_BITS)                                     \
     X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
-    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)
+    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
+    X(STACK_WORDS, GC__STACK_WORDS)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -216,7 +218,15 @@ typedef enum gc_dac_phase {
     X(tables, bundles, gc_barrier_tables, bundles)                   \
     X(tables, log_bits, gc_barrier_tables, log_bits)                 \
     X(heap, spare_bytes, gc_heap, spare_bytes)                       \
-    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)
+    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)             \
+    X(heap, cycle, gc_heap, cycle)                                   \
+    X(cycle, roots, gc__cycle, roots)                                \
+    X(cycle, reported, gc__cycle, reported)                          \
+    X(cycle, stacks, gc__cycle, stacks)                              \
+    X(value_stack, base, gc_value_stack, base)                       \
+    X(value_stack, top, gc_value_stack, top)                         \
+    X(value_stack, entry_bytes, gc_value_stack, entry_bytes)         \
+    X(value_stack, flags, gc_value_stack, flags)
 
 /* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
 #define GC__DAC_STATISTICS(X)      \

@@ -50,15 +50,18 @@ typedef enum gc__marking {
     GC__MARKING_FINISH
 } gc__marking;
 
+#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of the roots from the one up to the other */
+
 /* One collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
     gc__words roots;                    /* slots | 1 if of tagged values */
+    gc__words reported;                 /* pairs of numbers: roots from the one up to the other are scan_roots'; for readers */
     gc__words interior;                 /* triples: slot | 1 if of a tagged value, offset, object */
     gc__words pins;                     /* objects | 1 if found by a conservative word */
     gc__map suspects;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
     gc__notes entries;                  /* of weak tables */
-    gc__words stacks;                   /* of values, that scan_roots has reported: triples of stack, begin, frame */
+    gc__words stacks;                   /* of values, that scan_roots has reported, GC__STACK_WORDS of each */
     gc__marking marking;
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */

@@ -83,16 +83,17 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
 GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
-    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap));
+    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap)), first = cycle->roots.count;
     for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
         ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
     return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
-           gc__words_push(&cycle->stacks, (uintptr_t)part->frame);
+           gc__words_push(&cycle->stacks, (uintptr_t)part->frame) && gc__words_push(&cycle->stacks, first) &&
+           gc__words_push(&cycle->stacks, cycle->roots.count);
 }
 
 GC__FN void gc__root_stacks_settle(gc__cycle *cycle) {
     const uintptr_t *words = cycle->stacks.words;
-    for (size_t i = 0; i < cycle->stacks.count; i += 3)
+    for (size_t i = 0; i < cycle->stacks.count; i += GC__STACK_WORDS)
         gc__stack_settle((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
 }
 
@@ -169,6 +170,19 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
+/* Has the host report roots, and notes which of those that were gathered are its own. Without memory for that a reader in
+   another process knows less. `thread` NULL: none is attached. */
+GC__FN void gc__host_roots_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    gc__cycle *cycle = heap->cycle;
+    size_t first = cycle->roots.count;
+    if (!heap->options.scan_roots) return;
+    heap->threads->root_kind = "scan_roots callback";
+    heap->options.scan_roots(heap->options.host, thread, visitor);
+    if (cycle->roots.count == first || !gc__words_reserve(&cycle->reported, cycle->reported.count + 2)) return;
+    gc__words_push(&cycle->reported, first);
+    gc__words_push(&cycle->reported, cycle->roots.count);
+}
+
 GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
     bool self = thread == gc__thread_self(heap),
          parked = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED);
@@ -182,8 +196,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     heap->threads->root_kind = "native stack";
     if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
-    heap->threads->root_kind = "scan_roots callback";
-    if (heap->options.scan_roots) heap->options.scan_roots(heap->options.host, thread, visitor);
+    gc__host_roots_visit(heap, thread, visitor);
 }
 
 /* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
@@ -192,8 +205,7 @@ GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    heap->threads->root_kind = "scan_roots callback";
-    if (!heap->threads->first && heap->options.scan_roots) heap->options.scan_roots(heap->options.host, NULL, visitor);
+    if (!heap->threads->first) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);

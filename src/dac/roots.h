@@ -28,8 +28,8 @@ GC__DAC_FN gc_dac_root gc__dac_root_new(const gc__dac_root_walk *walk, gc_dac_ro
 
 /* Reports the root if its word refers to the heap. False: the visitor wants no more. */
 GC__DAC_FN bool gc__dac_root_report(gc__dac_root_walk *walk, gc_dac_root *root) {
-    root->reference = root->value && root->certain ? gc__dac_value(walk->dac, walk->copy, root->word)
-                                                   : gc__dac_reference(walk->copy, root->word);
+    root->reference =
+        root->value ? gc__dac_value(walk->dac, walk->copy, root->word) : gc__dac_reference(walk->copy, root->word);
     const gc__dac_place *place = root->reference ? gc__dac_place_of(walk->copy, root->reference) : NULL;
     if (!place || place->heap != walk->heap) return true;
     walk->stopped = !walk->visit(walk->context, root);
@@ -235,6 +235,88 @@ GC__DAC_FN void gc__dac_global_roots(gc__dac_root_walk *walk) {
     }
 }
 
+/* A slot that scan_roots has reported: what it holds now, if it can be read. */
+GC__DAC_FN bool gc__dac_scanned_root(gc__dac_root_walk *walk, uint64_t slot, bool value) {
+    gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_SCANNED);
+    if (gc__dac_copy_memory(walk->dac, slot, &root.word, sizeof root.word) < sizeof root.word) return true;
+    root.slot = slot;
+    root.value = value;
+    root.certain = false;
+    return gc__dac_root_report(walk, &root);
+}
+
+/* A stack of values that it has reported. The host may have freed it since. */
+GC__DAC_FN bool gc__dac_scanned_stack(gc__dac_root_walk *walk, uint64_t stack) {
+    gc_dac *dac = walk->dac;
+    uint8_t record[32];
+    if (!gc__dac_has(walk->copy, GC__DAC_AT_value_stack_flags) ||
+        gc__dac_copy_memory(dac, stack, record, sizeof record) < sizeof record)
+        return true;
+    uint64_t base = gc__dac_member(dac, walk->copy, stack, GC__DAC_AT_value_stack_base);
+    uint64_t top = gc__dac_member(dac, walk->copy, stack, GC__DAC_AT_value_stack_top);
+    uint64_t bytes = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_entry_bytes);
+    uint64_t flags = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_flags);
+    bool value = (flags & gc__dac_fact(walk->copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
+    if (!bytes) bytes = 8;
+    for (uint64_t at = base; at < top && top - at >= 8 && !(base % 8) && !(bytes % 8); at += bytes)
+        if (!gc__dac_step(dac, 1) || !gc__dac_scanned_root(walk, at, value)) return false;
+    return true;
+}
+
+/* A list of the collector's. */
+typedef struct gc__dac_words {
+    uint64_t words, count;
+} gc__dac_words;
+
+GC__DAC_FN gc__dac_words gc__dac_words_of(gc__dac_root_walk *walk, unsigned member) {
+    uint64_t cycle = gc__dac_member(walk->dac, walk->copy, walk->heap, GC__DAC_AT_heap_cycle);
+    uint64_t list = gc__dac_at(walk->copy, cycle, member);
+    gc__dac_words found = {gc__dac_member(walk->dac, walk->copy, list, GC__DAC_AT_words_words),
+                           gc__dac_member(walk->dac, walk->copy, list, GC__DAC_AT_words_count)};
+    return found;
+}
+
+/* The slots from one number to another in the list of roots. Those that were entries of stacks are left out, since what is in
+   use of a stack is known. */
+GC__DAC_FN bool gc__dac_scanned_slots(gc__dac_root_walk *walk, gc__dac_words roots, gc__dac_words *stacks,
+                                      uint64_t from, uint64_t to) {
+    uint64_t stack_words = gc__dac_fact(walk->copy, GC__DAC_FACT_STACK_WORDS);
+    for (uint64_t i = from; i < to && i < roots.count;) {
+        uint64_t of_stack[2] = {roots.count, roots.count}, slot;
+        while (stacks->count >= stack_words) {
+            if (!gc__dac_step(walk->dac, 1)) return false;
+            if (!gc__dac_load(walk->dac, stacks->words + 8 * 3, of_stack, sizeof of_stack)) return false;
+            if (of_stack[1] > i) break;
+            stacks->words += 8 * stack_words;
+            stacks->count -= stack_words;
+        }
+        for (; i < of_stack[0] && i < to && i < roots.count; i++)
+            if (!gc__dac_step(walk->dac, 1) || !gc__dac_load(walk->dac, roots.words + 8 * i, &slot, sizeof slot) ||
+                !gc__dac_scanned_root(walk, slot & ~(uint64_t)7, slot & 1))
+                return false;
+        if (stacks->count < stack_words) break;
+        i = of_stack[1];
+    }
+    return true;
+}
+
+/* What scan_roots has reported to the last collection. */
+GC__DAC_FN void gc__dac_scanned_roots(gc__dac_root_walk *walk) {
+    uint64_t stack_words = gc__dac_fact(walk->copy, GC__DAC_FACT_STACK_WORDS);
+    if (stack_words < 5 || !gc__dac_has(walk->copy, GC__DAC_AT_cycle_stacks)) return;
+    gc__dac_words reported = gc__dac_words_of(walk, GC__DAC_AT_cycle_reported);
+    gc__dac_words roots = gc__dac_words_of(walk, GC__DAC_AT_cycle_roots);
+    gc__dac_words stacks = gc__dac_words_of(walk, GC__DAC_AT_cycle_stacks), rest = stacks;
+    for (uint64_t i = 0; i < reported.count && reported.count - i >= 2; i += 2) {
+        uint64_t pair[2];
+        if (!gc__dac_step(walk->dac, 1) || !gc__dac_load(walk->dac, reported.words + 8 * i, pair, sizeof pair) ||
+            !gc__dac_scanned_slots(walk, roots, &rest, pair[0], pair[1]))
+            return;
+    }
+    for (uint64_t i = 0; i < stacks.count && gc__dac_step(walk->dac, 1); i += stack_words)
+        if (!gc__dac_scanned_stack(walk, gc__dac_u64(walk->dac, stacks.words + 8 * i))) return;
+}
+
 GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
                              bool (*visit)(void *context, const gc_dac_root *root), void *context) {
     gc__dac_root_walk walk = {dac, gc__dac_copy_of(dac, heap), heap->address, visit, context, NULL, false};
@@ -244,8 +326,12 @@ GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
     if (!walk.stopped) gc__dac_global_roots(&walk);
     if (!walk.stopped) gc__dac_each_handle(dac, walk.copy, heap->address, gc__dac_root_of_handle, &walk);
     if (!walk.stopped) gc__dac_each_finalizer(dac, walk.copy, heap->address, gc__dac_root_of_finalizer, &walk);
-    if (gc__dac_member(dac, walk.copy, heap->address, GC__DAC_AT_heap_scan_roots))
-        gc__dac_fail(dac, "this heap has a scan_roots callback, whose roots only the program knows: they are left out, and what "
-                          "only they keep looks lost. Roots of gc_roots_add are seen");
+    if (gc__dac_member(dac, walk.copy, heap->address, GC__DAC_AT_heap_scan_roots)) {
+        if (!walk.stopped) gc__dac_scanned_roots(&walk);
+        gc__dac_fail(
+            dac, "this heap has a scan_roots callback, whose roots only the program knows: the slots that it reported "
+                 "to the last collection are taken for perhaps roots, and what others keep looks lost. Roots of "
+                 "gc_roots_add are seen");
+    }
     return gc__dac_end_names(dac);
 }

@@ -60,6 +60,16 @@ GC__DAC_FN bool gc__dac_slots_traced(const gc_dac_type *type, uint64_t end, gc__
     return true;
 }
 
+/* The elements of weak arrays and of tables of ephemerons. */
+GC__DAC_FN void gc__dac_slots_weak(const gc_dac_object *object, gc__dac_slot_function f, void *context) {
+    const gc_dac_type *type = object->type;
+    for (uint64_t i = 0, at = type->bytes; i < object->length && at + 8 <= object->bytes;
+         i++, at += type->element_bytes) {
+        if (!f(context, at, i, GC_DAC_SLOT_WEAK)) return;
+        if (type->is_ephemeral && at + 16 <= object->bytes && !f(context, at + 8, i, 0)) return;
+    }
+}
+
 GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_function f, void *context) {
     const gc_dac_type *type = object->type;
     uint64_t end = object->bytes;
@@ -71,6 +81,7 @@ GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_fun
             if (!gc__dac_slots_of_mask(type->element_refs, at, end, i, 0, f, context)) return;
             if (!gc__dac_slots_of_mask(type->element_values, at, end, i, GC_DAC_SLOT_VALUE, f, context)) return;
         }
+    if (type->is_weak || type->is_ephemeral) gc__dac_slots_weak(object, f, context);
     if (type->has_trace) gc__dac_slots_traced(type, end, f, context);
 }
 
@@ -137,6 +148,7 @@ GC__DAC_FN bool gc__dac_slot_visit(void *context, uint64_t offset, uint64_t inde
 GC__DAC_FN bool gc__dac_slot_refer(void *context, uint64_t offset, uint64_t index, unsigned flags) {
     const gc__dac_slot_walk *walk = (const gc__dac_slot_walk *)context;
     (void)index;
+    if (flags & GC_DAC_SLOT_WEAK) return true;
     uint64_t word = gc__dac_object_word(walk->dac, walk->object, offset);
     uint64_t reference = word ? gc__dac_slot_target(walk, word, flags) : 0;
     return !reference || walk->refer(walk->context, reference, (flags & GC_DAC_SLOT_GUESSED) != 0);

@@ -63,6 +63,15 @@ GC__DAC_FN bool gc__dac_type_read(gc_dac *dac, const gc__dac_copy *copy, uint64_
     return gc__dac_type_sound(type);
 }
 
+/* What the type's trace function does, if it is one of gc.h's own. */
+GC__DAC_FN void gc__dac_type_trace(gc_dac *dac, const gc__dac_copy *copy, gc_dac_type *type) {
+    uint64_t trace = gc__dac_member(dac, copy, type->address, GC__DAC_AT_type_trace);
+    uint64_t known = trace ? gc__dac_variable(copy, GC__DAC_VARIABLE_WEAK_TRACES) : 0;
+    type->is_weak = known && gc__dac_u64(dac, known) == trace;
+    type->is_ephemeral = known && gc__dac_u64(dac, known + 8) == trace;
+    type->has_trace = trace && !type->is_weak && !type->is_ephemeral;
+}
+
 /* The type at an address; NULL: there is none, or it cannot be read. */
 GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy, uint64_t address) {
     gc_dac_type fresh, *type = (gc_dac_type *)gc__dac_map_get(&dac->types, address);
@@ -73,7 +82,7 @@ GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy,
     uint64_t name = gc__dac_member(dac, copy, address, GC__DAC_AT_type_name);
     fresh.name = gc__dac_text(dac, name, NULL);
     if (!fresh.name) fresh.name = gc__dac_format(dac, "%s", otherwise);
-    fresh.has_trace = gc__dac_member(dac, copy, address, GC__DAC_AT_type_trace) != 0;
+    gc__dac_type_trace(dac, copy, &fresh);
     uint64_t finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer), function = 0;
     fresh.has_finalizer = finalizer && gc__dac_copy_memory(dac, finalizer, &function, 8) == 8 && function;
     fresh.sized = true;

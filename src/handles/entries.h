@@ -201,4 +201,9 @@ GC_API void gc_trace_weak(void *object, gc_visitor *visitor) { gc__trace_element
 GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
     gc__trace_elements(object, visitor, GC_WEAK_EPHEMERONS, 8);
 }
+
+/* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
+static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
+#else
+static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
 #endif

@@ -65,7 +65,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
 GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
-    heap->cycle->stacks.count = 0;
+    heap->cycle->stacks.count = heap->cycle->reported.count = 0;
     gc__notes_begin(&heap->cycle->entries);
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));

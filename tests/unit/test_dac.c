@@ -308,6 +308,108 @@ static void test_roots(void) {
     stop(pid);
 }
 
+/* Roots that only scan_roots knows, as it has reported them to the last collection; and weak arrays. */
+
+typedef struct pair {
+    node *key, *value;
+} pair;
+typedef struct pairs {
+    gc_array header;
+    pair items[];
+} pairs;
+static const gc_type names_type = GC_TYPE_ARRAY_TRACED(vector, items, gc_trace_weak);
+static const gc_type pairs_type = GC_TYPE_ARRAY_TRACED(pairs, items, gc_trace_ephemerons);
+static node *scanned[3];
+static gc_value_stack values;
+
+static void scan(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host;
+    if (!thread) return;
+    gc_visit(visitor, scanned, 3, 0);
+    gc_visit_stack(visitor, &values, NULL);
+}
+
+static void wait_scanned(void) {
+    static node *entries[10];
+    values.base = values.top = entries;
+    values.limit = entries + 10;
+    for (uint64_t i = 0; i < 4; i++) {
+        entries[i] = new_node(100 + i);
+        values.top = entries + i + 1;
+    }
+    for (uint64_t i = 0; i < 3; i++) scanned[i] = new_node(i);
+    vector *names = gc_new_array(gc, &names_type, 3);
+    gc_store(gc, &names->items[0], scanned[0]);
+    gc_store(gc, &names->items[2], scanned[1]);
+    list = (node *)names;
+    pairs *table = gc_new_array(gc, &pairs_type, 2);
+    gc_store(gc, &table->items[1].key, scanned[1]);
+    gc_store(gc, &table->items[1].value, scanned[2]);
+    items = (vector *)table;
+    full();
+    scanned[2] = NULL;
+    values.top = entries + 2;
+    raise(SIGSTOP);
+}
+
+typedef struct links {
+    gc_dac *dac;
+    gc_dac_heap heap;
+    unsigned uncertain, strong, weak, keeping;
+    uint64_t kept;
+} links;
+static bool see_link_heap(void *context, const gc_dac_heap *each) { return ((links *)context)->heap = *each, true; }
+static bool see_scanned(void *context, const gc_dac_root *root) {
+    links *all = context;
+    all->uncertain += root->kind == GC_DAC_ROOT_SCANNED && !root->certain;
+    return true;
+}
+static bool see_slot(void *context, const gc_dac_slot *slot) {
+    links *all = context;
+    if (slot->reference && slot->flags & GC_DAC_SLOT_WEAK) all->weak++;
+    if (slot->reference && !(slot->flags & GC_DAC_SLOT_WEAK)) all->strong++;
+    return true;
+}
+static bool see_reference(void *context, uint64_t reference, bool guessed) {
+    links *all = context;
+    all->keeping += 1 + guessed * 100;
+    all->kept = reference;
+    return true;
+}
+static bool see_links(void *context, const gc_dac_object *object) {
+    links *all = context;
+    if (strcmp(object->type->name, "node") == 0) return true;
+    gc_dac_slots(all->dac, object, see_slot, all);
+    gc_dac_references(all->dac, object, see_reference, all);
+    return true;
+}
+
+static void test_scanned(void) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        begin(&(gc_options){.scan_roots = scan});
+        gc_roots_add(heap, &list, 1, 0);
+        gc_roots_add(heap, &items, 1, 0);
+        wait_scanned();
+        _exit(0);
+    }
+    waitpid(pid, &status, WUNTRACED);
+    links all;
+    memset(&all, 0, sizeof all);
+    all.dac = gc_dac_open_process(pid, how);
+    ok(gc_dac_heaps(all.dac, see_link_heap, &all), "a heap: %s", gc_dac_message(all.dac));
+    ok(!gc_dac_roots(all.dac, &all.heap, see_scanned, &all), "of its roots some may be unknown");
+    has(gc_dac_message(all.dac), "scan_roots", "as the message says");
+    is(all.uncertain, 2 + 2, "slots that were reported, with what they hold now, and a stack's as far as it is in use");
+    ok(gc_dac_objects(all.dac, &all.heap, see_links, &all), "its objects: %s", gc_dac_message(all.dac));
+    is(all.weak, 3, "weak slots are known as such: two of an array, a key of an ephemeron");
+    is(all.strong, 1, "the ephemeron's value is none of them");
+    is(all.keeping, 1, "it alone counts as a reference, which is not guessed");
+    gc_dac_close(all.dac);
+    stop(pid);
+}
+
 /* Stacks: a native one that is scanned, a fiber's that was left, and compiled code's records. */
 
 typedef struct stacks {
@@ -412,6 +514,7 @@ int main(void) {
     test_first_thread_ended(0);
     if (how) test_thread_in_kernel();
     test_roots();
+    test_scanned();
     test_stacks();
     test_moving();
     return done();

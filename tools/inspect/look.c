@@ -27,6 +27,7 @@ static const char *slot_label(const gc_dac_slot *slot) {
     else
         snprintf(buffer, sizeof buffers[0], "+%" PRIu32, slot->offset);
     length = strlen(buffer);
+    if (slot->flags & GC_DAC_SLOT_WEAK) snprintf(buffer + length, sizeof buffers[0] - length, " (weak)");
     if (slot->flags & GC_DAC_SLOT_GUESSED) snprintf(buffer + length, sizeof buffers[0] - length, " (guessed)");
     return buffer;
 }
@@ -51,6 +52,7 @@ static bool print_slot(void *context, const gc_dac_slot *slot) {
     json_address("word", slot->word);
     json_address("reference", slot->reference);
     json_bool("value", slot->flags & GC_DAC_SLOT_VALUE);
+    json_bool("weak", slot->flags & GC_DAC_SLOT_WEAK);
     json_bool("guessed", slot->flags & GC_DAC_SLOT_GUESSED);
     json_text("described", slot->reference ? described(pass->target, slot->reference) : value);
     json_end();
@@ -170,7 +172,8 @@ static void print_frame_root(const gc_dac_root *root) {
 }
 
 static void print_root(inspected *target, const gc_dac_root *root) {
-    static const char *const kinds[GC_DAC_ROOT_KINDS] = {"frame", "stack", "compiled", "global", "handle", "finalizer"};
+    static const char *const kinds[GC_DAC_ROOT_KINDS] = {"frame", "stack", "compiled", "global", "handle", "finalizer",
+                                                          "scanned"};
     const char *kind = (unsigned)root->kind < GC_DAC_ROOT_KINDS ? kinds[root->kind] : "unknown";
     char variable[256];
     snprintf(variable, sizeof variable, "%s", root->variable);
@@ -209,6 +212,9 @@ static void print_root(inspected *target, const gc_dac_root *root) {
         break;
     case GC_DAC_ROOT_FINALIZER:
         text("its finalizer is due or runs");
+        break;
+    case GC_DAC_ROOT_SCANNED:
+        text("a slot at %s that scan_roots reported to the last collection", hex(root->slot));
         break;
     default:
         text("an unknown kind of root at %s", hex(root->slot));

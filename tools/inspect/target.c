@@ -205,6 +205,7 @@ static void finish_references(edge_pass *pass) {
     for (unsigned i = 0; i < pass->count; i++) {
         const waiting_reference *waiting = &pass->waiting[i];
         uint32_t to = waiting->to != OBJECT_NONE ? waiting->to : objects_find(&graph->objects, waiting->reference);
+        graph->guessed += waiting->guessed;
         if (to != OBJECT_NONE)
             pass->sink(pass->context, waiting->from, to);
         else if (!waiting->guessed && !heap_is_collecting(graph->heap) && !graph->bad++)
@@ -243,7 +244,7 @@ void graph_walk_edges(void *of, graph_sink *sink, void *context) {
     heap_graph *graph = of;
     edge_pass pass = {.graph = graph, .sink = sink, .context = context};
     for (size_t i = 0; i < graph->roots_count; i++) sink(context, GRAPH_ROOT, graph->roots[i]);
-    graph->bad = 0;
+    graph->bad = graph->guessed = 0;
     target_check(graph->target, gc_dac_objects(graph->target->dac, graph->heap, pass_object, &pass));
     finish_references(&pass);
 }
@@ -274,6 +275,10 @@ edge_store graph_edges(heap_graph *graph) {
     if (builder.disordered)
         note("%s left out: objects came out of order, so regions of the heap overlap",
              counted(builder.disordered, "reference was", "references were"));
+    if (graph->guessed)
+        note("%s guessed, for objects whose types have trace functions: weak ones count, too, and those in memory that such "
+             "objects own outside the heap are not seen",
+             counted(graph->guessed, "reference was", "references were"));
     if (graph->bad)
         note("%s to no object, at first in %s: `verify` says more",
              counted(graph->bad, "reference leads", "references lead"), hex(graph->bad_holder));

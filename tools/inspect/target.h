@@ -56,6 +56,7 @@ typedef struct heap_graph {
     size_t dependents_count, dependents_capacity;
     uint64_t *referred;  /* by object: a bit, whether another object refers to it; graph_edges makes it */
     uint64_t bad;        /* references to what is no object */
+    uint64_t guessed;    /* references that were guessed */
     uint64_t bad_holder; /* the first object that has one */
 } heap_graph;
 
