@@ -661,8 +661,10 @@ typedef struct gc_options {
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
-    /* Threads that trace together in a collection, the one that collects included, at most 32; 0: 1. The others are started
-       when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there is only one. */
+    /* Threads that work together in a collection, the one that collects included: 1 to 32, or 0 for as many as there are
+       processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at most
+       16. The others are started when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there
+       is only one. */
     unsigned collector_threads;
     bool
         parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
@@ -1627,6 +1629,7 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* those that the process may use */
+GC__FN unsigned gc__os_quota(void);      /* those that the quota of its container amounts to; UINT_MAX: there is none */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on
@@ -2154,7 +2157,7 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
-/* How much memory the process may have: the limits of its control groups and its own. */
+/* How much memory and how many processors the process may have: the limits of its control groups and its own. */
 
 /* Files and pipes line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
 
@@ -2398,6 +2401,7 @@ static inline bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -2406,8 +2410,9 @@ static const char *gc__os_root = ""; /* goes before the names of the files below
 
 #define GC__OS_NAME_BYTES 1024
 
-/* The hierarchy of control groups that has the memory controller. */
+/* The hierarchy of control groups that has a controller: "memory" or "cpu". */
 typedef struct gc__os_groups {
+    const char *controller;
     char group[GC__OS_NAME_BYTES];  /* the process's, as /proc/self/cgroup names it */
     char root[GC__OS_NAME_BYTES];   /* the group that is at the mount point */
     char folder[GC__OS_NAME_BYTES]; /* the mount point; then the folder of the process's group */
@@ -2459,7 +2464,7 @@ GC__FN bool gc__os_find_group(gc__os_groups *groups) {
         char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
         if (!group) continue;
         *group++ = 0;
-        bool first = gc__os_lists(controllers, "memory");
+        bool first = gc__os_lists(controllers, groups->controller);
         if (!first && (*controllers || found)) continue;
         memcpy(groups->group, group, strlen(group) + 1);
         groups->first = first;
@@ -2479,7 +2484,7 @@ GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
         const char *rest = strstr(line, " - ");
         if (!rest || sscanf(rest, " - %31s %*s %1023s", type, options) != 2) continue;
         if (strcmp(type, groups->first ? "cgroup" : "cgroup2") != 0) continue;
-        if (groups->first && !gc__os_lists(options, "memory")) continue;
+        if (groups->first && !gc__os_lists(options, groups->controller)) continue;
         found = sscanf(line, "%*s %*s %*s %1023s %1023s", groups->root, groups->folder) == 2;
     }
     close(lines.file);
@@ -2495,23 +2500,53 @@ GC__FN void gc__os_enter_group(gc__os_groups *groups) {
     snprintf(groups->folder + groups->mount_bytes, sizeof groups->folder - groups->mount_bytes, "%s", rest);
 }
 
-/* The least limit of the process's group and of those around it; SIZE_MAX if there is none. */
-GC__FN size_t gc__os_group_bytes(void) {
-    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
-                                                                                           NULL};
+/* The least of what `limit` finds in the folder of the process's group and of those around it; SIZE_MAX if there is none. */
+GC__FN size_t gc__os_group_least(const char *controller, size_t (*limit)(const gc__os_groups *groups)) {
     gc__os_groups groups;
     size_t least = SIZE_MAX;
+    groups.controller = controller;
     if (!gc__os_find_group(&groups) || !gc__os_find_mount(&groups)) return least;
     gc__os_enter_group(&groups);
     for (;;) {
-        for (const char *const *file = groups.first ? first : second; *file; file++) {
-            size_t bytes = gc__os_number_in(groups.folder, *file);
-            if (bytes < least) least = bytes;
-        }
+        size_t here = limit(&groups);
+        if (here < least) least = here;
         char *slash = strrchr(groups.folder, '/');
         if (!slash || slash < groups.folder + groups.mount_bytes) return least;
         *slash = 0;
     }
+}
+
+GC__FN size_t gc__os_group_bytes(const gc__os_groups *groups) {
+    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
+                                                                                           NULL};
+    size_t least = SIZE_MAX;
+    for (const char *const *file = groups->first ? first : second; *file; file++) {
+        size_t bytes = gc__os_number_in(groups->folder, *file);
+        if (bytes < least) least = bytes;
+    }
+    return least;
+}
+
+/* The processors that the group's quota amounts to, at least 1: it gives microseconds of all of them in each period. */
+GC__FN size_t gc__os_group_processors(const gc__os_groups *groups) {
+    char line[64];
+    unsigned long long quota, period;
+    if (groups->first) {
+        quota = gc__os_number_in(groups->folder, "cpu.cfs_quota_us"); /* -1: none */
+        period = gc__os_number_in(groups->folder, "cpu.cfs_period_us");
+        if (quota > (unsigned long long)INT64_MAX || period == SIZE_MAX) return SIZE_MAX;
+    } else {
+        gc__os_read_line(groups->folder, "cpu.max", line, sizeof line);
+        if (sscanf(line, "%llu %llu", &quota, &period) != 2) return SIZE_MAX;
+    }
+    return period ? (size_t)((quota + period - 1) / period) + !quota : SIZE_MAX;
+}
+
+GC__FN unsigned gc__os_quota(void) {
+    int error = errno;
+    size_t quota = gc__os_group_least("cpu", gc__os_group_processors);
+    errno = error;
+    return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
 }
 
 GC__FN size_t gc__os_machine_bytes(void) {
@@ -2521,7 +2556,7 @@ GC__FN size_t gc__os_machine_bytes(void) {
 
 GC__FN size_t gc__os_container_bytes(void) {
     int error = errno;
-    size_t bytes = gc__os_group_bytes();
+    size_t bytes = gc__os_group_least("memory", gc__os_group_bytes);
     errno = error;
     return bytes < gc__os_machine_bytes() ? bytes : 0;
 }
@@ -6312,6 +6347,7 @@ typedef struct gc__pace {
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
+    uint64_t crew_cpu_ns;              /* that of collector threads when the last one ended */
     const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
 } gc__pace;
 
@@ -6380,6 +6416,8 @@ typedef struct gc__collector {
     gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
     struct gc__crew *crew;                                  /* NULL: there are no collector threads yet */
+    unsigned processors;                                    /* for collector threads, when that was asked last */
+    uint64_t processors_asked_ns;                           /* when that was; 0: never */
     bool crew_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;
@@ -6881,6 +6919,7 @@ typedef struct gc__member {
     gc__for_host for_host[GC__FOR_HOST];
     uint64_t objects, shared, steals, steps_asleep, asleep_ns;
     uint64_t bytes, lost; /* of collections that have ended */
+    uint64_t cpu_ns;      /* of a thread other than the one that collects, when it last went to sleep; atomic */
 } gc__member;
 
 typedef struct gc__crew {
@@ -6889,7 +6928,8 @@ typedef struct gc__crew {
     gc_heap *heap;
     void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: it traces */
     void *job_context;
-    unsigned count;                  /* members, the thread that collects included */
+    unsigned count; /* members, the thread that collects included */
+    unsigned most;  /* so many of them work, at most: processors may have been taken away */
     unsigned busy;
     uint32_t asleep;         /* bits of members that wait */
     uint32_t called;         /* bits of those that are woken when the lock is released */
@@ -6922,8 +6962,13 @@ GC__FN uint32_t gc__crew_random(gc__crew *crew) {
 
 /* Lock held from here on, unless a comment says otherwise. */
 
+/* The members that wait and may work. */
+GC__FN uint32_t gc__crew_waiting(const gc__crew *crew) {
+    return crew->asleep & (uint32_t)(((uint64_t)1 << crew->most) - 1);
+}
+
 GC__FN void gc__crew_note_hunger(gc__crew *crew) {
-    unsigned asleep = (unsigned)__builtin_popcount(crew->asleep);
+    unsigned asleep = (unsigned)__builtin_popcount(gc__crew_waiting(crew));
     __atomic_store_n(&crew->hungry, (uint32_t)(asleep > crew->shared_count), __ATOMIC_RELAXED);
 }
 
@@ -6945,7 +6990,8 @@ GC__FN void gc__crew_wake(gc__crew *crew, unsigned number) {
 }
 
 GC__FN void gc__crew_wake_one(gc__crew *crew) {
-    if (crew->asleep && !crew->forked) gc__crew_wake(crew, (unsigned)__builtin_ctz(crew->asleep));
+    uint32_t waiting = gc__crew_waiting(crew);
+    if (waiting && !crew->forked) gc__crew_wake(crew, (unsigned)__builtin_ctz(waiting));
 }
 
 /* With a seed: chooses whose turn is next, among those that do not sleep. */
@@ -6995,6 +7041,7 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
         gc__crew_pass_turn(crew, number);
         return;
     }
+    if (number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
     gc__crew_unlock(crew);
     uint64_t start = gc__os_now_ns();
     for (unsigned spins = 0; __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken; spins++) {
@@ -7008,6 +7055,14 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
         gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
     member->asleep_ns += woke > start ? woke - start : 0;
     gc__lock_take(&crew->lock);
+}
+
+/* The CPU time of all threads but the one that collects. */
+GC__FN uint64_t gc__crew_cpu_ns(const gc__crew *crew) {
+    uint64_t sum = 0;
+    for (unsigned i = 1; crew && i < crew->count; i++)
+        sum += __atomic_load_n(&crew->members[i].cpu_ns, __ATOMIC_RELAXED);
+    return sum;
 }
 
 /* Puts an entry of a mark stack on this worker's. */
@@ -9470,8 +9525,9 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
 
 /* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
    then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
-   below the cache's size for each thread that allocates. Both are measured in CPU time of the thread that collects, so that
-   other load on the machine has no influence; if another thread ran the last collection, the share is unknown. */
+   below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
+   no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
+   last collection, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -9479,7 +9535,11 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
-    uint64_t share = heap->pace->resumed_by == gc__os_self() ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
+             beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
+    bool known = heap->pace->resumed_by == gc__os_self();
+    uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
+    heap->pace->crew_cpu_ns = crew_ns;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
@@ -10616,10 +10676,11 @@ GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
         const gc__member *member = &crew->members[i];
         fprintf(
             file,
-            "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms\n",
+            "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms, "
+            "CPU %.3f ms\n",
             i, (unsigned long long)member->objects, (double)member->bytes / 1048576.0,
             (unsigned long long)member->shared, (unsigned long long)member->steals, (unsigned long long)member->lost,
-            (double)member->asleep_ns / (double)GC__NS_PER_MS);
+            (double)member->asleep_ns / (double)GC__NS_PER_MS, (double)member->cpu_ns / (double)GC__NS_PER_MS);
         if (crew->seed)
             fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)member->steps_asleep,
                     (unsigned long long)crew->steps);
@@ -11324,11 +11385,21 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
 
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
 #define GC__CREW_WORTH_BUNDLES 256       /* dirty ones */
+#define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
+#define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
-GC__FN unsigned gc__crew_wanted(const gc_heap *heap) {
-    if (GC_HAS_MODEL) return 1;
-    unsigned threads = heap->options.collector_threads ? heap->options.collector_threads : 1;
-    return threads < GC__CREW_MAX ? threads : GC__CREW_MAX;
+/* How many threads the collection that is to come may have. Processors may be taken away, or given, while the program runs. */
+GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
+    gc__collector *collector = heap->collector;
+    if (heap->options.collector_threads) return heap->options.collector_threads;
+    uint64_t now = gc__os_now_ns();
+    if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
+        unsigned quota = gc__os_quota();
+        collector->processors = gc__os_processors();
+        if (quota < collector->processors) collector->processors = quota;
+        collector->processors_asked_ns = now;
+    }
+    return collector->processors < GC__CREW_DEFAULT ? collector->processors : GC__CREW_DEFAULT;
 }
 
 /* Whether a collection is expected to have enough to do. Called before it stops the world, too. */
@@ -11362,7 +11433,7 @@ GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
     gc__lock_init(&crew->space);
     crew->heap = heap;
     crew->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
-    crew->count = 1;
+    crew->count = crew->most = 1;
     crew->members[0].crew = crew;
     return crew;
 }
@@ -11371,7 +11442,7 @@ GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
 GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
     gc__member *member = &crew->members[number];
     char name[16];
-    snprintf(name, sizeof name, "gc worker %u", number);
+    snprintf(name, sizeof name, "gc worker %u", number % 100);
     member->crew = crew;
     member->number = number;
     gc__lock_take(&crew->lock);
@@ -11394,16 +11465,25 @@ GC__FN void gc__crew_begin_anew(gc__crew *crew) {
     crew->asleep = 0;
 }
 
+GC__FN void gc__crew_limit(gc__crew *crew, unsigned most) {
+    gc__lock_take(&crew->lock);
+    crew->most = most;
+    gc__lock_release(&crew->lock);
+}
+
 /* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
    the host has suspended may hold a lock of the C library. Heap lock held. */
 GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     gc__collector *collector = heap->collector;
     if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
-    unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
-    if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting || gc__is_abandoned(heap)) return;
+    if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
     if (heap->threads->stop_depth || !gc__crew_is_worth(heap, generation)) return;
+    unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
+    if (collector->crew && collector->crew->most != wanted) gc__crew_limit(collector->crew, wanted);
+    if (GC__LIKELY(have >= wanted) || collector->crew_refused) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
+    if (crew) gc__crew_limit(crew, wanted);
     bool started = crew != NULL;
     for (unsigned i = have; started && i < wanted; i++) started = gc__crew_start(crew, i);
     if (started) return;
@@ -11420,7 +11500,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
 GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     gc__crew *crew = heap->collector->crew;
-    if (!crew || crew->count < 2 || crew->forked || heap->cycle->evacuate_into) return;
+    if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->evacuate_into) return;
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
     bool worth = gc__crew_is_worth(heap, generation);
     if (!worth && generation < 2) worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;

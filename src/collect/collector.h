@@ -19,6 +19,7 @@ typedef struct gc__pace {
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
+    uint64_t crew_cpu_ns;              /* that of collector threads when the last one ended */
     const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
 } gc__pace;
 
@@ -87,6 +88,8 @@ typedef struct gc__collector {
     gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
     struct gc__crew *crew;                                  /* NULL: there are no collector threads yet */
+    unsigned processors;                                    /* for collector threads, when that was asked last */
+    uint64_t processors_asked_ns;                           /* when that was; 0: never */
     bool crew_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;

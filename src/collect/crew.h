@@ -52,6 +52,7 @@ typedef struct gc__member {
     gc__for_host for_host[GC__FOR_HOST];
     uint64_t objects, shared, steals, steps_asleep, asleep_ns;
     uint64_t bytes, lost; /* of collections that have ended */
+    uint64_t cpu_ns;      /* of a thread other than the one that collects, when it last went to sleep; atomic */
 } gc__member;
 
 typedef struct gc__crew {
@@ -60,7 +61,8 @@ typedef struct gc__crew {
     gc_heap *heap;
     void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: it traces */
     void *job_context;
-    unsigned count;                  /* members, the thread that collects included */
+    unsigned count; /* members, the thread that collects included */
+    unsigned most;  /* so many of them work, at most: processors may have been taken away */
     unsigned busy;
     uint32_t asleep;         /* bits of members that wait */
     uint32_t called;         /* bits of those that are woken when the lock is released */
@@ -93,8 +95,13 @@ GC__FN uint32_t gc__crew_random(gc__crew *crew) {
 
 /* Lock held from here on, unless a comment says otherwise. */
 
+/* The members that wait and may work. */
+GC__FN uint32_t gc__crew_waiting(const gc__crew *crew) {
+    return crew->asleep & (uint32_t)(((uint64_t)1 << crew->most) - 1);
+}
+
 GC__FN void gc__crew_note_hunger(gc__crew *crew) {
-    unsigned asleep = (unsigned)__builtin_popcount(crew->asleep);
+    unsigned asleep = (unsigned)__builtin_popcount(gc__crew_waiting(crew));
     __atomic_store_n(&crew->hungry, (uint32_t)(asleep > crew->shared_count), __ATOMIC_RELAXED);
 }
 
@@ -116,7 +123,8 @@ GC__FN void gc__crew_wake(gc__crew *crew, unsigned number) {
 }
 
 GC__FN void gc__crew_wake_one(gc__crew *crew) {
-    if (crew->asleep && !crew->forked) gc__crew_wake(crew, (unsigned)__builtin_ctz(crew->asleep));
+    uint32_t waiting = gc__crew_waiting(crew);
+    if (waiting && !crew->forked) gc__crew_wake(crew, (unsigned)__builtin_ctz(waiting));
 }
 
 /* With a seed: chooses whose turn is next, among those that do not sleep. */
@@ -166,6 +174,7 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
         gc__crew_pass_turn(crew, number);
         return;
     }
+    if (number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
     gc__crew_unlock(crew);
     uint64_t start = gc__os_now_ns();
     for (unsigned spins = 0; __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken; spins++) {
@@ -179,6 +188,14 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
         gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
     member->asleep_ns += woke > start ? woke - start : 0;
     gc__lock_take(&crew->lock);
+}
+
+/* The CPU time of all threads but the one that collects. */
+GC__FN uint64_t gc__crew_cpu_ns(const gc__crew *crew) {
+    uint64_t sum = 0;
+    for (unsigned i = 1; crew && i < crew->count; i++)
+        sum += __atomic_load_n(&crew->members[i].cpu_ns, __ATOMIC_RELAXED);
+    return sum;
 }
 
 /* Puts an entry of a mark stack on this worker's. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../heap/window.h"
+#include "crew.h"
 #include "plan.h"
 #include "external.h"
 
@@ -110,8 +111,9 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
 
 /* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
    then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
-   below the cache's size for each thread that allocates. Both are measured in CPU time of the thread that collects, so that
-   other load on the machine has no influence; if another thread ran the last collection, the share is unknown. */
+   below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
+   no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
+   last collection, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -119,7 +121,11 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
-    uint64_t share = heap->pace->resumed_by == gc__os_self() ? pause * 100 / (since + 1) : GC__GC_SHARE_HIGH;
+    uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
+             beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
+    bool known = heap->pace->resumed_by == gc__os_self();
+    uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
+    heap->pace->crew_cpu_ns = crew_ns;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;

@@ -90,10 +90,11 @@ GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
         const gc__member *member = &crew->members[i];
         fprintf(
             file,
-            "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms\n",
+            "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms, "
+            "CPU %.3f ms\n",
             i, (unsigned long long)member->objects, (double)member->bytes / 1048576.0,
             (unsigned long long)member->shared, (unsigned long long)member->steals, (unsigned long long)member->lost,
-            (double)member->asleep_ns / (double)GC__NS_PER_MS);
+            (double)member->asleep_ns / (double)GC__NS_PER_MS, (double)member->cpu_ns / (double)GC__NS_PER_MS);
         if (crew->seed)
             fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)member->steps_asleep,
                     (unsigned long long)crew->steps);

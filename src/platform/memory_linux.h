@@ -1,4 +1,4 @@
-/* How much memory the process may have: the limits of its control groups and its own. */
+/* How much memory and how many processors the process may have: the limits of its control groups and its own. */
 #pragma once
 
 #include "platform.h"
@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,8 +15,9 @@ static const char *gc__os_root = ""; /* goes before the names of the files below
 
 #define GC__OS_NAME_BYTES 1024
 
-/* The hierarchy of control groups that has the memory controller. */
+/* The hierarchy of control groups that has a controller: "memory" or "cpu". */
 typedef struct gc__os_groups {
+    const char *controller;
     char group[GC__OS_NAME_BYTES];  /* the process's, as /proc/self/cgroup names it */
     char root[GC__OS_NAME_BYTES];   /* the group that is at the mount point */
     char folder[GC__OS_NAME_BYTES]; /* the mount point; then the folder of the process's group */
@@ -67,7 +69,7 @@ GC__FN bool gc__os_find_group(gc__os_groups *groups) {
         char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
         if (!group) continue;
         *group++ = 0;
-        bool first = gc__os_lists(controllers, "memory");
+        bool first = gc__os_lists(controllers, groups->controller);
         if (!first && (*controllers || found)) continue;
         memcpy(groups->group, group, strlen(group) + 1);
         groups->first = first;
@@ -87,7 +89,7 @@ GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
         const char *rest = strstr(line, " - ");
         if (!rest || sscanf(rest, " - %31s %*s %1023s", type, options) != 2) continue;
         if (strcmp(type, groups->first ? "cgroup" : "cgroup2") != 0) continue;
-        if (groups->first && !gc__os_lists(options, "memory")) continue;
+        if (groups->first && !gc__os_lists(options, groups->controller)) continue;
         found = sscanf(line, "%*s %*s %*s %1023s %1023s", groups->root, groups->folder) == 2;
     }
     close(lines.file);
@@ -103,23 +105,53 @@ GC__FN void gc__os_enter_group(gc__os_groups *groups) {
     snprintf(groups->folder + groups->mount_bytes, sizeof groups->folder - groups->mount_bytes, "%s", rest);
 }
 
-/* The least limit of the process's group and of those around it; SIZE_MAX if there is none. */
-GC__FN size_t gc__os_group_bytes(void) {
-    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
-                                                                                           NULL};
+/* The least of what `limit` finds in the folder of the process's group and of those around it; SIZE_MAX if there is none. */
+GC__FN size_t gc__os_group_least(const char *controller, size_t (*limit)(const gc__os_groups *groups)) {
     gc__os_groups groups;
     size_t least = SIZE_MAX;
+    groups.controller = controller;
     if (!gc__os_find_group(&groups) || !gc__os_find_mount(&groups)) return least;
     gc__os_enter_group(&groups);
     for (;;) {
-        for (const char *const *file = groups.first ? first : second; *file; file++) {
-            size_t bytes = gc__os_number_in(groups.folder, *file);
-            if (bytes < least) least = bytes;
-        }
+        size_t here = limit(&groups);
+        if (here < least) least = here;
         char *slash = strrchr(groups.folder, '/');
         if (!slash || slash < groups.folder + groups.mount_bytes) return least;
         *slash = 0;
     }
+}
+
+GC__FN size_t gc__os_group_bytes(const gc__os_groups *groups) {
+    static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
+                                                                                           NULL};
+    size_t least = SIZE_MAX;
+    for (const char *const *file = groups->first ? first : second; *file; file++) {
+        size_t bytes = gc__os_number_in(groups->folder, *file);
+        if (bytes < least) least = bytes;
+    }
+    return least;
+}
+
+/* The processors that the group's quota amounts to, at least 1: it gives microseconds of all of them in each period. */
+GC__FN size_t gc__os_group_processors(const gc__os_groups *groups) {
+    char line[64];
+    unsigned long long quota, period;
+    if (groups->first) {
+        quota = gc__os_number_in(groups->folder, "cpu.cfs_quota_us"); /* -1: none */
+        period = gc__os_number_in(groups->folder, "cpu.cfs_period_us");
+        if (quota > (unsigned long long)INT64_MAX || period == SIZE_MAX) return SIZE_MAX;
+    } else {
+        gc__os_read_line(groups->folder, "cpu.max", line, sizeof line);
+        if (sscanf(line, "%llu %llu", &quota, &period) != 2) return SIZE_MAX;
+    }
+    return period ? (size_t)((quota + period - 1) / period) + !quota : SIZE_MAX;
+}
+
+GC__FN unsigned gc__os_quota(void) {
+    int error = errno;
+    size_t quota = gc__os_group_least("cpu", gc__os_group_processors);
+    errno = error;
+    return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
 }
 
 GC__FN size_t gc__os_machine_bytes(void) {
@@ -129,7 +161,7 @@ GC__FN size_t gc__os_machine_bytes(void) {
 
 GC__FN size_t gc__os_container_bytes(void) {
     int error = errno;
-    size_t bytes = gc__os_group_bytes();
+    size_t bytes = gc__os_group_least("memory", gc__os_group_bytes);
     errno = error;
     return bytes < gc__os_machine_bytes() ? bytes : 0;
 }

@@ -65,6 +65,7 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* those that the process may use */
+GC__FN unsigned gc__os_quota(void);      /* those that the quota of its container amounts to; UINT_MAX: there is none */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
 /* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on

@@ -5,11 +5,21 @@
 
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
 #define GC__CREW_WORTH_BUNDLES 256       /* dirty ones */
+#define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
+#define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
-GC__FN unsigned gc__crew_wanted(const gc_heap *heap) {
-    if (GC_HAS_MODEL) return 1;
-    unsigned threads = heap->options.collector_threads ? heap->options.collector_threads : 1;
-    return threads < GC__CREW_MAX ? threads : GC__CREW_MAX;
+/* How many threads the collection that is to come may have. Processors may be taken away, or given, while the program runs. */
+GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
+    gc__collector *collector = heap->collector;
+    if (heap->options.collector_threads) return heap->options.collector_threads;
+    uint64_t now = gc__os_now_ns();
+    if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
+        unsigned quota = gc__os_quota();
+        collector->processors = gc__os_processors();
+        if (quota < collector->processors) collector->processors = quota;
+        collector->processors_asked_ns = now;
+    }
+    return collector->processors < GC__CREW_DEFAULT ? collector->processors : GC__CREW_DEFAULT;
 }
 
 /* Whether a collection is expected to have enough to do. Called before it stops the world, too. */
@@ -43,7 +53,7 @@ GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
     gc__lock_init(&crew->space);
     crew->heap = heap;
     crew->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
-    crew->count = 1;
+    crew->count = crew->most = 1;
     crew->members[0].crew = crew;
     return crew;
 }
@@ -52,7 +62,7 @@ GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
 GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
     gc__member *member = &crew->members[number];
     char name[16];
-    snprintf(name, sizeof name, "gc worker %u", number);
+    snprintf(name, sizeof name, "gc worker %u", number % 100);
     member->crew = crew;
     member->number = number;
     gc__lock_take(&crew->lock);
@@ -75,16 +85,25 @@ GC__FN void gc__crew_begin_anew(gc__crew *crew) {
     crew->asleep = 0;
 }
 
+GC__FN void gc__crew_limit(gc__crew *crew, unsigned most) {
+    gc__lock_take(&crew->lock);
+    crew->most = most;
+    gc__lock_release(&crew->lock);
+}
+
 /* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
    the host has suspended may hold a lock of the C library. Heap lock held. */
 GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     gc__collector *collector = heap->collector;
     if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
-    unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
-    if (GC__LIKELY(have >= wanted) || collector->crew_refused || heap->collecting || gc__is_abandoned(heap)) return;
+    if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
     if (heap->threads->stop_depth || !gc__crew_is_worth(heap, generation)) return;
+    unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
+    if (collector->crew && collector->crew->most != wanted) gc__crew_limit(collector->crew, wanted);
+    if (GC__LIKELY(have >= wanted) || collector->crew_refused) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
+    if (crew) gc__crew_limit(crew, wanted);
     bool started = crew != NULL;
     for (unsigned i = have; started && i < wanted; i++) started = gc__crew_start(crew, i);
     if (started) return;
@@ -101,7 +120,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
 GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     gc__crew *crew = heap->collector->crew;
-    if (!crew || crew->count < 2 || crew->forked || heap->cycle->evacuate_into) return;
+    if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->evacuate_into) return;
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
     bool worth = gc__crew_is_worth(heap, generation);
     if (!worth && generation < 2) worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -363,6 +364,55 @@ static void when_there_are_threads(void) {
     is(workers(&quiet), 0, "they are gone with the heap");
 }
 
+/* What statistics say of collector threads: how many there are, and in how many traces they took part. */
+static unsigned long long crew_stats(unsigned *count) {
+    static char text[8192];
+    unsigned long long traces = 0;
+    FILE *file = fmemopen(text, sizeof text, "w");
+    gc_heap_print_stats(heap, file);
+    fclose(file);
+    const char *line = strstr(text, "collectors ");
+    *count = 1;
+    if (line) sscanf(line, "collectors %u threads, in %llu", count, &traces);
+    return traces;
+}
+
+/* By default there are as many as processors. When some are taken away, fewer threads work. */
+static void as_many_as_processors(void) {
+    cpu_set_t all, one;
+    unsigned count, expected;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) {
+        ok(true, "# SKIP there is one processor only");
+        return;
+    }
+    expected = CPU_COUNT(&all) < 16 ? (unsigned)CPU_COUNT(&all) : 16;
+    begin(NULL);
+    {
+        node *root = NULL;
+        GC_ROOTS(gc, root);
+        root = tree(17, 1);
+        full();
+        unsigned long long before = crew_stats(&count);
+        is(count, expected, "by default there are as many threads as processors");
+        ok(before > 0, "and they trace");
+        CPU_ZERO(&one);
+        for (int i = 0; CPU_COUNT(&one) == 0; i++)
+            if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        usleep(700000);
+        before = crew_stats(&count);
+        full();
+        is(crew_stats(&count), before,
+           "when all processors but one are taken away, the thread that collects works alone");
+        sched_setaffinity(0, sizeof all, &all);
+        usleep(700000);
+        full();
+        ok(crew_stats(&count) > before, "and not any more when they are given back");
+        ok(tree_is_whole(root, 17, 1), "which keeps the tree");
+    }
+    end();
+}
+
 /* A limit is changed in a heap whose host stops threads: one of these may hold a lock that starting a thread takes. */
 static size_t before_stop, within_stop;
 static void on_suspend(void *host) { before_stop = workers(host); }
@@ -485,6 +535,7 @@ int main(void) {
         shapes();
     }
     when_there_are_threads();
+    as_many_as_processors();
     no_thread_starts_while_stopped();
     threads_are_refused();
     /* With GC_DEBUG it is reported as misuse. */

@@ -340,6 +340,56 @@ static void in_first_version(void) {
     is_limited(0, "another controller");
 }
 
+/* The nursery after a young collection that took 1 ms of 100 ms of CPU, and of other collector threads `beside`. */
+static size_t nursery_after(uint64_t beside) {
+    uint64_t now = gc__os_cpu_ns();
+    heap->collection.generation = 0;
+    heap->pace->nursery_bytes = 8 * MIB;
+    heap->pace->stopped_cpu_ns = now - 1000000;
+    heap->pace->resumed_cpu_ns = now - 100000000;
+    heap->pace->resumed_by = gc__os_self();
+    heap->pace->crew_cpu_ns = 0;
+    heap->collector->crew->members[1].cpu_ns = beside;
+    gc__pace_nursery(heap);
+    return heap->pace->nursery_bytes;
+}
+
+/* The collector's own structures, without threads. */
+static void pacing_counts_all_threads(void) {
+    begin(NULL);
+    gc__crew *crew = gc__crew_new(heap);
+    crew->count = 2;
+    heap->full_bytes = (size_t)1 << 30;
+    heap->collector->crew = crew;
+    ok(nursery_after(0) < 8 * MIB, "a nursery shrinks whose collections take a hundredth of the CPU time");
+    ok(nursery_after(50000000) > 8 * MIB, "and grows if other collector threads took a third of it");
+    crew->count = 1;
+    end();
+}
+
+static void has_quota(unsigned processors, const char *where) { is(gc__os_quota(), processors, "%s", where); }
+
+static void processors_by_quota(void) {
+    char mounts[300];
+    write_file("/proc/self/cgroup", "0::/system.slice/program.service\n");
+    write_file("/proc/self/mountinfo", MOUNTED_2);
+    has_quota(UINT_MAX, "no quota of processors");
+    write_file("/sys/fs/cgroup/system.slice/cpu.max", "max 100000\n");
+    has_quota(UINT_MAX, "a group without one");
+    write_file("/sys/fs/cgroup/system.slice/cpu.max", "250000 100000\n");
+    has_quota(3, "a quota of 2.5 processors is three threads");
+    write_file("/sys/fs/cgroup/system.slice/program.service/cpu.max", "20000 100000\n");
+    has_quota(1, "one of a fifth is one");
+    snprintf(mounts, sizeof mounts, "35 31 0:32 %s /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n", "/");
+    write_file("/proc/self/cgroup", "12:cpu,cpuacct:/a\n4:memory:/b\n");
+    write_file("/proc/self/mountinfo", mounts);
+    write_file("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "50000\n");
+    write_file("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n");
+    has_quota(UINT_MAX, "the first version, without a quota");
+    write_file("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000\n");
+    has_quota(2, "with one of two processors");
+}
+
 static void in_container(void) {
     char command[100];
     if (!mkdtemp(root)) printf("Bail out! cannot make %s\n", root), exit(2);
@@ -362,6 +412,7 @@ static void in_container(void) {
     has((gc_new_array(gc, &bytes_type, 9 * MIB), gc_last_message()), "(heap_bytes_max)", "which messages name");
     end();
     in_first_version();
+    processors_by_quota();
     gc__os_root = "";
     snprintf(command, sizeof command, "rm -r %s", root);
     ok(system(command) == 0, "the folder is removed");
@@ -382,6 +433,7 @@ int main(void) {
     pictured();
     counted();
     lists_counted();
+    pacing_counts_all_threads();
     in_container();
     return done();
 }
