@@ -18,6 +18,9 @@ typedef struct list {
 
 static char names[3][16] = {"cell", "list", "next"};
 static gc_type cell_type = GC_TYPE(cell, next), list_type = GC_TYPE_ARRAY(list, items);
+static gc_type weak_type = GC_TYPE_ARRAY_TRACED(list, items, gc_trace_weak);
+static cell *reported, *entries[3];
+static gc_value_stack values;
 static gc_frame_site site = {names[2], names[0], names[1], 7, 0};
 
 #define RANGES_MAX 64
@@ -27,6 +30,13 @@ static unsigned count;
 static void keep(const void *start, size_t bytes) {
     ranges[count].start = (uintptr_t)start & ~(uint64_t)7;
     ranges[count++].bytes = (bytes + 15) & ~(uint64_t)7;
+}
+
+static void scan(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host;
+    if (!thread) return;
+    gc_visit(visitor, &reported, 1, 0);
+    gc_visit_stack(visitor, &values, NULL);
 }
 
 static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
@@ -118,7 +128,7 @@ static void write_core(FILE *file) {
 }
 
 int main(int argc, char **argv) {
-    gc_heap *heap = gc_heap_create(NULL);
+    gc_heap *heap = gc_heap_create(&(gc_options){.scan_roots = scan});
     gc_thread *gc = gc_thread_attach(heap);
     if (!gc || argc < 2) return fprintf(stderr, "usage: seed FILE\n"), 1;
     static cell *global;
@@ -126,16 +136,22 @@ int main(int argc, char **argv) {
     static cell *local;
     static void *slots[] = {&local};
     cell_type.name = names[0], list_type.name = names[1], cell_type.fields = names[2];
+    weak_type.name = names[1];
+    values.base = entries, values.top = values.limit = entries + 3;
     gc_roots_add(heap, &global, 1, 0);
     gc_thread_set_name(gc, names[0]);
     for (int i = 0; i < 12; i++) {
         cell *fresh = (cell *)gc_new(gc, &cell_type);
         gc_store(gc, &fresh->next, global);
         global = fresh;
+        if (i < 3) entries[i] = fresh;
+        if (i == 4) reported = fresh;
         if (i == 5) gc_collect(heap, 2, GC_COLLECT_DEFAULT);
     }
     local = global;
     gc_new_array(gc, &list_type, 5);
+    list *weak = (list *)gc_new_array(gc, &weak_type, 2);
+    gc_store(gc, &weak->items[0], global);
     gc_new_array(gc, &list_type, GC_LARGE_BYTES / 8 + 100);
     gc_handle_create(heap, GC_HANDLE_STRONG, global);
     gc_handle_create(heap, GC_HANDLE_WEAK, global);
@@ -155,6 +171,14 @@ int main(int argc, char **argv) {
     keep(names, sizeof names);
     keep(&cell_type, sizeof cell_type);
     keep(&list_type, sizeof list_type);
+    keep(&weak_type, sizeof weak_type);
+    keep(gc__weak_traces, sizeof gc__weak_traces);
+    keep(&reported, sizeof reported);
+    keep(entries, sizeof entries);
+    keep(&values, sizeof values);
+    keep(heap->cycle->roots.words, heap->cycle->roots.count * 8);
+    keep(heap->cycle->reported.words, 16);
+    keep(heap->cycle->stacks.words, 8 * GC__STACK_WORDS);
     keep(&site, sizeof site);
     keep(&frame, sizeof frame);
     keep(slots, sizeof slots);
