@@ -4633,7 +4633,7 @@ GC__FN void gc__arena_release(gc__region *region) {
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
 #define GC__RESERVE 32      /* this part of the limit is kept for evacuation at most */
-#define GC__RESERVE_LAST 64 /* and this one even in the last resort */
+#define GC__RESERVE_LAST 256 /* and this one even in the last resort */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)

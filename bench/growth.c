@@ -2,9 +2,7 @@
    same survivors and dirty cards, the time and rate of a full one, and what the tables take.
        growth [MIB...] */
 #define GC_IMPLEMENTATION
-#include "gc.h"
-
-#include <stdlib.h>
+#include "objects.h"
 
 enum { NURSERY_BYTES = 4 << 20, SURVIVORS = 1000, DIRTY = 1000, YOUNG = 51, FULL = 5, CHUNK = 1024 };
 
@@ -28,24 +26,12 @@ typedef struct chunks {
 } chunks;
 static const gc_type chunks_type = GC_TYPE_ARRAY(chunks, at);
 
-static uint64_t bits(void) {
-    static uint64_t x = 88172645463325252;
-    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-    return x;
-}
-
-static void *checked(void *object) {
-    if (object) return object;
-    fprintf(stderr, "growth: %s\n", gc_last_message());
-    exit(1);
-}
-
 static cells *new_chunk(gc_thread *gc) {
     cells *chunk = checked(gc_new_array(gc, &cells_type, CHUNK));
     GC_ROOTS(gc, chunk);
     for (size_t i = 0; i < CHUNK; i++) {
         cell *c = checked(gc_new(gc, &cell_type));
-        gc_store(gc, &c->other, chunk->at[i ? bits() % i : 0]);
+        gc_store(gc, &c->other, chunk->at[i ? random_bits() % i : 0]);
         gc_store(gc, &chunk->at[i], c);
     }
     return chunk;
@@ -76,8 +62,8 @@ static uint64_t young_ns(gc_heap *heap, gc_thread *gc, chunks *all) {
             kept = c;
         }
         for (int k = 0; k < DIRTY; k++)
-            gc_store(gc, &all->at[bits() % all->header.length]->at[bits() % CHUNK]->other, kept);
-        for (size_t bytes = 0; bytes < NURSERY_BYTES / 2; bytes += sizeof(cell)) checked(gc_new(gc, &cell_type));
+            gc_store(gc, &all->at[random_bits() % all->header.length]->at[random_bits() % CHUNK]->other, kept);
+        for (size_t made = 0; made < NURSERY_BYTES / 2; made += sizeof(cell)) checked(gc_new(gc, &cell_type));
         pauses[i] = pause_ns(heap, 0);
         /* Until the survivors are old, their cards stay dirty. */
         gc_collect(heap, 1, GC_COLLECT_BLOCKING);

@@ -2,56 +2,25 @@
    and large objects would show. A table of objects of one size is filled, and each object replaced by chance some times.
        sizes [BYTES...] */
 #define GC_IMPLEMENTATION
-#include "gc.h"
+#include "objects.h"
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUNDS = 4, LEAST_COUNT = 16 };
 static const size_t live_bytes = (size_t)48 << 20;
 
-typedef struct bytes {
-    gc_array header;
-    char items[];
-} bytes;
-static const gc_type bytes_type = GC_TYPE_ARRAY_LEAF(bytes, items);
-
-typedef struct table {
-    gc_array header;
-    bytes *items[];
-} table;
-static const gc_type table_type = GC_TYPE_ARRAY(table, items);
-
-static uint64_t bits(void) {
-    static uint64_t x = 88172645463325252;
-    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-    return x;
-}
-
 static size_t count_of(size_t size) {
     size_t count = live_bytes / size;
     return count > LEAST_COUNT ? count : LEAST_COUNT;
 }
 
-static double resident_bytes(void) {
-    unsigned long total = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%lu %lu", &total, &resident) != 2) resident = 0;
-    if (file) fclose(file);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
-static gc_heap *new_heap(gc_options options) {
-    gc_heap *heap = gc_heap_create(&options);
-    if (heap) return heap;
-    fprintf(stderr, "sizes: %s\n", gc_last_message());
-    exit(1);
-}
+static gc_heap *new_heap(gc_options options) { return checked(gc_heap_create(&options)); }
+static double resident_bytes(void) { return (double)status_bytes("VmRSS:"); }
 
 /* Writes to each page. */
-static void touch(char *at, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += 4096) at[i] = 1;
+static void touch(char *at, size_t size) {
+    for (size_t i = 0; i < size; i += 4096) at[i] = 1;
 }
 
 /* Time for an object, in ns; what the heap holds and what is resident, for each byte that lives. */
@@ -65,10 +34,9 @@ static void replace(size_t size) {
     uint64_t start = 0;
     for (size_t i = 0; i < (ROUNDS + 1) * count; i++) {
         if (i == count) start = gc__os_cpu_ns();
-        bytes *object = gc_new_array(gc, &bytes_type, size - sizeof(bytes));
-        if (!object) exit(1);
+        bytes *object = checked(gc_new_array(gc, &bytes_type, size - sizeof(bytes)));
         touch(object->items, size - sizeof(bytes));
-        gc_store(gc, &all->items[i < count ? i : bits() % count], object);
+        gc_store(gc, &all->items[i < count ? i : random_bits() % count], object);
     }
     double ns = (double)(gc__os_cpu_ns() - start) / (double)(ROUNDS * count), live = (double)(count * (size + 8));
     gc_stats stats;
@@ -101,7 +69,7 @@ static void with_malloc(size_t size) {
     uint64_t start = 0;
     for (size_t i = 0; i < (ROUNDS + 1) * count; i++) {
         if (i == count) start = gc__os_cpu_ns();
-        size_t at = i < count ? i : bits() % count;
+        size_t at = i < count ? i : random_bits() % count;
         free(all[at]);
         all[at] = calloc(1, size);
         touch(all[at], size);

@@ -3,24 +3,11 @@
    One line: what lives at most, by the program's own account, the limit, "ok" or "full", CPU seconds, what the heap held at most,
    peak RSS, the collections by generation; bytes throughout. */
 #define GC_IMPLEMENTATION
+#include "objects.h"
 #include "gc_handles.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-
-typedef struct bytes {
-    gc_array header;
-    char items[];
-} bytes;
-static const gc_type bytes_type = GC_TYPE_ARRAY_LEAF(bytes, items);
-
-typedef struct table {
-    gc_array header;
-    void *items[];
-} table;
-static const gc_type table_type = GC_TYPE_ARRAY(table, items);
 
 typedef struct quad {
     gc_object header;
@@ -47,8 +34,7 @@ typedef struct source {
 } source;
 
 static size_t draw(source *s, size_t below) {
-    s->x ^= s->x << 13, s->x ^= s->x >> 7, s->x ^= s->x << 17;
-    return s->x % below;
+    return next_random(&s->x) % below;
 }
 
 static void count(source *s, size_t more, size_t less) {
@@ -175,16 +161,6 @@ static const struct {
                  {"large", run_large, false},        {"mixed", run_mixed, false},
                  {"non-moving", run_in_place, true}, {"non-moving-unlimited", run_unlimited, true}};
 
-static unsigned long status_kib(const char *field) {
-    char line[128];
-    unsigned long kib = 0;
-    FILE *in = fopen("/proc/self/status", "r");
-    while (in && fgets(line, sizeof line, in))
-        if (strncmp(line, field, strlen(field)) == 0) kib = strtoul(line + strlen(field) + 1, NULL, 10);
-    if (in) fclose(in);
-    return kib;
-}
-
 static double cpu_s(void) {
     struct rusage r;
     getrusage(RUSAGE_SELF, &r);
@@ -203,12 +179,12 @@ int main(int argc, char **argv) {
     heap = gc_heap_create(&(gc_options){.heap_bytes_max = limit, .non_moving = workloads[i].non_moving});
     gc_thread *gc = heap ? gc_thread_attach(heap) : NULL;
     if (!gc) return fprintf(stderr, "space: %s\n", gc_last_message()), 1;
-    source s = {UINT64_C(88172645463325252), 0};
+    source s = {RANDOM_SEED, 0};
     bool ok = workloads[i].run(gc, &s);
     gc_stats stats;
     gc_heap_stats(heap, &stats);
-    printf("%zu\t%zu\t%s\t%.3f\t%zu\t%lu\t%llu+%llu+%llu\n", live_peak, limit, ok ? "ok" : "full", cpu_s(), stats.committed_bytes_peak,
-           status_kib("VmHWM:") * 1024, (unsigned long long)stats.collections[0], (unsigned long long)stats.collections[1],
+    printf("%zu\t%zu\t%s\t%.3f\t%zu\t%zu\t%llu+%llu+%llu\n", live_peak, limit, ok ? "ok" : "full", cpu_s(), stats.committed_bytes_peak,
+           status_bytes("VmHWM:"), (unsigned long long)stats.collections[0], (unsigned long long)stats.collections[1],
            (unsigned long long)stats.collections[2]);
     return 0;
 }

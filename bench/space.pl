@@ -26,8 +26,9 @@ sub own {
 }
 
 sub shared {
-    my ($workload, $limit, $program) = @_;
-    my $line = `timeout 60 build/bench/$program $workload @{[$limit ? "--max-heap=$limit" : '']} --json 2> /dev/null`;
+    my ($workload, $limit, $program, $growth) = @_;
+    my $options = ($limit ? "--max-heap=$limit" : '') . ($growth ? " --growth=$growth" : '');
+    my $line = `timeout 60 build/bench/$program $workload $options --json 2> /dev/null`;
     return (0, 'full', 0, '-', 0, '-') if $line !~ /"user_s": ([\d.]+), "sys_s": ([\d.]+).*"rss_peak_bytes": (\d+)/;
     my ($cpu, $rss) = ($1 + $2, $3);
     my $live = $line =~ /"live_peak_bytes": (\d+)/ ? $1 : 0;
@@ -84,7 +85,8 @@ sub measure {
         map { sprintf '%.1f', $_ } $rss / 1048576, $rss_most), "\n";
 }
 
-# Rows for bench/curve.pl: workload, memory manager, limit in hundredths of what lives, peak RSS / live, CPU seconds.
+# Rows for bench/curve.pl: workload, memory manager, limit in hundredths of what lives, peak RSS / live, CPU seconds. Beyond twice
+# what lives the heap is also told to grow as far, or it would not come near its limit.
 sub curve {
     my ($workload) = @_;
     my $live = live_of($workload);
@@ -93,7 +95,8 @@ sub curve {
     my %seen;
     for my $i (1 .. $runs) {
         for my $p (0 .. $#points) {
-            my @run = shared($workload, int($live * $points[$p][2] / 100), $points[$p][1]);
+            my $percent = $points[$p][2];
+            my @run = shared($workload, int($live * $percent / 100), $points[$p][1], $percent > 200 ? $percent - 100 : 0);
             push @{$seen{$p}}, [@run[2, 4]] if $run[1] eq 'ok';
         }
     }

@@ -49,7 +49,7 @@ static uint64_t checksum(mm_refs *table, uint64_t n) {
 }
 
 static void run(mm *mm, const uint64_t *args, workload_result *result) {
-    uint64_t n = args[0], m = args[1], state = UINT64_C(88172645463325252);
+    uint64_t n = args[0], m = args[1], state = RANDOM_SEED;
     mm_refs *table = NULL;
     MM_ROOTS(mm, table);
     table = mm_new_refs(mm, n);

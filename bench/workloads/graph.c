@@ -50,7 +50,7 @@ static uint64_t checksum(mm_refs *graph, uint64_t n) {
 }
 
 static void run(mm *mm, const uint64_t *args, workload_result *result) {
-    uint64_t n = args[0], m = args[1], state = UINT64_C(88172645463325252);
+    uint64_t n = args[0], m = args[1], state = RANDOM_SEED;
     mm_refs *graph = NULL;
     MM_ROOTS(mm, graph);
     graph = mm_new_refs(mm, n);

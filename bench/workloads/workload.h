@@ -1,6 +1,7 @@
 /* What a workload is, and what it reports. */
 #pragma once
 
+#include "../random.h"
 #include "backend.h"
 #include "histogram.h"
 
@@ -28,13 +29,6 @@ typedef struct workload {
 
 extern const workload binary_trees_workload, gcbench_workload, lru_workload, pause_workload, alloc_workload,
     churn_workload, graph_workload;
-
-/* The same numbers on every backend: Marsaglia's xorshift64. The state must not be 0. */
-static inline uint64_t next_random(uint64_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    return *state ^= *state << 17;
-}
 
 /* printf unless the result is quiet. */
 void say(const workload_result *result, const char *format, ...) __attribute__((format(printf, 2, 3)));
