@@ -1,0 +1,37 @@
+#!/bin/sh
+# The models of tests/models: spin finds no error in them, and an error for each fault that they name.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+if ! command -v spin > /dev/null; then
+    skip 'models of the crew' 'spin is not installed: tools/setup test'
+    finish
+fi
+
+# errors MODEL FLAGS PROPERTY: how many errors spin finds, of safety or of liveness with fair workers
+errors() {
+    (
+        cp "tests/models/$1" "$folder/model.pml" && cd "$folder" && rm -f pan* model.pml.trail
+        # shellcheck disable=SC2086 # words of flags
+        spin -a $2 model.pml > spin.log 2>&1 || { cat spin.log >&2; exit 1; }
+        if [ "$3" = liveness ]; then
+            ${CC:-cc} -O1 -w -DNFAIR=4 -DMEMLIM=2000 pan.c -o pan && timeout 100 ./pan -a -f -m1000000 -N ends
+        else
+            ${CC:-cc} -O1 -w -DSAFETY -DMEMLIM=2000 -DNOCLAIM pan.c -o pan && timeout 100 ./pan -m1000000
+        fi
+    ) > "$folder/log" 2>&1
+    if grep -q 'max search depth too small\|reached -DMEMLIM\|out of memory' "$folder/log"; then
+        echo incomplete
+    else
+        sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$folder/log"
+    fi
+}
+
+is "$(errors crew.pml '-DWORKERS=2' safety)" 0 'two workers: each object is copied once, and none is left out'
+is "$(errors crew.pml '' safety)" 0 'three workers likewise'
+is "$(errors crew.pml '-DWORKERS=2' liveness)" 0 'and each run ends'
+for fault in UNCLAIMED LOST_PIECE EARLY LATE_BUSY NO_WAKE FORGETFUL; do
+    is "$(errors crew.pml "-D$fault" safety)" 1 "three workers, $fault: an error is found"
+done
+finish
