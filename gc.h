@@ -6343,6 +6343,7 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    bool fills_holes; /* more than a fifth of generation 2 is holes, and no full collection will evacuate its regions */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
@@ -6427,8 +6428,8 @@ GC__FN int gc__roots_generation(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
 }
 
-/* The generation above which dirty cards lead to slots. */
-GC__FN int gc__cards_above(const gc_heap *heap) {
+/* The generation up to which regions are condemned at first. Dirty cards of those above lead to slots. */
+GC__FN int gc__condemned_first(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_FINISH ? 1 : heap->collection.generation;
 }
 /* Stacks of values: which part of a stack a collection has to look at.
@@ -7986,7 +7987,7 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 /* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values
    outside the heap is needed once more by the collection that ends the marking. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
-    if (!gc__is_marking(object)) return;
+    if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINISH) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
     if (!gc__words_push(&worker->heap->marker->waiting, object)) gc__shade_unscanned(worker->heap, object);
     if (worker->crew) gc__lock_release(&worker->crew->space);
@@ -8180,6 +8181,14 @@ GC__FN size_t gc__worker_copied(const gc__worker *worker) {
     return bytes;
 }
 
+/* What all workers have copied to the generation; their windows are closed. */
+GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
+    size_t bytes = worker->crew ? 0 : worker->copied_bytes[generation];
+    for (unsigned i = 0; worker->crew && i < worker->crew->count; i++)
+        bytes += worker->crew->members[i].worker.copied_bytes[generation];
+    return bytes;
+}
+
 GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
     size_t bytes = worker->crew ? 0 : gc__worker_copied(worker);
     for (unsigned i = 0; worker->crew && i < worker->crew->count; i++)
@@ -8344,8 +8353,10 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
 /* The object, which may be marked already, has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
     if (!gc__cycle_mark_set(object)) return;
-    gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
-    if (!gc__object_is_leaf(object)) gc__marker_push(heap, object);
+    if (gc__object_is_leaf(object))
+        gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+    else
+        gc__marker_push(heap, object);
 }
 
 GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
@@ -8380,6 +8391,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
 
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
+    gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
     if (type->trace) {
         if (!gc__words_push(&heap->marker->waiting, object)) gc__shade_unscanned(heap, object);
         return;
@@ -8389,13 +8401,6 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
 }
 
-/* The next object that a barrier has noted; 0: there is none now. */
-GC__FN uintptr_t gc__marker_logged(gc__marker *marker) {
-    if (marker->taken == GC__SHADE_LOG || !marker->log) return 0;
-    uintptr_t object = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE);
-    if (object) marker->taken++;
-    return object;
-}
 
 /* Scans every marked object of a region for which there was no room. False: there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
@@ -8414,12 +8419,22 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
 
 /* Takes what barriers have noted. False: that is nothing. */
 GC__FN bool gc__marker_take_log(gc_heap *heap) {
-    size_t before = heap->marker->taken;
-    for (uintptr_t object; (object = gc__marker_logged(heap->marker)) != 0;) {
-        gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+    gc__marker *marker = heap->marker;
+    size_t before = marker->taken;
+    for (; marker->taken < GC__SHADE_LOG; marker->taken++) {
+        uintptr_t object = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE);
+        if (!object) break; /* another thread is about to write it, or it is the end */
         gc__marker_push(heap, object);
     }
-    return heap->marker->taken > before;
+    return marker->taken > before;
+}
+
+/* The same with the world stopped; then the log is as new. */
+GC__FN void gc__marker_empty_log(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__marker_take_log(heap);
+    memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
+    marker->logged = marker->taken = 0;
 }
 
 /* Finds something to scan where the stack is empty. False: there is nothing. */
@@ -8485,8 +8500,10 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began = heap->collection.number;
     marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
     marker->began_old_bytes = heap->generation_bytes[2];
-    for (const gc__region *region = heap->regions[2]; region; region = region->next)
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        region->unscanned = 0;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
+    }
 }
 
 /* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
@@ -8504,7 +8521,6 @@ GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
     if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
     memset(&gc__cycle_marks[from], 0, bytes);
     region->cycle_bytes = 0;
-    region->unscanned = 0;
 }
 
 /* What it takes of memory outside the regions. */
@@ -8536,17 +8552,12 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
 
-/* The last collection begins: from now on barriers and the collector are as at other times. */
+/* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
-    if (gc__marker_is_spoilt(heap)) {
-        gc__marker_abort(heap);
-        heap->cycle->marking = GC__MARKING_NONE;
-        return;
-    }
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
     marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
-    gc__marker_take_log(heap);
+    gc__marker_empty_log(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     heap->stats.concurrent_waited += marker->waiting.count;
@@ -8578,9 +8589,13 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         if (marker->fifo[i]) gc__mark_object(worker, marker->fifo[i], false);
     for (size_t i = 0; i < marker->seen.count; i++) gc__mark_object(worker, marker->seen.words[i], false);
     for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t object = marker->grey.words[i - 1];
-        if (object & GC__CONTINUED) i--;
-        gc__trace_push(worker, object & ~(uintptr_t)GC__CONTINUED);
+        uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)GC__CONTINUED;
+        gc__region *region = gc__region_of(object);
+        if (entry != object)
+            i--;
+        else if (!(region->unscanned & GC__UNCOUNTED))
+            region->live_bytes += gc__object_bytes(object);
+        gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned;
@@ -8825,14 +8840,7 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
 
 #define GC__UNIT_REGIONS 64
 
-GC__FN void gc__region_clear(const gc_heap *heap, gc__region *region) {
-#if !GC_HAS_MODEL
-    if (region->generation == 2 && heap->cycle->marking == GC__MARKING_FINISH) {
-        gc__marker_hand_bits_over(region);
-        return;
-    }
-#endif
-    (void)heap;
+GC__FN void gc__region_clear(const gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
@@ -8841,19 +8849,19 @@ GC__FN void gc__clear_unit(void *context, size_t unit) {
     const gc_heap *heap = (const gc_heap *)context;
     size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
     for (size_t i = from; i < end; i++) {
-        gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(heap, region);
+        const gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(region);
     }
 }
 
 /* Clears the mark bits and cards of what is condemned, which is most of the work of condemning where there are many regions. */
-GC__FN void gc__clear_condemned(gc__worker *worker, gc__region *condemned) {
+GC__FN void gc__clear_condemned(gc__worker *worker, const gc__region *condemned) {
     if (worker->crew) {
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__crew_each(worker, units, gc__clear_unit, worker->heap);
         return;
     }
-    for (; condemned; condemned = condemned->next) gc__region_clear(worker->heap, condemned);
+    for (; condemned; condemned = condemned->next) gc__region_clear(condemned);
 }
 
 /* Traces from what the worker holds. */
@@ -8870,7 +8878,7 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 
 /* Traces from roots and dirty cards. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
-    int above = gc__cards_above(worker->heap);
+    int above = gc__condemned_first(worker->heap);
 #if !GC_HAS_MODEL
     gc__crew *crew = worker->crew;
     if (crew) {
@@ -9162,7 +9170,8 @@ GC__FN bool gc__is_spread(const gc_heap *heap) {
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
-    heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
+    bool fills = heap->pace->fills_holes && heap->collection.generation == 1;
+    heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->evacuate_into = NULL;
     heap->cycle->recycle_below = 0;
@@ -9228,12 +9237,6 @@ GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t ver
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
-#if !GC_HAS_MODEL
-    if (region->generation == 2 && heap->cycle->marking == GC__MARKING_FINISH) {
-        gc__marker_condemn(heap, region);
-        return;
-    }
-#endif
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
@@ -9245,12 +9248,13 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, gc__age_of(heap, region->target), true);
 }
 
-/* Condemns generations 0..generation; returns their regions, which are in no list now. Invariant from here to the end of
+/* Condemns the collection's generations; returns their regions, which are in no list now. Invariant from here to the end of
    the collection: ranks are those of the time after it. */
-GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
+GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
-    gc__plan_evacuation(heap, gc__cards_above(heap), compacting);
+    int generation = gc__condemned_first(heap);
+    gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
     for (int g = 0; g <= generation; g++) {
@@ -9603,6 +9607,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
+        heap->pace->fills_holes = heap->options.concurrent == GC_CONCURRENT_ON && gc__is_fragmented(heap);
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     gc__external_settle(heap);
@@ -11251,7 +11256,10 @@ GC__FN void gc__marking_hire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
-GC__FN void gc__marking_hand_over(gc__worker *worker) { (void)worker; }
+GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
+    (void)worker;
+    return condemned;
+}
 GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     (void)heap, (void)generation;
     return GC__MARKING_NONE;
@@ -11281,6 +11289,7 @@ GC__FN void gc__marker_thread(void *context) {
 GC__FN void gc__marker_rest(gc_heap *heap) {
     if (heap->marker->has_thread) __atomic_store_n(&heap->marker->wanted, 1u, __ATOMIC_SEQ_CST);
     gc__lock_take(&heap->marker->lock);
+    if (heap->marking) gc__marker_empty_log(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -11334,15 +11343,47 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     if (heap->cycle->marking == GC__MARKING_BEGIN)
         gc__marker_begin(heap);
-    else if (heap->cycle->marking == GC__MARKING_FINISH)
-        gc__marker_finish(heap);
-    else if (generation == 2)
+    else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
         gc__marker_abort(heap);
+        heap->cycle->marking = GC__MARKING_NONE;
+    }
 }
 
-/* Before the trace. */
-GC__FN void gc__marking_hand_over(gc__worker *worker) {
-    if (worker->cycle->marking == GC__MARKING_FINISH) gc__marker_hand_over(worker);
+GC__FN void gc__marking_unit(void *context, size_t unit) {
+    const gc_heap *heap = (const gc_heap *)context;
+    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
+    for (size_t i = from; i < end; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, heap) && region->verdict && region->generation == 2)
+            gc__marker_hand_bits_over(region);
+    }
+}
+
+/* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
+   and traced from what is grey or was noted. All young objects have been reached, and nothing is copied from here on but what
+   finalizers bring back. Returns the condemned regions with those of the old generation. */
+GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
+    gc_heap *heap = worker->heap;
+    if (heap->cycle->marking != GC__MARKING_FINISH) return condemned;
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
+    heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
+    gc__marker_finish(heap);
+    for (const gc__region *region = condemned; region; region = region->next)
+        if (region->target == 2) gc__region_set_rank(region, 2, true);
+    heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
+    heap->cycle->cursors[2] = NULL;
+    while (heap->regions[2]) {
+        gc__region *region = heap->regions[2];
+        heap->regions[2] = region->next;
+        gc__marker_condemn(heap, region);
+        region->next = condemned;
+        condemned = region;
+    }
+    gc__crew_each(worker, (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS, gc__marking_unit, heap);
+    worker->beyond = 0;
+    gc__marker_hand_over(worker);
+    gc__trace_held(worker, condemned);
+    return condemned;
 }
 
 /* How much generation 2 may grow while it is marked: as much as last time, and half of that. */
@@ -11356,6 +11397,12 @@ GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
     size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
     return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 2;
+}
+
+/* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
+   program for as long as it takes. */
+GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
+    return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
 }
 
 /* What the collection that is due does for the marking, and so, of which generation it is. */
@@ -11374,6 +11421,10 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
     if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_obstacle(&heap->options)) return GC__MARKING_NONE; /* the barrier may have been switched */
+    if (gc__marking_is_no_use(heap)) {
+        *generation = 2;
+        return GC__MARKING_NONE;
+    }
     *generation = 1;
     return GC__MARKING_BEGIN;
 }
@@ -11639,17 +11690,17 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__marking_step(heap, generation);
-    gc__region *condemned = gc__condemn(heap, generation, compacting);
+    gc__region *condemned = gc__condemn(heap, compacting);
     worker->verdicts = GC__VERDICTS;
     worker->beyond = heap->marking && generation > 0 ? GC__BEYOND_SHADE : 0;
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__clear_condemned(worker, condemned);
     gc__worker_open_free_end(worker);
-    gc__marking_hand_over(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
+    condemned = gc__marking_trace_old(worker, condemned);
     gc__phase_note(heap, GC_PHASE_SUSPECTS);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);

@@ -15,6 +15,7 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    bool fills_holes; /* more than a fifth of generation 2 is holes, and no full collection will evacuate its regions */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
@@ -99,7 +100,7 @@ GC__FN int gc__roots_generation(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
 }
 
-/* The generation above which dirty cards lead to slots. */
-GC__FN int gc__cards_above(const gc_heap *heap) {
+/* The generation up to which regions are condemned at first. Dirty cards of those above lead to slots. */
+GC__FN int gc__condemned_first(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_FINISH ? 1 : heap->collection.generation;
 }

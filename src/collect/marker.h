@@ -27,8 +27,10 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
 /* The object, which may be marked already, has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
     if (!gc__cycle_mark_set(object)) return;
-    gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
-    if (!gc__object_is_leaf(object)) gc__marker_push(heap, object);
+    if (gc__object_is_leaf(object))
+        gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+    else
+        gc__marker_push(heap, object);
 }
 
 GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
@@ -63,6 +65,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
 
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
+    gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
     if (type->trace) {
         if (!gc__words_push(&heap->marker->waiting, object)) gc__shade_unscanned(heap, object);
         return;
@@ -72,13 +75,6 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
 }
 
-/* The next object that a barrier has noted; 0: there is none now. */
-GC__FN uintptr_t gc__marker_logged(gc__marker *marker) {
-    if (marker->taken == GC__SHADE_LOG || !marker->log) return 0;
-    uintptr_t object = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE);
-    if (object) marker->taken++;
-    return object;
-}
 
 /* Scans every marked object of a region for which there was no room. False: there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
@@ -97,12 +93,22 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
 
 /* Takes what barriers have noted. False: that is nothing. */
 GC__FN bool gc__marker_take_log(gc_heap *heap) {
-    size_t before = heap->marker->taken;
-    for (uintptr_t object; (object = gc__marker_logged(heap->marker)) != 0;) {
-        gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+    gc__marker *marker = heap->marker;
+    size_t before = marker->taken;
+    for (; marker->taken < GC__SHADE_LOG; marker->taken++) {
+        uintptr_t object = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE);
+        if (!object) break; /* another thread is about to write it, or it is the end */
         gc__marker_push(heap, object);
     }
-    return heap->marker->taken > before;
+    return marker->taken > before;
+}
+
+/* The same with the world stopped; then the log is as new. */
+GC__FN void gc__marker_empty_log(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__marker_take_log(heap);
+    memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
+    marker->logged = marker->taken = 0;
 }
 
 /* Finds something to scan where the stack is empty. False: there is nothing. */
@@ -168,8 +174,10 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began = heap->collection.number;
     marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
     marker->began_old_bytes = heap->generation_bytes[2];
-    for (const gc__region *region = heap->regions[2]; region; region = region->next)
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        region->unscanned = 0;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
+    }
 }
 
 /* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
@@ -187,7 +195,6 @@ GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
     if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
     memset(&gc__cycle_marks[from], 0, bytes);
     region->cycle_bytes = 0;
-    region->unscanned = 0;
 }
 
 /* What it takes of memory outside the regions. */
@@ -219,17 +226,12 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
 
-/* The last collection begins: from now on barriers and the collector are as at other times. */
+/* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
-    if (gc__marker_is_spoilt(heap)) {
-        gc__marker_abort(heap);
-        heap->cycle->marking = GC__MARKING_NONE;
-        return;
-    }
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
     marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
-    gc__marker_take_log(heap);
+    gc__marker_empty_log(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     heap->stats.concurrent_waited += marker->waiting.count;
@@ -261,9 +263,13 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         if (marker->fifo[i]) gc__mark_object(worker, marker->fifo[i], false);
     for (size_t i = 0; i < marker->seen.count; i++) gc__mark_object(worker, marker->seen.words[i], false);
     for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t object = marker->grey.words[i - 1];
-        if (object & GC__CONTINUED) i--;
-        gc__trace_push(worker, object & ~(uintptr_t)GC__CONTINUED);
+        uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)GC__CONTINUED;
+        gc__region *region = gc__region_of(object);
+        if (entry != object)
+            i--;
+        else if (!(region->unscanned & GC__UNCOUNTED))
+            region->live_bytes += gc__object_bytes(object);
+        gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned;

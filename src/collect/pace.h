@@ -189,6 +189,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
+        heap->pace->fills_holes = heap->options.concurrent == GC_CONCURRENT_ON && gc__is_fragmented(heap);
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     gc__external_settle(heap);

@@ -9,7 +9,6 @@
 
 #include "cards.h"
 #include "trace.h"
-#include "marker.h"
 #include "../heap/barrier_state.h"
 
 #define GC__UNIT_ROOTS 64
@@ -241,14 +240,7 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
 
 #define GC__UNIT_REGIONS 64
 
-GC__FN void gc__region_clear(const gc_heap *heap, gc__region *region) {
-#if !GC_HAS_MODEL
-    if (region->generation == 2 && heap->cycle->marking == GC__MARKING_FINISH) {
-        gc__marker_hand_bits_over(region);
-        return;
-    }
-#endif
-    (void)heap;
+GC__FN void gc__region_clear(const gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
@@ -257,19 +249,19 @@ GC__FN void gc__clear_unit(void *context, size_t unit) {
     const gc_heap *heap = (const gc_heap *)context;
     size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
     for (size_t i = from; i < end; i++) {
-        gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(heap, region);
+        const gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(region);
     }
 }
 
 /* Clears the mark bits and cards of what is condemned, which is most of the work of condemning where there are many regions. */
-GC__FN void gc__clear_condemned(gc__worker *worker, gc__region *condemned) {
+GC__FN void gc__clear_condemned(gc__worker *worker, const gc__region *condemned) {
     if (worker->crew) {
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__crew_each(worker, units, gc__clear_unit, worker->heap);
         return;
     }
-    for (; condemned; condemned = condemned->next) gc__region_clear(worker->heap, condemned);
+    for (; condemned; condemned = condemned->next) gc__region_clear(condemned);
 }
 
 /* Traces from what the worker holds. */
@@ -286,7 +278,7 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 
 /* Traces from roots and dirty cards. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
-    int above = gc__cards_above(worker->heap);
+    int above = gc__condemned_first(worker->heap);
 #if !GC_HAS_MODEL
     gc__crew *crew = worker->crew;
     if (crew) {

@@ -6,7 +6,6 @@
 #include "../heap/heap.h"
 #include "../heap/window.h"
 #include "collector.h"
-#include "marker.h"
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
@@ -252,7 +251,8 @@ GC__FN bool gc__is_spread(const gc_heap *heap) {
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
-    heap->cycle->evacuate_young = compacting ? 100 : GC__SURVIVAL_HIGH;
+    bool fills = heap->pace->fills_holes && heap->collection.generation == 1;
+    heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->evacuate_into = NULL;
     heap->cycle->recycle_below = 0;
@@ -318,12 +318,6 @@ GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t ver
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
-#if !GC_HAS_MODEL
-    if (region->generation == 2 && heap->cycle->marking == GC__MARKING_FINISH) {
-        gc__marker_condemn(heap, region);
-        return;
-    }
-#endif
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
@@ -335,12 +329,13 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, gc__age_of(heap, region->target), true);
 }
 
-/* Condemns generations 0..generation; returns their regions, which are in no list now. Invariant from here to the end of
+/* Condemns the collection's generations; returns their regions, which are in no list now. Invariant from here to the end of
    the collection: ranks are those of the time after it. */
-GC__FN gc__region *gc__condemn(gc_heap *heap, int generation, bool compacting) {
+GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
-    gc__plan_evacuation(heap, gc__cards_above(heap), compacting);
+    int generation = gc__condemned_first(heap);
+    gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
     for (int g = 0; g <= generation; g++) {

@@ -70,6 +70,14 @@ GC__FN size_t gc__worker_copied(const gc__worker *worker) {
     return bytes;
 }
 
+/* What all workers have copied to the generation; their windows are closed. */
+GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
+    size_t bytes = worker->crew ? 0 : worker->copied_bytes[generation];
+    for (unsigned i = 0; worker->crew && i < worker->crew->count; i++)
+        bytes += worker->crew->members[i].worker.copied_bytes[generation];
+    return bytes;
+}
+
 GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
     size_t bytes = worker->crew ? 0 : gc__worker_copied(worker);
     for (unsigned i = 0; worker->crew && i < worker->crew->count; i++)

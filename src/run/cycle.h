@@ -100,17 +100,17 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__marking_step(heap, generation);
-    gc__region *condemned = gc__condemn(heap, generation, compacting);
+    gc__region *condemned = gc__condemn(heap, compacting);
     worker->verdicts = GC__VERDICTS;
     worker->beyond = heap->marking && generation > 0 ? GC__BEYOND_SHADE : 0;
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__clear_condemned(worker, condemned);
     gc__worker_open_free_end(worker);
-    gc__marking_hand_over(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
+    condemned = gc__marking_trace_old(worker, condemned);
     gc__phase_note(heap, GC_PHASE_SUSPECTS);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../collect/marker.h"
+#include "../collect/parallel.h"
 #include "../collect/pace.h"
 
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
@@ -42,7 +43,10 @@ GC__FN void gc__marking_hire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
-GC__FN void gc__marking_hand_over(gc__worker *worker) { (void)worker; }
+GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
+    (void)worker;
+    return condemned;
+}
 GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     (void)heap, (void)generation;
     return GC__MARKING_NONE;
@@ -72,6 +76,7 @@ GC__FN void gc__marker_thread(void *context) {
 GC__FN void gc__marker_rest(gc_heap *heap) {
     if (heap->marker->has_thread) __atomic_store_n(&heap->marker->wanted, 1u, __ATOMIC_SEQ_CST);
     gc__lock_take(&heap->marker->lock);
+    if (heap->marking) gc__marker_empty_log(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -125,15 +130,47 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     if (heap->cycle->marking == GC__MARKING_BEGIN)
         gc__marker_begin(heap);
-    else if (heap->cycle->marking == GC__MARKING_FINISH)
-        gc__marker_finish(heap);
-    else if (generation == 2)
+    else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
         gc__marker_abort(heap);
+        heap->cycle->marking = GC__MARKING_NONE;
+    }
 }
 
-/* Before the trace. */
-GC__FN void gc__marking_hand_over(gc__worker *worker) {
-    if (worker->cycle->marking == GC__MARKING_FINISH) gc__marker_hand_over(worker);
+GC__FN void gc__marking_unit(void *context, size_t unit) {
+    const gc_heap *heap = (const gc_heap *)context;
+    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
+    for (size_t i = from; i < end; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, heap) && region->verdict && region->generation == 2)
+            gc__marker_hand_bits_over(region);
+    }
+}
+
+/* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
+   and traced from what is grey or was noted. All young objects have been reached, and nothing is copied from here on but what
+   finalizers bring back. Returns the condemned regions with those of the old generation. */
+GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
+    gc_heap *heap = worker->heap;
+    if (heap->cycle->marking != GC__MARKING_FINISH) return condemned;
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
+    heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
+    gc__marker_finish(heap);
+    for (const gc__region *region = condemned; region; region = region->next)
+        if (region->target == 2) gc__region_set_rank(region, 2, true);
+    heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
+    heap->cycle->cursors[2] = NULL;
+    while (heap->regions[2]) {
+        gc__region *region = heap->regions[2];
+        heap->regions[2] = region->next;
+        gc__marker_condemn(heap, region);
+        region->next = condemned;
+        condemned = region;
+    }
+    gc__crew_each(worker, (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS, gc__marking_unit, heap);
+    worker->beyond = 0;
+    gc__marker_hand_over(worker);
+    gc__trace_held(worker, condemned);
+    return condemned;
 }
 
 /* How much generation 2 may grow while it is marked: as much as last time, and half of that. */
@@ -147,6 +184,12 @@ GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
     size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
     return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 2;
+}
+
+/* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
+   program for as long as it takes. */
+GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
+    return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
 }
 
 /* What the collection that is due does for the marking, and so, of which generation it is. */
@@ -165,6 +208,10 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
     if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_obstacle(&heap->options)) return GC__MARKING_NONE; /* the barrier may have been switched */
+    if (gc__marking_is_no_use(heap)) {
+        *generation = 2;
+        return GC__MARKING_NONE;
+    }
     *generation = 1;
     return GC__MARKING_BEGIN;
 }
