@@ -6343,6 +6343,8 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
+    bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     bool fills_holes; /* more than a fifth of generation 2 is holes, and no full collection will evacuate its regions */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
@@ -9034,10 +9036,11 @@ GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
 }
 
 /* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
-   full, since regions of another generation would be filled in part only. */
+   full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     if (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting) return 2;
+    if (heap->pace->tenures_at_once && heap->collection.generation > 0) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
@@ -9170,7 +9173,7 @@ GC__FN bool gc__is_spread(const gc_heap *heap) {
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
-    bool fills = heap->pace->fills_holes && heap->collection.generation == 1;
+    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
     heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->evacuate_into = NULL;
@@ -9495,6 +9498,7 @@ GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
 /* Which of the young generations a spent nursery calls for. */
 GC__FN int gc__pace_young(const gc_heap *heap) {
     size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
+    if (heap->pace->tenures_at_once) return 1;
     bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
@@ -9508,13 +9512,47 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     return gc__pace_young(heap);
 }
 
+/* Heaps that keep to a goal for pauses. */
+GC__FN bool gc__pace_has_goal(const gc_heap *heap) { return heap->options.concurrent == GC_CONCURRENT_ON; }
+GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
+    return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+}
+
+#define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
+#define GC__NURSERY_LEAST ((size_t)64 << 10)
+
+/* The survivors of all that a young collection has condemned. */
+GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
+    const gc__cycle *cycle = heap->cycle;
+    size_t condemned = cycle->condemned_bytes[0] + cycle->condemned_bytes[1], survived = 0;
+    if (generation == 2 || !gc__pace_has_goal(heap) || condemned < GC__NURSERY_LEAST) return;
+    for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    size_t percent = survived / (condemned / 100 + 1);
+    heap->pace->tenures_at_once = percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
+}
+
+/* The nursery that is collected within the goal, by what the last young collections took for each byte. Without tenuring at once,
+   a collection of generation 1 condemns three nurseries at most. */
+GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
+    gc__pace *pace = heap->pace;
+    size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
+    if (!gc__pace_has_goal(heap)) return SIZE_MAX;
+    if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
+        uint64_t each = (pause_ns << 10) / (condemned >> 10);
+        pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
+    }
+    if (!pace->young_ns_per_mib) return SIZE_MAX;
+    size_t bytes = (size_t)((gc__pace_goal_ns(heap) << 20) / pace->young_ns_per_mib);
+    return gc__max(pace->tenures_at_once ? bytes : bytes / 3, GC__NURSERY_LEAST);
+}
+
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
     for (int g = 0; g <= generation; g++) {
         if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
         size_t condemned = heap->cycle->condemned_bytes[g] + (g == 2 ? heap->cycle->condemned_bytes[1] : 0);
-        if (!condemned) continue;
+        if (!condemned || (g < 2 && heap->pace->tenures_at_once)) continue; /* their survivors are in that sum, too */
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->pace->survival[g] = (heap->pace->survival[g] + 3 * percent) / 4;
     }
@@ -9548,13 +9586,13 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(heap->pace->cache_bytes * heap->pace->allocating, GC__NURSERY_MIN),
-           most = gc__nursery_most(heap);
-    uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+           most = gc__min(gc__nursery_most(heap), gc__nursery_for_goal(heap, pause));
+    uint64_t goal = gc__pace_goal_ns(heap);
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
         heap->pace->nursery_bytes = gc__min(2 * heap->pace->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
         heap->pace->nursery_bytes = heap->pace->nursery_bytes / 2;
-    heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
+    heap->pace->nursery_bytes = gc__min(gc__max(heap->pace->nursery_bytes, gc__min(cached, most)), most);
 }
 
 /* The nursery until the next collection: within the goal, if that leaves enough of it. */
@@ -9602,6 +9640,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     }
     heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
+    gc__pace_tenure(heap, generation);
     gc__pace_nursery(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
@@ -11393,10 +11432,24 @@ GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     return gc__min(gc__max(grown, growth / 8), growth / 2);
 }
 
-/* Whether the heap has grown so far that mutators must not go on before the cycle ends. */
-GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
+/* Whether the heap has grown further than by its due while the marker works, by so many parts of that of eight. */
+GC__FN bool gc__marking_is_late(const gc_heap *heap, size_t eighths) {
     size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 2;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 * eighths;
+}
+
+/* A mutator that allocates faster than the marker works does a part of that, for no longer than a pause should be, before it
+   goes on. */
+GC__FN void gc__marking_help(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    uint64_t end = gc__os_now_ns() + gc__pace_goal_ns(heap);
+    bool more = true;
+    while (more && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE) && gc__os_now_ns() < end) {
+        gc__lock_take(&marker->lock);
+        more = gc__marker_work(heap, GC__MARKING_STEPS);
+        if (!more) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
+        gc__lock_release(&marker->lock);
+    }
 }
 
 /* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
@@ -11410,7 +11463,8 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     const gc__marker *marker = heap->marker;
     bool wanted = *generation == 2;
     if (heap->marking) {
-        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
+        if (gc__marking_is_late(heap, 1) && !heap->options.test_marker_steps) gc__marking_help(heap);
+        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_late(heap, 8);
         bool works = marker->has_thread || heap->options.test_marker_steps;
         bool spoilt = gc__marker_is_spoilt(heap);
         *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;

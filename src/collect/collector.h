@@ -15,6 +15,8 @@ typedef struct gc__pace {
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
+    bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     bool fills_holes; /* more than a fifth of generation 2 is holes, and no full collection will evacuate its regions */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */

@@ -77,6 +77,7 @@ GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
 /* Which of the young generations a spent nursery calls for. */
 GC__FN int gc__pace_young(const gc_heap *heap) {
     size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
+    if (heap->pace->tenures_at_once) return 1;
     bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
@@ -90,13 +91,47 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     return gc__pace_young(heap);
 }
 
+/* Heaps that keep to a goal for pauses. */
+GC__FN bool gc__pace_has_goal(const gc_heap *heap) { return heap->options.concurrent == GC_CONCURRENT_ON; }
+GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
+    return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+}
+
+#define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
+#define GC__NURSERY_LEAST ((size_t)64 << 10)
+
+/* The survivors of all that a young collection has condemned. */
+GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
+    const gc__cycle *cycle = heap->cycle;
+    size_t condemned = cycle->condemned_bytes[0] + cycle->condemned_bytes[1], survived = 0;
+    if (generation == 2 || !gc__pace_has_goal(heap) || condemned < GC__NURSERY_LEAST) return;
+    for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    size_t percent = survived / (condemned / 100 + 1);
+    heap->pace->tenures_at_once = percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
+}
+
+/* The nursery that is collected within the goal, by what the last young collections took for each byte. Without tenuring at once,
+   a collection of generation 1 condemns three nurseries at most. */
+GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
+    gc__pace *pace = heap->pace;
+    size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
+    if (!gc__pace_has_goal(heap)) return SIZE_MAX;
+    if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
+        uint64_t each = (pause_ns << 10) / (condemned >> 10);
+        pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
+    }
+    if (!pace->young_ns_per_mib) return SIZE_MAX;
+    size_t bytes = (size_t)((gc__pace_goal_ns(heap) << 20) / pace->young_ns_per_mib);
+    return gc__max(pace->tenures_at_once ? bytes : bytes / 3, GC__NURSERY_LEAST);
+}
+
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
     for (int g = 0; g <= generation; g++) {
         if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
         size_t condemned = heap->cycle->condemned_bytes[g] + (g == 2 ? heap->cycle->condemned_bytes[1] : 0);
-        if (!condemned) continue;
+        if (!condemned || (g < 2 && heap->pace->tenures_at_once)) continue; /* their survivors are in that sum, too */
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->pace->survival[g] = (heap->pace->survival[g] + 3 * percent) / 4;
     }
@@ -130,13 +165,13 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
     size_t cached = gc__max(heap->pace->cache_bytes * heap->pace->allocating, GC__NURSERY_MIN),
-           most = gc__nursery_most(heap);
-    uint64_t goal = heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+           most = gc__min(gc__nursery_most(heap), gc__nursery_for_goal(heap, pause));
+    uint64_t goal = gc__pace_goal_ns(heap);
     if (share > GC__GC_SHARE_HIGH && pause < 4 * goal)
         heap->pace->nursery_bytes = gc__min(2 * heap->pace->nursery_bytes, most);
     else if (pause > goal || share < GC__GC_SHARE_HIGH / 4)
         heap->pace->nursery_bytes = heap->pace->nursery_bytes / 2;
-    heap->pace->nursery_bytes = gc__max(heap->pace->nursery_bytes, gc__min(cached, most));
+    heap->pace->nursery_bytes = gc__min(gc__max(heap->pace->nursery_bytes, gc__min(cached, most)), most);
 }
 
 /* The nursery until the next collection: within the goal, if that leaves enough of it. */
@@ -184,6 +219,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     }
     heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
+    gc__pace_tenure(heap, generation);
     gc__pace_nursery(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;

@@ -115,10 +115,11 @@ GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
 }
 
 /* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
-   full, since regions of another generation would be filled in part only. */
+   full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     if (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting) return 2;
+    if (heap->pace->tenures_at_once && heap->collection.generation > 0) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
@@ -251,7 +252,7 @@ GC__FN bool gc__is_spread(const gc_heap *heap) {
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
-    bool fills = heap->pace->fills_holes && heap->collection.generation == 1;
+    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
     heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->evacuate_into = NULL;

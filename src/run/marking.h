@@ -180,10 +180,24 @@ GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     return gc__min(gc__max(grown, growth / 8), growth / 2);
 }
 
-/* Whether the heap has grown so far that mutators must not go on before the cycle ends. */
-GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
+/* Whether the heap has grown further than by its due while the marker works, by so many parts of that of eight. */
+GC__FN bool gc__marking_is_late(const gc_heap *heap, size_t eighths) {
     size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 2;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 * eighths;
+}
+
+/* A mutator that allocates faster than the marker works does a part of that, for no longer than a pause should be, before it
+   goes on. */
+GC__FN void gc__marking_help(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    uint64_t end = gc__os_now_ns() + gc__pace_goal_ns(heap);
+    bool more = true;
+    while (more && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE) && gc__os_now_ns() < end) {
+        gc__lock_take(&marker->lock);
+        more = gc__marker_work(heap, GC__MARKING_STEPS);
+        if (!more) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
+        gc__lock_release(&marker->lock);
+    }
 }
 
 /* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
@@ -197,7 +211,8 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     const gc__marker *marker = heap->marker;
     bool wanted = *generation == 2;
     if (heap->marking) {
-        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
+        if (gc__marking_is_late(heap, 1) && !heap->options.test_marker_steps) gc__marking_help(heap);
+        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_late(heap, 8);
         bool works = marker->has_thread || heap->options.test_marker_steps;
         bool spoilt = gc__marker_is_spoilt(heap);
         *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;
