@@ -2192,8 +2192,7 @@ typedef struct gc__profiled_heap {
     uint32_t number;                          /* in gc__profile.heaps */
     gc__tracked_list tracked[GC_GENERATIONS]; /* by the generation of the object; each has room for all */
     uint64_t allocated_before;                /* the profile */
-    uint64_t
-        collecting; /* the number of the profile in which the collection that is running has begun; else 0 or a former one */
+    uint64_t collecting; /* the profile in which the collection that is running has begun; else 0 or a former one */
     uint64_t asked_ns, part_ns; /* the threads were asked to stop; the phase has begun. 0: not so */
     gc__profile_collection collection;
 } gc__profiled_heap;
@@ -5104,7 +5103,13 @@ GC__FN void gc__write_nettrace(const gc__profile *profile, gc__output *output) {
 
 #define GC__NUMBERED_BYTES ((size_t)512) /* for which there is an entry */
 
-enum { GC__NUMBERED_NOT, GC__NUMBERED_SMALL, GC__NUMBERED_LARGE };
+enum {
+    GC__NUMBERED_NOT,
+    GC__NUMBERED_SMALL,
+    GC__NUMBERED_LARGE,
+    GC__NUMBERED_KIND = 3, /* the bits of these */
+    GC__NUMBERED_HOLDS = 4 /* set by the first walk: some object in the region has references */
+};
 
 typedef struct gc__numbering {
     uint32_t *before;
@@ -5161,8 +5166,9 @@ GC__FN void gc__numbering_free(gc__numbering *numbering) {
 GC__FN bool gc__is_numbered(const gc__numbering *numbering, uintptr_t address) {
     size_t offset = address - gc__the_arena.base, region = offset >> GC_REGION_SHIFT;
     if (region >= numbering->regions || (address & 7)) return false;
-    if (numbering->kinds[region] == GC__NUMBERED_SMALL) return gc__mark_get(address);
-    return numbering->kinds[region] == GC__NUMBERED_LARGE && !(offset & (GC_REGION_BYTES - 1));
+    unsigned kind = numbering->kinds[region] & GC__NUMBERED_KIND;
+    if (kind == GC__NUMBERED_SMALL) return gc__mark_get(address);
+    return kind == GC__NUMBERED_LARGE && !(offset & (GC_REGION_BYTES - 1));
 }
 
 GC__FN size_t gc__number_of(const gc__numbering *numbering, uintptr_t object) {
@@ -5171,11 +5177,17 @@ GC__FN size_t gc__number_of(const gc__numbering *numbering, uintptr_t object) {
     return numbering->before[(object - gc__the_arena.base) / GC__NUMBERED_BYTES] + (size_t)__builtin_popcountll(below);
 }
 
-/* Calls visit(context, object) for all objects by their numbers, until it returns false. */
-GC__FN bool gc__numbering_walk(const gc__numbering *numbering, bool (*visit)(void *context, uintptr_t object),
-                               void *context) {
+GC__FN void gc__numbering_holds(gc__numbering *numbering, uintptr_t object) {
+    numbering->kinds[(object - gc__the_arena.base) >> GC_REGION_SHIFT] |= GC__NUMBERED_HOLDS;
+}
+
+/* Calls visit(context, object) for all objects by their numbers, until it returns false; `holders`: of regions that
+   gc__numbering_holds was called for. */
+GC__FN bool gc__numbering_walk(const gc__numbering *numbering, bool holders,
+                               bool (*visit)(void *context, uintptr_t object), void *context) {
     for (size_t i = 0; i < numbering->regions; i++) {
         if (numbering->kinds[i] == GC__NUMBERED_NOT) continue;
+        if (holders && !(numbering->kinds[i] & GC__NUMBERED_HOLDS)) continue;
         const gc__region *region = &gc__the_arena.regions[i];
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
@@ -5653,6 +5665,7 @@ GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
     gc__snapshot_slots(snapshot, object);
     gc__snapshot_dependents(snapshot);
     if (snapshot->writing) return true;
+    if (snapshot->edges_of_holder) gc__numbering_holds(&snapshot->numbering, object);
     bool shown = snapshot->type->text_at && snapshot->names.texts_count < snapshot->texts_max;
     gc__snapshot_node(snapshot->out, shown ? GC__NODE_STRING : GC__NODE_OBJECT,
                       shown ? gc__snapshot_text(snapshot, object) : snapshot->type->name,
@@ -5664,7 +5677,7 @@ GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
 GC__FN bool gc__snapshot_objects(gc__snapshot *snapshot, bool writing) {
     snapshot->writing = writing;
     snapshot->dependent = 0;
-    return gc__numbering_walk(&snapshot->numbering, gc__snapshot_object, snapshot);
+    return gc__numbering_walk(&snapshot->numbering, writing, gc__snapshot_object, snapshot);
 }
 
 GC__FN void gc__snapshot_group_nodes(const gc__snapshot *snapshot) {

@@ -8,7 +8,13 @@
 
 #define GC__NUMBERED_BYTES ((size_t)512) /* for which there is an entry */
 
-enum { GC__NUMBERED_NOT, GC__NUMBERED_SMALL, GC__NUMBERED_LARGE };
+enum {
+    GC__NUMBERED_NOT,
+    GC__NUMBERED_SMALL,
+    GC__NUMBERED_LARGE,
+    GC__NUMBERED_KIND = 3, /* the bits of these */
+    GC__NUMBERED_HOLDS = 4 /* set by the first walk: some object in the region has references */
+};
 
 typedef struct gc__numbering {
     uint32_t *before;
@@ -65,8 +71,9 @@ GC__FN void gc__numbering_free(gc__numbering *numbering) {
 GC__FN bool gc__is_numbered(const gc__numbering *numbering, uintptr_t address) {
     size_t offset = address - gc__the_arena.base, region = offset >> GC_REGION_SHIFT;
     if (region >= numbering->regions || (address & 7)) return false;
-    if (numbering->kinds[region] == GC__NUMBERED_SMALL) return gc__mark_get(address);
-    return numbering->kinds[region] == GC__NUMBERED_LARGE && !(offset & (GC_REGION_BYTES - 1));
+    unsigned kind = numbering->kinds[region] & GC__NUMBERED_KIND;
+    if (kind == GC__NUMBERED_SMALL) return gc__mark_get(address);
+    return kind == GC__NUMBERED_LARGE && !(offset & (GC_REGION_BYTES - 1));
 }
 
 GC__FN size_t gc__number_of(const gc__numbering *numbering, uintptr_t object) {
@@ -75,11 +82,17 @@ GC__FN size_t gc__number_of(const gc__numbering *numbering, uintptr_t object) {
     return numbering->before[(object - gc__the_arena.base) / GC__NUMBERED_BYTES] + (size_t)__builtin_popcountll(below);
 }
 
-/* Calls visit(context, object) for all objects by their numbers, until it returns false. */
-GC__FN bool gc__numbering_walk(const gc__numbering *numbering, bool (*visit)(void *context, uintptr_t object),
-                               void *context) {
+GC__FN void gc__numbering_holds(gc__numbering *numbering, uintptr_t object) {
+    numbering->kinds[(object - gc__the_arena.base) >> GC_REGION_SHIFT] |= GC__NUMBERED_HOLDS;
+}
+
+/* Calls visit(context, object) for all objects by their numbers, until it returns false; `holders`: of regions that
+   gc__numbering_holds was called for. */
+GC__FN bool gc__numbering_walk(const gc__numbering *numbering, bool holders,
+                               bool (*visit)(void *context, uintptr_t object), void *context) {
     for (size_t i = 0; i < numbering->regions; i++) {
         if (numbering->kinds[i] == GC__NUMBERED_NOT) continue;
+        if (holders && !(numbering->kinds[i] & GC__NUMBERED_HOLDS)) continue;
         const gc__region *region = &gc__the_arena.regions[i];
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))

@@ -239,6 +239,7 @@ GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
     gc__snapshot_slots(snapshot, object);
     gc__snapshot_dependents(snapshot);
     if (snapshot->writing) return true;
+    if (snapshot->edges_of_holder) gc__numbering_holds(&snapshot->numbering, object);
     bool shown = snapshot->type->text_at && snapshot->names.texts_count < snapshot->texts_max;
     gc__snapshot_node(snapshot->out, shown ? GC__NODE_STRING : GC__NODE_OBJECT,
                       shown ? gc__snapshot_text(snapshot, object) : snapshot->type->name,
@@ -250,7 +251,7 @@ GC__FN bool gc__snapshot_object(void *context, uintptr_t object) {
 GC__FN bool gc__snapshot_objects(gc__snapshot *snapshot, bool writing) {
     snapshot->writing = writing;
     snapshot->dependent = 0;
-    return gc__numbering_walk(&snapshot->numbering, gc__snapshot_object, snapshot);
+    return gc__numbering_walk(&snapshot->numbering, writing, gc__snapshot_object, snapshot);
 }
 
 GC__FN void gc__snapshot_group_nodes(const gc__snapshot *snapshot) {

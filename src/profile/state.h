@@ -100,8 +100,7 @@ typedef struct gc__profiled_heap {
     uint32_t number;                          /* in gc__profile.heaps */
     gc__tracked_list tracked[GC_GENERATIONS]; /* by the generation of the object; each has room for all */
     uint64_t allocated_before;                /* the profile */
-    uint64_t
-        collecting; /* the number of the profile in which the collection that is running has begun; else 0 or a former one */
+    uint64_t collecting; /* the profile in which the collection that is running has begun; else 0 or a former one */
     uint64_t asked_ns, part_ns; /* the threads were asked to stop; the phase has begun. 0: not so */
     gc__profile_collection collection;
 } gc__profiled_heap;
