@@ -6555,6 +6555,7 @@ GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool 
 /* A weak table of the host's: its strong slots are roots. */
 GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__notes_push(&cycle->entries, entries);
+    if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
     for (size_t i = 0; i < entries->count; i++) {
         if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_slot(cycle, gc__entry_key(entries, i), value);
         if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_slot(cycle, gc__entry_value(entries, i), value);
@@ -9170,6 +9171,11 @@ GC__FN bool gc__is_spread(const gc_heap *heap) {
     return gc__bytes_in_use(heap) - gc__external_bytes(heap) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
+/* Whether all objects are old and in one region, so that copies of them would take as much. */
+GC__FN bool gc__is_one_region(const gc_heap *heap) {
+    return !heap->regions[0] && !heap->regions[1] && heap->regions[2] && !heap->regions[2]->next;
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
@@ -9181,6 +9187,10 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     heap->cycle->studded = gc__is_studded(heap, generation, compacting);
+    if (generation == 2 && !compacting && gc__is_one_region(heap)) {
+        heap->cycle->evacuate_old = heap->cycle->evacuate_partly = -1;
+        return;
+    }
     if (generation < 2 && !heap->cycle->evacuate_tightly)
         return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
@@ -9565,15 +9575,25 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
+/* Whether the time that the collection takes says nothing of the nursery. Then the clock of the thread, a call of the
+   system, is not read: a program may collect a nearly empty heap thousands of times. */
+GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
+    return generation == 2 && reason == GC_REASON_INDUCED;
+}
+
 /* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
    then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
    below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
    no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
-   last collection, the share is unknown. */
+   last collection, or its time was ignored, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
         heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
+        return;
+    }
+    if (gc__pace_ignores_time(heap->collection.generation, heap->collection.reason)) {
+        heap->pace->resumed_by = NULL;
         return;
     }
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
@@ -11832,8 +11852,8 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
     uint64_t start = gc__os_now_ns();
-    heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
+    if (!gc__pace_ignores_time(generation, reason)) heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     gc__cycle_open(heap, generation, reason, compacting);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);

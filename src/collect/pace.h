@@ -144,15 +144,25 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
+/* Whether the time that the collection takes says nothing of the nursery. Then the clock of the thread, a call of the
+   system, is not read: a program may collect a nearly empty heap thousands of times. */
+GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
+    return generation == 2 && reason == GC_REASON_INDUCED;
+}
+
 /* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
    then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
    below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
    no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
-   last collection, the share is unknown. */
+   last collection, or its time was ignored, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
         heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
+        return;
+    }
+    if (gc__pace_ignores_time(heap->collection.generation, heap->collection.reason)) {
+        heap->pace->resumed_by = NULL;
         return;
     }
     uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;

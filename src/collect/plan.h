@@ -249,6 +249,11 @@ GC__FN bool gc__is_spread(const gc_heap *heap) {
     return gc__bytes_in_use(heap) - gc__external_bytes(heap) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
+/* Whether all objects are old and in one region, so that copies of them would take as much. */
+GC__FN bool gc__is_one_region(const gc_heap *heap) {
+    return !heap->regions[0] && !heap->regions[1] && heap->regions[2] && !heap->regions[2]->next;
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
@@ -260,6 +265,10 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     heap->cycle->studded = gc__is_studded(heap, generation, compacting);
+    if (generation == 2 && !compacting && gc__is_one_region(heap)) {
+        heap->cycle->evacuate_old = heap->cycle->evacuate_partly = -1;
+        return;
+    }
     if (generation < 2 && !heap->cycle->evacuate_tightly)
         return; /* looking at the regions would cost more as the heap grows */
     bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);

@@ -72,6 +72,7 @@ GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool 
 /* A weak table of the host's: its strong slots are roots. */
 GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__notes_push(&cycle->entries, entries);
+    if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
     for (size_t i = 0; i < entries->count; i++) {
         if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_slot(cycle, gc__entry_key(entries, i), value);
         if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_slot(cycle, gc__entry_value(entries, i), value);

@@ -188,8 +188,8 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
     uint64_t start = gc__os_now_ns();
-    heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     if (heap->options.non_generational) generation = 2;
+    if (!gc__pace_ignores_time(generation, reason)) heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     gc__cycle_open(heap, generation, reason, compacting);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
