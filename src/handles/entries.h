@@ -133,8 +133,8 @@ GC__FN void gc__entry_ended(gc__notes *notes, const gc_weak_entries *entries, si
 
 /* Has the weak slots of the entries refer to where their objects are now; clears the entries that have ended, and counts
    these. */
-/* The index of the first weak reference, from the i-th on, that leads into the heap; `value` is constant where this is inlined. In
-   most tables few places have one. */
+/* The index of the first weak reference, from the i-th on, that leads into the heap; `value` is constant where this is
+   inlined. In most tables few places have one. */
 GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size_t bytes, bool value) {
     while (i < count && !gc__in_arena(gc__slot_decode(*(const gc_word *)(keys + i * bytes), value))) i++;
     return i;
