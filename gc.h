@@ -662,8 +662,8 @@ typedef struct gc_options {
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     /* Threads that work together in a collection, the one that collects included: 1 to 32, or 0 for as many as there are
-       processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at most
-       16. The others are started when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there
+       processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at
+       most 16. The others are started when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there
        is only one. */
     unsigned collector_threads;
     bool

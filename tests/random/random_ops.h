@@ -465,6 +465,49 @@ static void op_handle(world *w) {
     if (!one_in(&w->random, 3)) handle_make(w, r);
 }
 
+/* Calls and returns on the stack of values, which grows as it must. */
+static void op_stack(world *w) {
+    size_t count = (size_t)((gc_word *)w->stack.top - (gc_word *)w->stack.base);
+    if (count < STACKED - 8 && one_in(&w->random, 2)) {
+        ptrdiff_t moved;
+        size_t more = 1 + below(&w->random, 8);
+        if (gc_value_stack_reserve(w->heap, &w->stack, more * 8, &moved) != GC_OK) wrong("gc_value_stack_reserve: %s", gc_last_message());
+        memset(w->stack.top, 0, more * 8);
+        w->stack.top = (gc_word *)w->stack.top + more;
+        w->frame = count;
+    } else if (count) {
+        w->frame = below(&w->random, w->frame + 1);
+        count = w->frame + below(&w->random, count - w->frame + 1);
+        w->stack.top = (gc_word *)w->stack.base + count;
+        gc_value_stack_touch(&w->stack, (gc_word *)w->stack.base + w->frame);
+    }
+    stack_roots(w);
+}
+
+/* An array that grows where it is, if it can: what was just allocated, mostly. */
+static void op_grow(world *w) {
+    kind *k = &kinds[KINDS / 2 + below(&w->random, KINDS / 2)];
+    object o = one_in(&w->random, 2) ? pick(w) : allocate(w, k, random_length(w, k));
+    if (!o.index) return;
+    node *n = node_of(w, o);
+    k = n->kind;
+    if (!k->type.element_bytes) return;
+    size_t length = n->length, cells = node_slots(n), more = skewed(&w->random, 0, 64), bytes = node_bytes(n);
+    if (gc_array_grow(w->thread, o.address, length + more)) {
+        w->model.nodes[o.index] = n = or_die(realloc(n, sizeof *n + slot_count(k, length + more) * sizeof(cell)));
+        n->length += more;
+        memset(n->cells + cells, 0, (node_slots(n) - cells) * sizeof(cell));
+        w->model.bytes += node_bytes(n) - bytes;
+        const char *end = o.address + k->type.bytes + n->length * k->type.element_bytes;
+        for (const char *at = end - more * k->type.element_bytes; at < end; at++)
+            if (*at) wrong("a new element of the `%s` %p that has grown is not zero", k->name, (void *)o.address);
+        payload_each(n, o.address, payload_write);
+        run.grown += more > 0;
+    }
+    node_check(w, o.index, o.address, "growing", 0);
+    if (root_null(w)->home != HANDLE) root_set(w, root_null(w), o.index, o.address);
+}
+
 /* Memory outside the heap. */
 static void op_external(world *w) {
     object o = pick(w);

@@ -28,6 +28,8 @@ static const weighted ops[] = {
     {op_drop_all, "drop all", {1, 1, 0, 1, 0, 1}},
     {op_block, "add or remove roots", {4, 2, 2, 2, 2, 2}},
     {op_handle, "handle", {10, 5, 5, 5, 5, 5}},
+    {op_stack, "stack", {20, 10, 20, 10, 10, 10}},
+    {op_grow, "grow", {20, 20, 10, 20, 10, 10}},
     {op_external, "external bytes", {10, 10, 10, 10, 10, 10}},
     {op_safepoint, "safepoint", {20, 20, 20, 20, 20, 20}},
     {op_ask, "ask", {60, 30, 60, 30, 30, 60}},
@@ -240,9 +242,13 @@ static void world_close(world *w) {
     check(w, true);
     run.doing = "dropping everything";
     drop_roots(w, 1);
+    gc_value_stack_free(w->heap, &w->stack);
+    w->frame = 0;
+    stack_roots(w);
     collect(w, 2, one_in(&w->random, 2) ? GC_COLLECT_COMPACTING : 0);
     check(w, true);
     check_empty(w);
+    run.weak_cleared += w->weak_cleared;
     gc_heap_destroy(w->heap);
     model_free(&w->model);
 }
@@ -266,7 +272,7 @@ static void run_mode(const mode *m, size_t number) {
     static world worlds[2];
     unsigned long long count = run.ops * m->share / 100, end = run.op + count, collections = 0;
     current_mode = m;
-    run.concurrent = 0;
+    run.concurrent = run.grown = run.weak_cleared = 0;
     prng random = {mix(run.seed + 77 * (size_t)(m - modes))};
     size_t lives = 0;
     while (run.op < end) {
@@ -278,7 +284,11 @@ static void run_mode(const mode *m, size_t number) {
         lives++;
     }
     if (m->options == options_concurrent && count >= 10000 && run.concurrent == 0) wrong("no marking beside operations has ended");
-    printf("ok %zu - %s: %llu operations, %zu heaps, %llu collections (%llu concurrent), %llu objects on average, %llu stores from old to young\n", number, m->name,
-           count, lives, collections, run.concurrent, checks.objects / (checks.count + !checks.count), run.barriers);
+    if (count >= 10000 && !run.grown) wrong("no array has grown");
+    if (count >= 10000 && !run.weak_cleared) wrong("no entry of a weak table was cleared");
+    printf("ok %zu - %s: %llu operations, %zu heaps, %llu collections (%llu concurrent), %llu objects on average, %llu stores from old "
+           "to young, %llu arrays have grown, %llu weak entries were cleared\n",
+           number, m->name, count, lives, collections, run.concurrent, checks.objects / (checks.count + !checks.count), run.barriers,
+           run.grown, run.weak_cleared);
     fflush(stdout);
 }

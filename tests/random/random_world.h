@@ -12,7 +12,7 @@
 #define VALUE_TAGS 1
 #endif
 
-typedef enum root_home { FRAME, GLOBAL, SCANNED, HANDLE, HOMES } root_home;
+typedef enum root_home { FRAME, GLOBAL, SCANNED, TABLE, STACK, HANDLE, HOMES } root_home;
 
 /* A root as both sides know it. */
 typedef struct root {
@@ -31,9 +31,12 @@ typedef struct root {
 #define BLOCKS 6  /* of global slots */
 #define BLOCK_SLOTS 8
 #define SCANS 40
+#define WEAKS 32 /* entries of a weak table, half of them long */
+#define STACKED 64 /* entries of a stack of values, at most */
 #define HANDLES 48
 #define NESTED 12 /* slots of frames that come and go */
-#define ROOTS (FRAMES + BLOCKS * BLOCK_SLOTS + SCANS + HANDLES + NESTED)
+#define STACK_ROOTS (FRAMES + BLOCKS * BLOCK_SLOTS + SCANS + WEAKS) /* the first of them */
+#define ROOTS (STACK_ROOTS + STACKED + HANDLES + NESTED)
 
 typedef struct block {
     bool added;
@@ -47,7 +50,10 @@ typedef struct world {
     gc_options options;
     model model;
     prng random;
-    gc_word scanned[SCANS];
+    gc_word scanned[SCANS], weak[WEAKS];
+    size_t weak_cleared;
+    gc_value_stack stack; /* of which the entries from the `frame`-th on may be stored to without gc_value_stack_touch */
+    size_t frame;
     block blocks[BLOCKS];
     root roots[ROOTS];
     size_t nested;        /* of them in use */
@@ -64,7 +70,7 @@ typedef struct world {
 /* What is being run: printed when something is wrong. */
 static struct {
     const char *program, *mode;
-    unsigned long long seed, ops, op, check_every, forget_barrier, forget_card, forget_root, barriers, marks, faults, concurrent;
+    unsigned long long seed, ops, op, check_every, forget_barrier, forget_card, forget_root, barriers, marks, faults, concurrent, grown, weak_cleared;
     const char *doing, *barrier;
 } run = {.program = "random", .mode = "all", .doing = "starting"};
 
@@ -119,13 +125,16 @@ static bool root_is_pinning(const root *r) {
     return (r->flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) ||
            (r->home == HANDLE && r->handle_kind == GC_HANDLE_PINNED);
 }
-static bool root_is_weak(const root *r) { return r->home == HANDLE && r->handle_kind != GC_HANDLE_STRONG && r->handle_kind != GC_HANDLE_PINNED; }
+static bool root_is_weak(const root *r) {
+    return r->home == TABLE || (r->home == HANDLE && r->handle_kind != GC_HANDLE_STRONG && r->handle_kind != GC_HANDLE_PINNED);
+}
 static bool root_in_use(const root *r) { return r->home == HANDLE ? r->handle != NULL : r->slot != NULL; }
 
 /* The object's address; NULL for a null root and a cleared weak handle. */
 static char *root_get(const root *r) {
     if (!r->index) return NULL;
     if (r->home == HANDLE) return gc_handle_get(r->handle);
+    if (r->home == TABLE) return gc_load_weak(NULL, r->slot);
     gc_word word = *r->slot;
 #if GC_HAS_VALUES
     if (r->flags & GC_SLOT_VALUE) return (char *)GC_VALUE_TO_REF(word);
@@ -157,6 +166,11 @@ static void root_set(world *w, root *r, uint32_t index, char *object) {
     size_t bytes = whole ? node_bytes(w->model.nodes[index]) : 0;
     if (whole && (r->flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE)) && !one_in(&w->random, 4))
         r->offset = one_in(&w->random, 4) ? bytes - 1 : below(&w->random, bytes);
+    if (r->home == STACK) {
+        if (r->slot < (gc_word *)w->stack.base + w->frame) gc_value_stack_touch(&w->stack, r->slot);
+        *r->slot = (gc_word)object;
+        return;
+    }
     if (r->flags & GC_SLOT_VALUE)
         *r->slot = index ? encode(true, object, r->tag) : 0;
     else root_store(w, r, index ? (gc_word)(object + r->offset) : 0);
@@ -179,6 +193,23 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
         root *r = &w->roots[i];
         if (r->home != SCANNED || (run.forget_root && r->slot - w->scanned + 1 == (ptrdiff_t)run.forget_root)) continue;
         gc_visit(visitor, r->slot, 1, r->flags);
+    }
+    gc_weak_entries entries = {.keys = w->weak, .count = WEAKS / 2, .cleared_count = &w->weak_cleared};
+    gc_visit_weak(visitor, &entries);
+    entries.keys = w->weak + WEAKS / 2;
+    entries.flags = GC_SLOT_WEAK_LONG;
+    gc_visit_weak(visitor, &entries);
+    gc_visit_stack(visitor, &w->stack, (gc_word *)w->stack.base + w->frame);
+}
+
+/* The roots that are the stack's entries, after it has changed. */
+static void stack_roots(world *w) {
+    size_t count = (size_t)((gc_word *)w->stack.top - (gc_word *)w->stack.base);
+    for (size_t i = 0; i < STACKED; i++) {
+        root *r = &w->roots[STACK_ROOTS + i];
+        if (i >= count) r->index = 0;
+        r->home = STACK;
+        r->slot = i < count ? (gc_word *)w->stack.base + i : NULL;
     }
 }
 
@@ -232,6 +263,12 @@ static void world_roots(world *w, gc_word *frame) {
         w->scanned[i] = 0;
         *r++ = (root){.slot = &w->scanned[i], .flags = i < 8 ? 0 : random_flags(&w->random), .home = SCANNED};
     }
+    memset(w->weak, 0, sizeof w->weak);
+    for (size_t i = 0; i < WEAKS; i++) *r++ = (root){.slot = &w->weak[i], .home = TABLE};
+    w->stack = (gc_value_stack){0};
+    w->frame = 0;
+    stack_roots(w);
+    r += STACKED;
     for (size_t i = 0; i < HANDLES; i++, r++) {
         r->home = HANDLE;
         handle_make(w, r);

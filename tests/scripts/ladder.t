@@ -10,22 +10,6 @@ scripts=examples/ladder/programs
 make -s tests/scripts/ladder.t
 ok $? 'all rungs compile'
 
-# all NAME PROGRAM VARIABLES SCRIPT...: the program prints what is expected of each script, and nothing else
-all() {
-    name=$1 program=$2 variables=$3 wrong=
-    shift 3
-    for script in "$@"; do
-        n=$(sed -n '1s/# test \([0-9]*\).*/\1/p' "$script")
-        # shellcheck disable=SC2086 # a list of assignments
-        env $variables timeout 60 "$program" "$script" "$n" > "$dir/out" 2> "$dir/err"
-        status=$?
-        [ $status -eq 0 ] && [ ! -s "$dir/err" ] && cmp -s "$dir/out" "${script%.calc}.expected" && continue
-        wrong="$wrong $(basename "$script")"
-        diag "$name: $script: exit status $status" "$(head -3 "$dir/err")" "$(diff "${script%.calc}.expected" "$dir/out" | head -3)"
-    done
-    is "$wrong" '' "$name"
-}
-
 verified='GC_VERIFY=1 GC_CHECKMARK=1'
 is "$(for script in "$scripts"/*.calc; do [ -s "${script%.calc}.expected" ] || echo "$script"; done)" '' 'every script has its output'
 for rung in 0 1 2 3 4 5 6; do all "rung $rung" $programs/rung$rung LC_ALL=C $scripts/*.calc; done

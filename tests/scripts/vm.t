@@ -12,21 +12,6 @@ rungs="0 $(cd examples/vm/rungs 2> /dev/null && ls | sed 's/\.patch$//' | sort -
 make -s tests/scripts/vm.t
 ok $? 'all rungs compile'
 
-# all NAME PROGRAM VARIABLES SCRIPT...: the program prints what is expected of each script
-all() {
-    name=$1 program=$2 variables=$3 wrong=
-    shift 3
-    for script in "$@"; do
-        n=$(sed -n '1s/# test \([0-9]*\),.*/\1/p' "$script")
-        # shellcheck disable=SC2086 # lists of assignments, and of arguments
-        env $variables timeout 60 "$program" "$script" $n > "$dir/out" 2>&1
-        cmp -s "$dir/out" "${script%.sprig}.expected" && continue
-        wrong="$wrong $(basename "$script")"
-        diag "$name: $script" "$(diff "${script%.sprig}.expected" "$dir/out" | head -5)"
-    done
-    is "$wrong" '' "$name"
-}
-
 is "$(for script in $scripts/*.sprig $bench/*.sprig; do [ -s "${script%.sprig}.expected" ] || echo "$script"; done)" '' \
     'every script has its output'
 for rung in $rungs; do all "rung $rung" $programs/vm"$rung" LC_ALL=C $scripts/*.sprig $bench/*.sprig; done
