@@ -63,7 +63,7 @@ build/bench/sizes: bench/sizes.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
-.PHONY: bench bench-sizes bench-space bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-stackmap
+.PHONY: bench bench-sizes bench-space bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-pauses bench-stackmap
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -84,6 +84,9 @@ bench-parallel: build/bench/workloads build/bench/parallel ## measure collection
 	for size in 2048 8192; do for what in promoted young random; do build/bench/parallel $$what $$size; done; done
 	build/bench/parallel beside
 	bench/parallel.sh
+
+bench-pauses: build/bench/workloads ## measure pauses with and without marking beside the program
+	bench/pauses.sh
 
 bench-handles: build/bench/handles ## measure handles, finalizers and safe handles
 	build/bench/handles

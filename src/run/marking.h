@@ -186,7 +186,7 @@ GC__FN bool gc__marking_is_late(const gc_heap *heap, size_t eighths) {
     return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 * eighths;
 }
 
-/* A mutator that allocates faster than the marker works does a part of that, for no longer than a pause should be, before it
+/* A mutator that allocates faster than the marker works does a part of that, for at most as long as a pause, before it
    goes on. */
 GC__FN void gc__marking_help(gc_heap *heap) {
     gc__marker *marker = heap->marker;
