@@ -10722,9 +10722,12 @@ GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
     uint64_t total = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
     fprintf(file, "phases      ");
+    const char *between = "";
     for (int i = 0; i < GC_PHASE_COUNT; i++) {
         double percent = total ? 100 * (double)stats->phase_total_ns[i] / (double)total : 0;
-        if (percent >= 0.05) fprintf(file, " %s %.1f %%", gc__phase_text((gc_phase)i), percent);
+        if (percent < 0.05) continue;
+        fprintf(file, "%s %s %.1f %%", between, gc__phase_text((gc_phase)i), percent);
+        between = ",";
     }
     fprintf(file, "\n");
 }

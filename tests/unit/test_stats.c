@@ -33,6 +33,10 @@ static void figures(void) {
     ok(stats().allocated_bytes >= made, "allocated_bytes");
     full();
     consistent("after a full collection");
+    static const gc_phase always[] = {GC_PHASE_GATHER, GC_PHASE_PLAN, GC_PHASE_ROOTS, GC_PHASE_HANDLES, GC_PHASE_SWEEP, GC_PHASE_CLOSE};
+    gc_stats s = stats();
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        ok(s.phase_total_ns[always[i]] > 0, "phase %d took time: %llu ns", (int)always[i], (unsigned long long)s.phase_total_ns[always[i]]);
     is(stats().live_bytes, live, "live_bytes is exact after a full collection");
     is(stats().survived_bytes, live, "survived_bytes");
     full();
@@ -61,6 +65,7 @@ static void printed(void) {
     ok(size > 200 && size < 4000, "gc_heap_print_stats prints a page");
     has(text, "collections", "collections are on it");
     has(text, "pause", "and pauses");
+    has(text, "phases       ", "and the share of each phase");
     has(text, "live", "and the heap");
     ok(!strstr(text, "conservative"), "and nothing of conservative words where there are none");
 }
