@@ -97,8 +97,9 @@ bench-stackmap: build/bench/stackmap ## measure looking up compiled code by addr
 bench-growth: build/bench/growth ## measure how the cost of collections grows from 100 MB to 8 GB of live data
 	build/bench/growth
 
-bench-sizes: build/bench/sizes ## measure time and memory of objects of each size from 16 bytes to 64 MB
-	build/bench/sizes
+bench-sizes: build/bench/sizes ## measure time and memory of objects of each size from 16 bytes to 64 MB; a chart in build/bench/sizes.svg
+	build/bench/sizes | tee build/bench/sizes.txt
+	bench/sizes.pl build/bench/sizes.txt > build/bench/sizes.svg
 
 bench-space: build/bench/space build/bench/workloads ## measure the least memory that each workload can do with, and what that costs
 	bench/space.pl
