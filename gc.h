@@ -9137,7 +9137,7 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (heap->cycle->room_for > GC_LARGE_BYTES) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
-    if (!heap->options.heap_bytes_max) freed = gc__bytes_to_goal(heap);
+    if (heap->cycle->studded) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
         bool evacuated = percent <= heap->cycle->evacuate_old;
@@ -9619,8 +9619,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    if (gc__pace_is_all_young(heap))
-        return heap->options.heap_bytes_max ? heap->limit_bytes : gc__growth_of(heap, heap->full_bytes);
+    if (gc__pace_is_all_young(heap)) return gc__growth_of(heap, heap->full_bytes);
     return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
 }
 

@@ -188,8 +188,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    if (gc__pace_is_all_young(heap))
-        return heap->options.heap_bytes_max ? heap->limit_bytes : gc__growth_of(heap, heap->full_bytes);
+    if (gc__pace_is_all_young(heap)) return gc__growth_of(heap, heap->full_bytes);
     return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
 }
 
