@@ -3215,12 +3215,12 @@ GC__DATA(const char GC__CONFIGURATION = 1);
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
-GC__FN void gc__fatal(const gc_options *options, const char *format, ...)
+GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3), __noreturn__, __cold__));
-GC__FN gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
-GC__FN gc_result gc__fail(gc_result result, const char *format, ...) {
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     gc__last_result = result;
@@ -3230,8 +3230,8 @@ GC__FN gc_result gc__fail(gc_result result, const char *format, ...) {
 }
 
 /* Adds to the sentence of the last gc__fail. */
-GC__FN void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
-GC__FN void gc__fail_more(const char *format, ...) {
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;
     va_start(arguments, format);
@@ -3240,7 +3240,7 @@ GC__FN void gc__fail_more(const char *format, ...) {
 }
 
 /* Hands the sentence to the host's fatal hook, or stderr, and aborts. */
-GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
+GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) {
     char message[4 * GC__MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
@@ -3257,7 +3257,7 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
     abort();
 }
 
-GC__FN void gc__warn(const gc_options *options, const char *message) {
+GC__COLD void gc__warn(const gc_options *options, const char *message) {
     GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
@@ -3280,7 +3280,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
 }
 
 /* Returns whether an argument is NULL that must not be; if so, it has recorded the failure of the call. */
-GC__FN bool gc__is_null(const void *argument, const char *caller, const char *name) {
+GC__COLD bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
     gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
     GC_ASSERT(false, "%s", gc__last_message);
@@ -9991,7 +9991,7 @@ GC__FN bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
 }
 
 /* Writes a field's name to `text`, or its offset where the type has no name for it. */
-GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
+GC__COLD void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
         return;
@@ -10010,7 +10010,7 @@ GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_
 }
 
 /* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
-GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
+GC__COLD void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
     const gc__threads *threads = verifier->heap->threads;
     const gc_frame_site *site = threads->root_site;
     char field[160];
@@ -10029,7 +10029,7 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
     }
 }
 
-GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
+GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
     char holder[512];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
     gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s", verifier->by, verifier->when,
@@ -10447,18 +10447,18 @@ typedef struct gc__holder_search {
     unsigned slot_count, shown;
 } gc__holder_search;
 
-GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
+GC__COLD bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
     return word - search->first <= search->last - search->first;
 }
 
 /* How a report names what a slot or register holds: the object, or one of several addresses. */
-GC__FN const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
+GC__COLD const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
     if (search->first == search->last) return "it";
     snprintf(text, 24, "%p", (void *)word);
     return text;
 }
 
-GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__holder_search *search = (gc__holder_search *)visitor;
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
@@ -10473,14 +10473,14 @@ GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsi
 }
 
 /* The searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
-GC__FN uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
+GC__COLD uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
     if (gc__is_searched(search, word)) return word;
     uintptr_t ref = gc__slot_decode(word, GC_HAS_VALUES);
     return gc__is_searched(search, ref) ? ref : 0;
 }
 
 /* Words of the object that hold the address, though neither its type nor its trace function has reported them. */
-GC__FN void gc__holder_unnamed(gc__holder_search *search) {
+GC__COLD void gc__holder_unnamed(gc__holder_search *search) {
     uintptr_t end = search->object + gc__object_bytes(search->object);
     for (uintptr_t at = search->object + 8; at + 8 <= end; at += 8) {
         uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
@@ -10494,7 +10494,7 @@ GC__FN void gc__holder_unnamed(gc__holder_search *search) {
     }
 }
 
-GC__FN bool gc__holder_object(void *context, uintptr_t object) {
+GC__COLD bool gc__holder_object(void *context, uintptr_t object) {
     gc__holder_search *search = (gc__holder_search *)context;
     search->object = object;
     search->slot_count = 0;
@@ -10504,7 +10504,7 @@ GC__FN bool gc__holder_object(void *context, uintptr_t object) {
 }
 
 /* Static data, which is read as it is, with what AddressSanitizer leaves between variables. */
-__attribute__((no_sanitize("address"))) GC__FN void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
+__attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
     enum { MOST = 4 };
     gc__holder_search *search = (gc__holder_search *)context;
     for (uintptr_t at = start; at < end && search->shown < MOST; at += 8) {
@@ -10520,7 +10520,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__holder_data(void *contex
 }
 
 /* Reads whole stack frames, with what AddressSanitizer leaves between variables. */
-__attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
+__attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
                                                                        const uintptr_t *words, size_t count,
                                                                        uintptr_t stack_pointer) {
     gc__holder_search search = {{gc__holder_visit}, 0, first, last, {0}, 0, 0};
@@ -10556,14 +10556,14 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *
 }
 
 /* Prints the native stack at a fault. */
-GC__FN void gc__print_fault(const uintptr_t *words) {
+GC__COLD void gc__print_fault(const uintptr_t *words) {
     void *frames[GC__STACK_FRAMES];
     gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));
 }
 
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
    reference points into [*first, result]: the object, or memory to which no reference should point. */
-__attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
+__attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
                                                                         uintptr_t *first) {
     uintptr_t object = gc__mark_previous(region->base, address);
     uintptr_t now = object ? gc__follow_forwarding(object) : 0;
@@ -10587,7 +10587,7 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc
 }
 
 /* The fault handler: says which object was used after it moved or died. */
-__attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
+__attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
     if (!gc__in_arena(address)) return false;
     gc__region *region = gc__region_of(address);
@@ -10617,7 +10617,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
 }
 
 /* A fault while a trace function runs. */
-GC__FN bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
+GC__COLD bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
@@ -10633,7 +10633,7 @@ GC__FN bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
         gc__object_name(object), (void *)address, (void *)object);
 }
 
-GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
@@ -10754,7 +10754,7 @@ GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
     gc__heap_unlock(heap);
 }
 
-GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
+GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file) {
     if (gc__is_null(heap, "gc_heap_print_stats", "heap") || gc__is_null(file, "gc_heap_print_stats", "file")) return;
     gc_stats s;
     gc_heap_stats(heap, &s);
@@ -10812,7 +10812,7 @@ typedef struct gc__memory {
     size_t tables, beside, external, held;
 } gc__memory;
 
-GC__FN void gc__memory_add(gc__memory *memory, const gc__region *region) {
+GC__COLD void gc__memory_add(gc__memory *memory, const gc__region *region) {
     size_t bytes = gc__region_end(region) - region->base;
     if (region->kind == GC__LARGE) {
         memory->live += region->top - region->base;
@@ -10828,7 +10828,7 @@ GC__FN void gc__memory_add(gc__memory *memory, const gc__region *region) {
     }
 }
 
-GC__FN void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
+GC__COLD void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
     memset(memory, 0, sizeof *memory);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) gc__memory_add(memory, region);
@@ -10840,7 +10840,7 @@ GC__FN void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
 }
 
 /* What a region is in the picture. */
-GC__FN char gc__memory_symbol(const gc__region *region) {
+GC__COLD char gc__memory_symbol(const gc__region *region) {
     if (region->kind == GC__FREE) return '.';
     if (region->kind == GC__LARGE || region->kind == GC__LARGE_REST) return 'L';
     if (region->linear && !region->formatted) return 'n';
@@ -10849,7 +10849,7 @@ GC__FN char gc__memory_symbol(const gc__region *region) {
 }
 
 /* Fills the picture with the heap's regions, by address. Returns how many there are, maybe more than it has room for. */
-GC__FN size_t gc__memory_map(const gc_heap *heap, char *map) {
+GC__COLD size_t gc__memory_map(const gc_heap *heap, char *map) {
     size_t count = 0, used = gc__regions_used();
     for (size_t i = 0; i < used; i++) {
         const gc__region *region = &gc__the_arena.regions[i];
@@ -10860,14 +10860,14 @@ GC__FN size_t gc__memory_map(const gc_heap *heap, char *map) {
     return count;
 }
 
-GC__FN void gc__memory_line(FILE *file, const char *name, size_t bytes, size_t all, const char *meaning) {
+GC__COLD void gc__memory_line(FILE *file, const char *name, size_t bytes, size_t all, const char *meaning) {
     static const char bar[] = "########################################";
     size_t length = all ? (bytes * GC__BAR_WIDTH + all / 2) / all : 0;
     fprintf(file, "%-14s %10.2f MiB  %-*.*s  %s\n", name, (double)bytes / 1048576.0, GC__BAR_WIDTH,
             (int)gc__min(length, GC__BAR_WIDTH), bar, meaning);
 }
 
-GC_API void gc_heap_print_memory(gc_heap *heap, FILE *file) {
+GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file) {
     GC__API_SCOPE("gc_heap_print_memory");
     if (gc__is_null(heap, "gc_heap_print_memory", "heap") || gc__is_null(file, "gc_heap_print_memory", "file")) return;
     char map[GC__MAP_CELLS];

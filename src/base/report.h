@@ -16,12 +16,12 @@ GC__DATA(const char GC__CONFIGURATION = 1);
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
-GC__FN void gc__fatal(const gc_options *options, const char *format, ...)
+GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3), __noreturn__, __cold__));
-GC__FN gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
-GC__FN gc_result gc__fail(gc_result result, const char *format, ...) {
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     gc__last_result = result;
@@ -31,8 +31,8 @@ GC__FN gc_result gc__fail(gc_result result, const char *format, ...) {
 }
 
 /* Adds to the sentence of the last gc__fail. */
-GC__FN void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
-GC__FN void gc__fail_more(const char *format, ...) {
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;
     va_start(arguments, format);
@@ -41,7 +41,7 @@ GC__FN void gc__fail_more(const char *format, ...) {
 }
 
 /* Hands the sentence to the host's fatal hook, or stderr, and aborts. */
-GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
+GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) {
     char message[4 * GC__MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
@@ -58,7 +58,7 @@ GC__FN void gc__fatal(const gc_options *options, const char *format, ...) {
     abort();
 }
 
-GC__FN void gc__warn(const gc_options *options, const char *message) {
+GC__COLD void gc__warn(const gc_options *options, const char *message) {
     GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
@@ -81,7 +81,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
 }
 
 /* Returns whether an argument is NULL that must not be; if so, it has recorded the failure of the call. */
-GC__FN bool gc__is_null(const void *argument, const char *caller, const char *name) {
+GC__COLD bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
     gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
     GC_ASSERT(false, "%s", gc__last_message);

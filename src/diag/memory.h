@@ -15,7 +15,7 @@ typedef struct gc__memory {
     size_t tables, beside, external, held;
 } gc__memory;
 
-GC__FN void gc__memory_add(gc__memory *memory, const gc__region *region) {
+GC__COLD void gc__memory_add(gc__memory *memory, const gc__region *region) {
     size_t bytes = gc__region_end(region) - region->base;
     if (region->kind == GC__LARGE) {
         memory->live += region->top - region->base;
@@ -31,7 +31,7 @@ GC__FN void gc__memory_add(gc__memory *memory, const gc__region *region) {
     }
 }
 
-GC__FN void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
+GC__COLD void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
     memset(memory, 0, sizeof *memory);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) gc__memory_add(memory, region);
@@ -43,7 +43,7 @@ GC__FN void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
 }
 
 /* What a region is in the picture. */
-GC__FN char gc__memory_symbol(const gc__region *region) {
+GC__COLD char gc__memory_symbol(const gc__region *region) {
     if (region->kind == GC__FREE) return '.';
     if (region->kind == GC__LARGE || region->kind == GC__LARGE_REST) return 'L';
     if (region->linear && !region->formatted) return 'n';
@@ -52,7 +52,7 @@ GC__FN char gc__memory_symbol(const gc__region *region) {
 }
 
 /* Fills the picture with the heap's regions, by address. Returns how many there are, maybe more than it has room for. */
-GC__FN size_t gc__memory_map(const gc_heap *heap, char *map) {
+GC__COLD size_t gc__memory_map(const gc_heap *heap, char *map) {
     size_t count = 0, used = gc__regions_used();
     for (size_t i = 0; i < used; i++) {
         const gc__region *region = &gc__the_arena.regions[i];
@@ -63,14 +63,14 @@ GC__FN size_t gc__memory_map(const gc_heap *heap, char *map) {
     return count;
 }
 
-GC__FN void gc__memory_line(FILE *file, const char *name, size_t bytes, size_t all, const char *meaning) {
+GC__COLD void gc__memory_line(FILE *file, const char *name, size_t bytes, size_t all, const char *meaning) {
     static const char bar[] = "########################################";
     size_t length = all ? (bytes * GC__BAR_WIDTH + all / 2) / all : 0;
     fprintf(file, "%-14s %10.2f MiB  %-*.*s  %s\n", name, (double)bytes / 1048576.0, GC__BAR_WIDTH,
             (int)gc__min(length, GC__BAR_WIDTH), bar, meaning);
 }
 
-GC_API void gc_heap_print_memory(gc_heap *heap, FILE *file) {
+GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file) {
     GC__API_SCOPE("gc_heap_print_memory");
     if (gc__is_null(heap, "gc_heap_print_memory", "heap") || gc__is_null(file, "gc_heap_print_memory", "file")) return;
     char map[GC__MAP_CELLS];

@@ -105,7 +105,7 @@ GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
     gc__heap_unlock(heap);
 }
 
-GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file) {
+GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file) {
     if (gc__is_null(heap, "gc_heap_print_stats", "heap") || gc__is_null(file, "gc_heap_print_stats", "file")) return;
     gc_stats s;
     gc_heap_stats(heap, &s);

@@ -104,18 +104,18 @@ typedef struct gc__holder_search {
     unsigned slot_count, shown;
 } gc__holder_search;
 
-GC__FN bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
+GC__COLD bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
     return word - search->first <= search->last - search->first;
 }
 
 /* How a report names what a slot or register holds: the object, or one of several addresses. */
-GC__FN const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
+GC__COLD const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
     if (search->first == search->last) return "it";
     snprintf(text, 24, "%p", (void *)word);
     return text;
 }
 
-GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__holder_search *search = (gc__holder_search *)visitor;
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
@@ -130,14 +130,14 @@ GC__FN void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsi
 }
 
 /* The searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
-GC__FN uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
+GC__COLD uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
     if (gc__is_searched(search, word)) return word;
     uintptr_t ref = gc__slot_decode(word, GC_HAS_VALUES);
     return gc__is_searched(search, ref) ? ref : 0;
 }
 
 /* Words of the object that hold the address, though neither its type nor its trace function has reported them. */
-GC__FN void gc__holder_unnamed(gc__holder_search *search) {
+GC__COLD void gc__holder_unnamed(gc__holder_search *search) {
     uintptr_t end = search->object + gc__object_bytes(search->object);
     for (uintptr_t at = search->object + 8; at + 8 <= end; at += 8) {
         uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
@@ -151,7 +151,7 @@ GC__FN void gc__holder_unnamed(gc__holder_search *search) {
     }
 }
 
-GC__FN bool gc__holder_object(void *context, uintptr_t object) {
+GC__COLD bool gc__holder_object(void *context, uintptr_t object) {
     gc__holder_search *search = (gc__holder_search *)context;
     search->object = object;
     search->slot_count = 0;
@@ -161,7 +161,7 @@ GC__FN bool gc__holder_object(void *context, uintptr_t object) {
 }
 
 /* Static data, which is read as it is, with what AddressSanitizer leaves between variables. */
-__attribute__((no_sanitize("address"))) GC__FN void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
+__attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
     enum { MOST = 4 };
     gc__holder_search *search = (gc__holder_search *)context;
     for (uintptr_t at = start; at < end && search->shown < MOST; at += 8) {
@@ -177,7 +177,7 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__holder_data(void *contex
 }
 
 /* Reads whole stack frames, with what AddressSanitizer leaves between variables. */
-__attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
+__attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
                                                                        const uintptr_t *words, size_t count,
                                                                        uintptr_t stack_pointer) {
     gc__holder_search search = {{gc__holder_visit}, 0, first, last, {0}, 0, 0};
@@ -213,14 +213,14 @@ __attribute__((no_sanitize("address"))) GC__FN void gc__report_holders(gc_heap *
 }
 
 /* Prints the native stack at a fault. */
-GC__FN void gc__print_fault(const uintptr_t *words) {
+GC__COLD void gc__print_fault(const uintptr_t *words) {
     void *frames[GC__STACK_FRAMES];
     gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));
 }
 
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
    reference points into [*first, result]: the object, or memory to which no reference should point. */
-__attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
+__attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
                                                                         uintptr_t *first) {
     uintptr_t object = gc__mark_previous(region->base, address);
     uintptr_t now = object ? gc__follow_forwarding(object) : 0;
@@ -244,7 +244,7 @@ __attribute__((no_sanitize("address"))) GC__FN uintptr_t gc__report_use(const gc
 }
 
 /* The fault handler: says which object was used after it moved or died. */
-__attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
+__attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
     if (!gc__in_arena(address)) return false;
     gc__region *region = gc__region_of(address);
@@ -274,7 +274,7 @@ __attribute__((no_sanitize("address"))) GC__FN bool gc__stress_fault(uintptr_t a
 }
 
 /* A fault while a trace function runs. */
-GC__FN bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
+GC__COLD bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
@@ -290,7 +290,7 @@ GC__FN bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
         gc__object_name(object), (void *)address, (void *)object);
 }
 
-GC__FN bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
+GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer) {
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 

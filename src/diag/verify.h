@@ -49,7 +49,7 @@ GC__FN bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
 }
 
 /* Writes a field's name to `text`, or its offset where the type has no name for it. */
-GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
+GC__COLD void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
         return;
@@ -68,7 +68,7 @@ GC__FN void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_
 }
 
 /* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
-GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
+GC__COLD void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
     const gc__threads *threads = verifier->heap->threads;
     const gc_frame_site *site = threads->root_site;
     char field[160];
@@ -87,7 +87,7 @@ GC__FN void gc__describe_slot(char *text, size_t bytes, const gc__verifier *veri
     }
 }
 
-GC__FN void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
+GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
     char holder[512];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
     gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s", verifier->by, verifier->when,
