@@ -4163,7 +4163,14 @@ GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
-GC__FN size_t gc__object_length(uintptr_t object) { return GC__WORD(object + sizeof(gc_object)); }
+GC__FN size_t gc__object_length(uintptr_t object) {
+    return __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_RELAXED);
+}
+
+/* An array has grown, in memory that is zeroed already: a marker may be looking at it. */
+GC__FN void gc__object_set_length(uintptr_t object, size_t length) {
+    __atomic_store_n(&GC__WORD(object + sizeof(gc_object)), length, __ATOMIC_RELEASE);
+}
 
 /* `header`: the object's first word. It is read once, where another thread may replace it by the address of a copy. */
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
@@ -7317,7 +7324,8 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
    An object is *white* until its bit in gc__cycle_marks is set, then *grey* until its slots were read. Grey objects are in
    one of four places: `grey`, the marker's stack; `seen`, which a collection has met, and which may still be white; `log`,
    which barriers have found; `waiting`, whose trace functions must not run beside mutators. An object for which there was
-   no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again.
+   no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or, if the object
+   should wait, the region is *unasked*, and they are scanned by the last collection.
 
    Invariants while heap->marking: each region of generation 2 has GC_AGE_MARKING in its age, so each store into it comes
    here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
@@ -7327,7 +7335,8 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
 
 #define GC__SHADE_LOG ((size_t)1 << 16) /* objects that barriers may note before the marker takes them */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
-#define GC__UNCOUNTED 2                 /* nor were their bytes */
+#define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
+#define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
@@ -7337,6 +7346,7 @@ typedef struct gc__marker {
     size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
     size_t taken;                 /* entries that the marker has taken */
     bool unscanned;               /* some region is; atomic */
+    bool unasked;                 /* some region is */
     uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
     unsigned fifo_next;           /* counts up */
     uint64_t began;               /* number of the collection that began it */
@@ -7365,7 +7375,7 @@ GC__IN_BARRIER GC__FN void gc__shade_note(gc__region *region, uintptr_t object) 
     if (place < GC__SHADE_LOG) {
         __atomic_store_n(&marker->log[place], object, __ATOMIC_RELEASE);
     } else {
-        __atomic_store_n(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELAXED);
+        __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
         __atomic_store_n(&marker->unscanned, true, __ATOMIC_RELEASE);
     }
 }
@@ -7408,15 +7418,36 @@ GC__IN_BARRIER GC__FN void gc__marking_store(const void *slot, const void *ref) 
 
 GC__MARKING_CALL(gc__marking_call, gc__marking_store)
 
+/* Makes room for some more words on one of the marker's lists. False: there is no memory. */
+GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
+    if (heap->options.test_scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
+    return gc__words_reserve(list, list->count + words);
+}
+GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word) {
+    return gc__shade_room(heap, list, 1) && gc__words_push(list, word);
+}
+
 /* A collection of a younger generation has met the object in a slot, root or pin. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    if (worker->crew || !gc__words_push(&worker->heap->marker->seen, object)) gc__shade_word(object);
+    if (worker->crew || !gc__shade_push(worker->heap, &worker->heap->marker->seen, object)) gc__shade_word(object);
 }
 
 GC__FN void gc__shade_unscanned(gc_heap *heap, uintptr_t object) {
-    __atomic_store_n(&gc__region_of(object)->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELAXED);
+    __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE);
     __atomic_store_n(&heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+
+GC__FN void gc__shade_unask(gc__region *region) {
+    __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNASKED, __ATOMIC_RELAXED);
+    region->heap->marker->unasked = true;
+}
+
+/* The object, which is marked, is left to the last collection, which calls its trace function. */
+GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
+    gc__region *region = gc__region_of(object);
+    bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
+    if (unasked || !gc__shade_push(heap, &heap->marker->waiting, object)) gc__shade_unask(region);
 }
 
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
@@ -7429,7 +7460,7 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         uint64_t bits = gc__the_arena.marks[word];
         if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
         if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
-        gc__cycle_marks[word] |= bits;
+        if (bits) __atomic_fetch_or(&gc__cycle_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
     }
 }
 #endif
@@ -7992,7 +8023,7 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINISH) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    if (!gc__words_push(&worker->heap->marker->waiting, object)) gc__shade_unscanned(worker->heap, object);
+    gc__shade_wait(worker->heap, object);
     if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 
@@ -8350,7 +8381,7 @@ GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
 }
 #else
 GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
-    if (!gc__words_push(&heap->marker->grey, object)) gc__shade_unscanned(heap, object);
+    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(heap, object);
 }
 
 /* The object, which may be marked already, has reached the cache. */
@@ -8383,7 +8414,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
     gc__words *grey = &heap->marker->grey;
     size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
     size_t count = length > index ? length - index : 0;
-    if (count > GC__MARK_CHUNK && gc__words_reserve(grey, grey->count + 2)) {
+    if (count > GC__MARK_CHUNK && gc__shade_room(heap, grey, 2)) {
         count = GC__MARK_CHUNK;
         gc__words_push(grey, index + count);
         gc__words_push(grey, array | GC__CONTINUED);
@@ -8396,7 +8427,7 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
     if (type->trace) {
-        if (!gc__words_push(&heap->marker->waiting, object)) gc__shade_unscanned(heap, object);
+        gc__shade_wait(heap, object);
         return;
     }
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
@@ -8405,17 +8436,25 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
 }
 
 
+/* An object of an unscanned region. It may be waiting already, so those with trace functions are not noted one by one. */
+GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
+    if (gc__object_type(object)->trace)
+        gc__shade_unask(region);
+    else if (!gc__object_is_leaf(object))
+        gc__marker_scan(heap, object);
+}
+
 /* Scans every marked object of a region for which there was no room. False: there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     if (!__atomic_exchange_n(&heap->marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, heap) || !(gc__barrier_age(&gc__tables, region->base) & GC_AGE_MARKING)) continue;
-        if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_RELAXED) & GC__UNSCANNED))
+        if (!(gc__barrier_age(&gc__tables, region->base) & GC_AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
+        if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL) & GC__UNSCANNED))
             continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
         for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
-            if (!gc__object_is_leaf(at)) gc__marker_scan(heap, at);
+            gc__marker_scan_again(heap, region, at);
     }
     return true;
 }
@@ -8515,7 +8554,7 @@ GC__FN void gc__marker_forget(gc__marker *marker) {
     memset(marker->fifo, 0, sizeof marker->fifo);
     if (marker->log) memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
     marker->logged = marker->taken = 0;
-    marker->unscanned = false;
+    marker->unscanned = marker->unasked = false;
 }
 
 /* Moves the marker's bits to where the trace looks for them, or drops them. */
@@ -8571,7 +8610,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
 GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     region->target = 2;
     region->condemned = heap->collection.number;
-    region->overflowed = region->unscanned & GC__UNSCANNED;
+    region->overflowed = (region->unscanned & (GC__UNSCANNED | GC__UNASKED)) != 0;
     region->live_bytes = region->cycle_bytes;
     heap->stats.concurrent_marked_bytes += region->live_bytes;
     gc__region_set_verdict(region, GC__MARK, 2);
@@ -8601,7 +8640,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) gc__trace_push(worker, marker->waiting.words[i]);
-    worker->overflowed |= marker->unscanned;
+    worker->overflowed |= marker->unscanned || marker->unasked;
     gc__marker_forget(marker);
 }
 #endif
@@ -12372,6 +12411,8 @@ GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, con
 /* Counts what an object has grown by. Lock held. */
 GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
     region->live_bytes += bytes;
+    if (heap->marking && region->generation == 2)
+        __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__count(&heap->generation_bytes[region->generation], bytes);
     gc__count(&heap->stats.allocated_bytes, bytes);
 }
@@ -12436,7 +12477,7 @@ GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size
     gc__heap_lock_unparked(heap);
     if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
     if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
-    if (grown) ((gc_array *)array)->length = length;
+    if (grown) gc__object_set_length(array, length);
     gc__heap_unlock(heap);
     return grown;
 }
@@ -12457,7 +12498,7 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
     size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
     if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
     memset((char *)array + used, 0, from - used); /* what the old size was rounded up by */
-    ((gc_array *)array)->length = length;
+    gc__object_set_length((uintptr_t)array, length);
     return true;
 }
 #endif

@@ -21,7 +21,7 @@ GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
 }
 #else
 GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
-    if (!gc__words_push(&heap->marker->grey, object)) gc__shade_unscanned(heap, object);
+    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(heap, object);
 }
 
 /* The object, which may be marked already, has reached the cache. */
@@ -54,7 +54,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
     gc__words *grey = &heap->marker->grey;
     size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
     size_t count = length > index ? length - index : 0;
-    if (count > GC__MARK_CHUNK && gc__words_reserve(grey, grey->count + 2)) {
+    if (count > GC__MARK_CHUNK && gc__shade_room(heap, grey, 2)) {
         count = GC__MARK_CHUNK;
         gc__words_push(grey, index + count);
         gc__words_push(grey, array | GC__CONTINUED);
@@ -67,7 +67,7 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
     if (type->trace) {
-        if (!gc__words_push(&heap->marker->waiting, object)) gc__shade_unscanned(heap, object);
+        gc__shade_wait(heap, object);
         return;
     }
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
@@ -76,17 +76,25 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
 }
 
 
+/* An object of an unscanned region. It may be waiting already, so those with trace functions are not noted one by one. */
+GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
+    if (gc__object_type(object)->trace)
+        gc__shade_unask(region);
+    else if (!gc__object_is_leaf(object))
+        gc__marker_scan(heap, object);
+}
+
 /* Scans every marked object of a region for which there was no room. False: there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     if (!__atomic_exchange_n(&heap->marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, heap) || !(gc__barrier_age(&gc__tables, region->base) & GC_AGE_MARKING)) continue;
-        if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_RELAXED) & GC__UNSCANNED))
+        if (!(gc__barrier_age(&gc__tables, region->base) & GC_AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
+        if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL) & GC__UNSCANNED))
             continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
         for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
-            if (!gc__object_is_leaf(at)) gc__marker_scan(heap, at);
+            gc__marker_scan_again(heap, region, at);
     }
     return true;
 }
@@ -186,7 +194,7 @@ GC__FN void gc__marker_forget(gc__marker *marker) {
     memset(marker->fifo, 0, sizeof marker->fifo);
     if (marker->log) memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
     marker->logged = marker->taken = 0;
-    marker->unscanned = false;
+    marker->unscanned = marker->unasked = false;
 }
 
 /* Moves the marker's bits to where the trace looks for them, or drops them. */
@@ -242,7 +250,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
 GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     region->target = 2;
     region->condemned = heap->collection.number;
-    region->overflowed = region->unscanned & GC__UNSCANNED;
+    region->overflowed = (region->unscanned & (GC__UNSCANNED | GC__UNASKED)) != 0;
     region->live_bytes = region->cycle_bytes;
     heap->stats.concurrent_marked_bytes += region->live_bytes;
     gc__region_set_verdict(region, GC__MARK, 2);
@@ -272,7 +280,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) gc__trace_push(worker, marker->waiting.words[i]);
-    worker->overflowed |= marker->unscanned;
+    worker->overflowed |= marker->unscanned || marker->unasked;
     gc__marker_forget(marker);
 }
 #endif

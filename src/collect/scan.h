@@ -310,7 +310,7 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINISH) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    if (!gc__words_push(&worker->heap->marker->waiting, object)) gc__shade_unscanned(worker->heap, object);
+    gc__shade_wait(worker->heap, object);
     if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 

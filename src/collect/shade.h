@@ -3,7 +3,8 @@
    An object is *white* until its bit in gc__cycle_marks is set, then *grey* until its slots were read. Grey objects are in
    one of four places: `grey`, the marker's stack; `seen`, which a collection has met, and which may still be white; `log`,
    which barriers have found; `waiting`, whose trace functions must not run beside mutators. An object for which there was
-   no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again.
+   no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or, if the object
+   should wait, the region is *unasked*, and they are scanned by the last collection.
 
    Invariants while heap->marking: each region of generation 2 has GC_AGE_MARKING in its age, so each store into it comes
    here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
@@ -17,7 +18,8 @@
 
 #define GC__SHADE_LOG ((size_t)1 << 16) /* objects that barriers may note before the marker takes them */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
-#define GC__UNCOUNTED 2                 /* nor were their bytes */
+#define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
+#define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
@@ -27,6 +29,7 @@ typedef struct gc__marker {
     size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
     size_t taken;                 /* entries that the marker has taken */
     bool unscanned;               /* some region is; atomic */
+    bool unasked;                 /* some region is */
     uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
     unsigned fifo_next;           /* counts up */
     uint64_t began;               /* number of the collection that began it */
@@ -55,7 +58,7 @@ GC__IN_BARRIER GC__FN void gc__shade_note(gc__region *region, uintptr_t object) 
     if (place < GC__SHADE_LOG) {
         __atomic_store_n(&marker->log[place], object, __ATOMIC_RELEASE);
     } else {
-        __atomic_store_n(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELAXED);
+        __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
         __atomic_store_n(&marker->unscanned, true, __ATOMIC_RELEASE);
     }
 }
@@ -98,15 +101,36 @@ GC__IN_BARRIER GC__FN void gc__marking_store(const void *slot, const void *ref) 
 
 GC__MARKING_CALL(gc__marking_call, gc__marking_store)
 
+/* Makes room for some more words on one of the marker's lists. False: there is no memory. */
+GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
+    if (heap->options.test_scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
+    return gc__words_reserve(list, list->count + words);
+}
+GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word) {
+    return gc__shade_room(heap, list, 1) && gc__words_push(list, word);
+}
+
 /* A collection of a younger generation has met the object in a slot, root or pin. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    if (worker->crew || !gc__words_push(&worker->heap->marker->seen, object)) gc__shade_word(object);
+    if (worker->crew || !gc__shade_push(worker->heap, &worker->heap->marker->seen, object)) gc__shade_word(object);
 }
 
 GC__FN void gc__shade_unscanned(gc_heap *heap, uintptr_t object) {
-    __atomic_store_n(&gc__region_of(object)->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELAXED);
+    __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE);
     __atomic_store_n(&heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+
+GC__FN void gc__shade_unask(gc__region *region) {
+    __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNASKED, __ATOMIC_RELAXED);
+    region->heap->marker->unasked = true;
+}
+
+/* The object, which is marked, is left to the last collection, which calls its trace function. */
+GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
+    gc__region *region = gc__region_of(object);
+    bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
+    if (unasked || !gc__shade_push(heap, &heap->marker->waiting, object)) gc__shade_unask(region);
 }
 
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
@@ -119,7 +143,7 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         uint64_t bits = gc__the_arena.marks[word];
         if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
         if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
-        gc__cycle_marks[word] |= bits;
+        if (bits) __atomic_fetch_or(&gc__cycle_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
     }
 }
 #endif

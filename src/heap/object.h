@@ -24,7 +24,14 @@ GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
-GC__FN size_t gc__object_length(uintptr_t object) { return GC__WORD(object + sizeof(gc_object)); }
+GC__FN size_t gc__object_length(uintptr_t object) {
+    return __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_RELAXED);
+}
+
+/* An array has grown, in memory that is zeroed already: a marker may be looking at it. */
+GC__FN void gc__object_set_length(uintptr_t object, size_t length) {
+    __atomic_store_n(&GC__WORD(object + sizeof(gc_object)), length, __ATOMIC_RELEASE);
+}
 
 /* `header`: the object's first word. It is read once, where another thread may replace it by the address of a copy. */
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {

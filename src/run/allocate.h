@@ -366,6 +366,8 @@ GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, con
 /* Counts what an object has grown by. Lock held. */
 GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
     region->live_bytes += bytes;
+    if (heap->marking && region->generation == 2)
+        __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__count(&heap->generation_bytes[region->generation], bytes);
     gc__count(&heap->stats.allocated_bytes, bytes);
 }
@@ -430,7 +432,7 @@ GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size
     gc__heap_lock_unparked(heap);
     if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
     if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
-    if (grown) ((gc_array *)array)->length = length;
+    if (grown) gc__object_set_length(array, length);
     gc__heap_unlock(heap);
     return grown;
 }
@@ -451,7 +453,7 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
     size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
     if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
     memset((char *)array + used, 0, from - used); /* what the old size was rounded up by */
-    ((gc_array *)array)->length = length;
+    gc__object_set_length((uintptr_t)array, length);
     return true;
 }
 #endif

@@ -15,12 +15,13 @@ threads() {
     grep -q '^ok 1' "$log" || sed 's/^/# /' "$log" | head -60 >&2
 }
 seconds=${THREADS_SECONDS:-2}
-for mode in moving non_moving conservative stress limit; do threads plain $mode "$seconds" 1; done
+for mode in moving non_moving conservative stress limit concurrent; do threads plain $mode "$seconds" 1; done
 threads debug moving $((seconds / 2)) 2
+threads debug concurrent $((seconds / 2)) 2
 threads logging moving $((seconds / 2)) 3
 threads asan moving $((seconds / 2)) 4
-for mode in moving conservative stress limit; do threads tsan $mode "$seconds" 5; done
-for mode in moving limit; do GC_COLLECTOR_THREADS=3 GC_TEST_COLLECTORS=1 threads tsan $mode "$seconds" 6; done
+for mode in moving conservative stress limit concurrent; do threads tsan $mode "$seconds" 5; done
+for mode in moving limit concurrent; do GC_COLLECTOR_THREADS=3 GC_TEST_COLLECTORS=1 threads tsan $mode "$seconds" 6; done
 threads tsan-watch moving $((seconds / 2)) 5
 
 dir=$(mktemp -d)
