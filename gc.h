@@ -7064,8 +7064,8 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
     uint64_t woke = gc__os_now_ns();
     start =
         gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
-    member->asleep_ns += woke > start ? woke - start : 0;
     gc__lock_take(&crew->lock);
+    member->asleep_ns += woke > start ? woke - start : 0;
 }
 
 /* The CPU time of all threads but the one that collects. */
@@ -10773,7 +10773,8 @@ GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
 /* What each collector thread has done: a line for each. */
 GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
-    const gc__crew *crew = heap->collector->crew;
+    gc__crew *crew = heap->collector->crew;
+    if (crew) gc__lock_take(&crew->lock);
     if (crew)
         fprintf(file, "collectors   %u threads, in %llu of the traces\n", crew->count,
                 (unsigned long long)crew->traces);
@@ -10790,6 +10791,7 @@ GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
             fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)member->steps_asleep,
                     (unsigned long long)crew->steps);
     }
+    if (crew) gc__lock_release(&crew->lock);
     gc__heap_unlock(heap);
 }
 

@@ -186,8 +186,8 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
     uint64_t woke = gc__os_now_ns();
     start =
         gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
-    member->asleep_ns += woke > start ? woke - start : 0;
     gc__lock_take(&crew->lock);
+    member->asleep_ns += woke > start ? woke - start : 0;
 }
 
 /* The CPU time of all threads but the one that collects. */

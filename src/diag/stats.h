@@ -85,7 +85,8 @@ GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
 /* What each collector thread has done: a line for each. */
 GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
-    const gc__crew *crew = heap->collector->crew;
+    gc__crew *crew = heap->collector->crew;
+    if (crew) gc__lock_take(&crew->lock);
     if (crew)
         fprintf(file, "collectors   %u threads, in %llu of the traces\n", crew->count,
                 (unsigned long long)crew->traces);
@@ -102,6 +103,7 @@ GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
             fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)member->steps_asleep,
                     (unsigned long long)crew->steps);
     }
+    if (crew) gc__lock_release(&crew->lock);
     gc__heap_unlock(heap);
 }
 
