@@ -407,7 +407,17 @@ static void many_heaps(void) {
 static const gc__profiling_calls *told;
 static bool starts_before;
 
-static void start_now(void) { ok(gc_profile_start(NULL, NULL) == GC_OK, "a profile starts"); }
+static void *start_profile(void *result) {
+    *(gc_result *)result = gc_profile_start(NULL, NULL);
+    return result;
+}
+
+static void start_now(void) {
+    gc_result result = GC_ERROR_MISUSE;
+    pthread_t other;
+    if (pthread_create(&other, NULL, start_profile, &result) != 0 || pthread_join(other, NULL) != 0) abort();
+    ok(result == GC_OK, "another thread starts a profile");
+}
 
 static void tell_of(gc_heap *created) {
     if (starts_before) start_now();
