@@ -3222,8 +3222,10 @@ GC__DAC_FN bool gc__dac_scanned_stack(gc__dac_root_walk *walk, uint64_t stack) {
     uint64_t flags = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_flags);
     bool value = (flags & gc__dac_fact(walk->copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
     if (!bytes) bytes = 8;
-    for (uint64_t at = base; at < top && top - at >= 8 && !(base % 8) && !(bytes % 8); at += bytes)
+    for (uint64_t at = base, word; at < top && top - at >= 8 && !(base % 8) && !(bytes % 8); at += bytes) {
+        if (gc__dac_copy_memory(dac, at, &word, sizeof word) < sizeof word) return true;
         if (!gc__dac_step(dac, 1) || !gc__dac_scanned_root(walk, at, value)) return false;
+    }
     return true;
 }
 
@@ -3277,8 +3279,9 @@ GC__DAC_FN void gc__dac_scanned_roots(gc__dac_root_walk *walk) {
             !gc__dac_scanned_slots(walk, roots, &rest, pair[0], pair[1]))
             return;
     }
-    for (uint64_t i = 0; i < stacks.count && gc__dac_step(walk->dac, 1); i += stack_words)
-        if (!gc__dac_scanned_stack(walk, gc__dac_u64(walk->dac, stacks.words + 8 * i))) return;
+    for (uint64_t i = 0, stack; i < stacks.count && gc__dac_step(walk->dac, 1); i += stack_words)
+        if (!gc__dac_load(walk->dac, stacks.words + 8 * i, &stack, sizeof stack) || !gc__dac_scanned_stack(walk, stack))
+            return;
 }
 
 GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
