@@ -6,7 +6,7 @@
 #pragma once
 
 #include "../heap/profiler.h"
-#include "../collect/crew.h"
+#include "../collect/parallel.h"
 #include "entries.h"
 #include "finalizers.h"
 
