@@ -66,12 +66,13 @@ GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
     worker->beyond = (uint8_t)((worker->beyond & ~GC__BEYOND_REMEMBER) | (remember ? GC__BEYOND_REMEMBER : 0));
 }
 
-GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, uintptr_t ref) {
-    if (gc__needs_card(slot, ref)) gc_barrier_dirty_card(&gc__tables, slot);
+GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, unsigned ranks) {
+    if ((ranks & ~(unsigned)GC_AGE_MARKING) > 2) gc_barrier_dirty_card(&gc__tables, slot);
 }
 
 GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
-    if (GC__UNLIKELY(gc_barrier_ranks(&gc__tables, slot, (const void *)ref) > 2)) gc__slot_dirty(slot, ref);
+    unsigned ranks = gc_barrier_ranks(&gc__tables, slot, (const void *)ref);
+    if (GC__UNLIKELY(ranks > 2)) gc__slot_dirty(slot, ranks);
 }
 
 /* Notes that an object could not be pushed: its region is scanned again at the end. */
