@@ -8436,7 +8436,6 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
 }
 
-
 /* An object of an unscanned region. It may be waiting already, so those with trace functions are not noted one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
     if (gc__object_type(object)->trace)
@@ -11334,6 +11333,12 @@ GC__FN const char *gc__marking_obstacle(const gc_options *options) {
     return NULL;
 }
 
+/* The barrier may have been switched since the heap was created. */
+GC__FN bool gc__marking_is_on(const gc_heap *heap) {
+    if (heap->options.concurrent != GC_CONCURRENT_ON || heap->marker->refused) return false;
+    return !gc__marking_obstacle(&heap->options);
+}
+
 /* What barriers call. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
 #if !GC_HAS_MODEL
@@ -11423,6 +11428,7 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
     __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&marker->wanted); /* the last collection may not have woken it */
     gc__os_wake(&marker->turn);
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
@@ -11535,10 +11541,9 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
         return *generation == 2 ? GC__MARKING_FINISH : GC__MARKING_NONE;
     }
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
-    if (heap->options.concurrent != GC_CONCURRENT_ON || marker->refused) return GC__MARKING_NONE;
+    if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
     if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
-    if (gc__marking_obstacle(&heap->options)) return GC__MARKING_NONE; /* the barrier may have been switched */
     if (gc__marking_is_no_use(heap)) {
         *generation = 2;
         return GC__MARKING_NONE;
@@ -12001,8 +12006,7 @@ GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function, bool nest
 /* Has the heap marked beside mutators, if that is possible and the caller need not wait. */
 GC__FN bool gc__collect_beside(gc_heap *heap, unsigned mode) {
     const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
-    if ((mode & ways) != GC_COLLECT_NON_BLOCKING || heap->options.concurrent != GC_CONCURRENT_ON) return false;
-    if (heap->marker->refused || gc__marking_obstacle(&heap->options)) return false;
+    if ((mode & ways) != GC_COLLECT_NON_BLOCKING || !gc__marking_is_on(heap)) return false;
     gc__heap_lock(heap);
     bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
     bool done = !wanted || (gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_INDUCED) && heap->marking);
@@ -12034,6 +12038,21 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     return ran ? GC_OK : GC_ERROR_MEMORY;
 }
 
+/* Each generation in turn; where the old one can be marked beside mutators, that begins and ends instead of every other full
+   collection. */
+GC__FN void gc__collect_under_stress(gc_heap *heap) {
+    gc__heap_lock(heap);
+    uint64_t number = heap->collection.number;
+    bool full = number % GC_GENERATIONS == 2, beside = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
+    if (full && heap->marking && !gc__marker_is_spoilt(heap))
+        gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_STRESS);
+    else if (full && beside)
+        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_STRESS);
+    else
+        gc__collect(heap, (int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
+    gc__heap_unlock(heap);
+}
+
 GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
@@ -12042,7 +12061,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
         gc__heap_unlock(heap);
     }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)
-        gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+        gc__collect_under_stress(heap);
 }
 
 GC_API void gc__safepoint_slow(gc_thread *thread) {
@@ -12179,7 +12198,7 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
         gc__record(thread)->stress_countdown =
             now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
     }
-    if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+    if (now) gc__collect_under_stress(heap);
 }
 
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */
@@ -13280,6 +13299,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc__fork_forget_finalizers(heap->finalizers, self);
     gc__crew_forget(heap);
     heap->marker->has_thread = false; /* what it has found stays, and the next collection goes on with that */
+    heap->marker->wanted = 0;
     heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
     heap->pace->resumed_by = gc__os_self();
 }

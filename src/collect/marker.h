@@ -75,7 +75,6 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
 }
 
-
 /* An object of an unscanned region. It may be waiting already, so those with trace functions are not noted one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
     if (gc__object_type(object)->trace)

@@ -131,7 +131,7 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
         gc__record(thread)->stress_countdown =
             now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
     }
-    if (now) gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+    if (now) gc__collect_under_stress(heap);
 }
 
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */

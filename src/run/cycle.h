@@ -293,8 +293,7 @@ GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function, bool nest
 /* Has the heap marked beside mutators, if that is possible and the caller need not wait. */
 GC__FN bool gc__collect_beside(gc_heap *heap, unsigned mode) {
     const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
-    if ((mode & ways) != GC_COLLECT_NON_BLOCKING || heap->options.concurrent != GC_CONCURRENT_ON) return false;
-    if (heap->marker->refused || gc__marking_obstacle(&heap->options)) return false;
+    if ((mode & ways) != GC_COLLECT_NON_BLOCKING || !gc__marking_is_on(heap)) return false;
     gc__heap_lock(heap);
     bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
     bool done = !wanted || (gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_INDUCED) && heap->marking);
@@ -326,6 +325,21 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     return ran ? GC_OK : GC_ERROR_MEMORY;
 }
 
+/* Each generation in turn; where the old one can be marked beside mutators, that begins and ends instead of every other full
+   collection. */
+GC__FN void gc__collect_under_stress(gc_heap *heap) {
+    gc__heap_lock(heap);
+    uint64_t number = heap->collection.number;
+    bool full = number % GC_GENERATIONS == 2, beside = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
+    if (full && heap->marking && !gc__marker_is_spoilt(heap))
+        gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_STRESS);
+    else if (full && beside)
+        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_STRESS);
+    else
+        gc__collect(heap, (int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
+    gc__heap_unlock(heap);
+}
+
 GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
@@ -334,7 +348,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
         gc__heap_unlock(heap);
     }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)
-        gc__collect(heap, (int)(heap->collection.number % GC_GENERATIONS), GC_REASON_STRESS, true);
+        gc__collect_under_stress(heap);
 }
 
 GC_API void gc__safepoint_slow(gc_thread *thread) {

@@ -76,6 +76,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc__fork_forget_finalizers(heap->finalizers, self);
     gc__crew_forget(heap);
     heap->marker->has_thread = false; /* what it has found stays, and the next collection goes on with that */
+    heap->marker->wanted = 0;
     heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
     heap->pace->resumed_by = gc__os_self();
 }

@@ -18,6 +18,12 @@ GC__FN const char *gc__marking_obstacle(const gc_options *options) {
     return NULL;
 }
 
+/* The barrier may have been switched since the heap was created. */
+GC__FN bool gc__marking_is_on(const gc_heap *heap) {
+    if (heap->options.concurrent != GC_CONCURRENT_ON || heap->marker->refused) return false;
+    return !gc__marking_obstacle(&heap->options);
+}
+
 /* What barriers call. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
 #if !GC_HAS_MODEL
@@ -107,6 +113,7 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
     __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&marker->wanted); /* the last collection may not have woken it */
     gc__os_wake(&marker->turn);
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
@@ -219,10 +226,9 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
         return *generation == 2 ? GC__MARKING_FINISH : GC__MARKING_NONE;
     }
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
-    if (heap->options.concurrent != GC_CONCURRENT_ON || marker->refused) return GC__MARKING_NONE;
+    if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
     if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
-    if (gc__marking_obstacle(&heap->options)) return GC__MARKING_NONE; /* the barrier may have been switched */
     if (gc__marking_is_no_use(heap)) {
         *generation = 2;
         return GC__MARKING_NONE;

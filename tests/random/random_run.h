@@ -172,6 +172,7 @@ static void options_concurrent(world *w, gc_options *o) {
     o->test_marker_steps = 1;
     o->barrier_changed = NULL;
     o->test_scarce_memory = one_in(&w->random, 4);
+    if (one_in(&w->random, 4)) o->stress = GC_STRESS_NTH, o->stress_interval = (unsigned)skewed(&w->random, 20, 1000);
     if (one_in(&w->random, 3)) o->collector_threads = 3, o->test_collectors = 1 + (unsigned)below(&w->random, 100);
     w->marks = true;
 }
