@@ -7464,6 +7464,11 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         if (bits) __atomic_fetch_or(&gc__cycle_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
     }
 }
+#else
+GC__FN void gc__shade(const gc__worker *worker, uintptr_t object) { (void)worker, (void)object; }
+GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
+    (void)region, (void)from, (void)to, (void)bytes;
+}
 #endif
 /* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
    words of condemned regions, and mark bits of copies.
@@ -7551,10 +7556,8 @@ GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     const gc__region *region = worker->windows[generation].region;
     uintptr_t from = (uintptr_t)worker->windows[generation].start, to = (uintptr_t)worker->windows[generation].next;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
-#if !GC_HAS_MODEL
     if (GC__UNLIKELY(worker->heap->marking) && generation == 2 && bytes)
         gc__shade_born(gc__region_of(from), from, to, bytes);
-#endif
     worker->copied_bytes[generation] += bytes;
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
 }
@@ -7774,9 +7777,7 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
 /* What is done with a slot whose referent is not condemned, where that is anything. */
 GC__INLINED void gc__beyond(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
     if (worker->beyond & GC__BEYOND_REMEMBER) gc__slot_remember(slot, ref);
-#if !GC_HAS_MODEL
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade(worker, ref);
-#endif
 }
 
 GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
@@ -8877,6 +8878,7 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
         return;
     }
 #endif
+    (void)worker;
     for (size_t i = 0; i < units; i++) job(context, i);
 }
 
@@ -9415,10 +9417,8 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 
 /* The region stays, in the generation that it is for. */
 GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
-#if !GC_HAS_MODEL
     if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2)
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
-#endif
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__heap_push(heap, region);

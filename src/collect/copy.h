@@ -12,10 +12,8 @@ GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     const gc__region *region = worker->windows[generation].region;
     uintptr_t from = (uintptr_t)worker->windows[generation].start, to = (uintptr_t)worker->windows[generation].next;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
-#if !GC_HAS_MODEL
     if (GC__UNLIKELY(worker->heap->marking) && generation == 2 && bytes)
         gc__shade_born(gc__region_of(from), from, to, bytes);
-#endif
     worker->copied_bytes[generation] += bytes;
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
 }

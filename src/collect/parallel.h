@@ -235,6 +235,7 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
         return;
     }
 #endif
+    (void)worker;
     for (size_t i = 0; i < units; i++) job(context, i);
 }
 

@@ -60,9 +60,7 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
 /* What is done with a slot whose referent is not condemned, where that is anything. */
 GC__INLINED void gc__beyond(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
     if (worker->beyond & GC__BEYOND_REMEMBER) gc__slot_remember(slot, ref);
-#if !GC_HAS_MODEL
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade(worker, ref);
-#endif
 }
 
 GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {

@@ -146,4 +146,9 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         if (bits) __atomic_fetch_or(&gc__cycle_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
     }
 }
+#else
+GC__FN void gc__shade(const gc__worker *worker, uintptr_t object) { (void)worker, (void)object; }
+GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
+    (void)region, (void)from, (void)to, (void)bytes;
+}
 #endif

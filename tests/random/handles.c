@@ -35,11 +35,11 @@ static const gc_finalizer normal = {finalize, false, NULL}, critical = {finalize
 static const gc_finalizer normal_asked = {finalize, false, is_suppressed},
                           critical_asked = {finalize, true, is_suppressed};
 static const gc_finalizer *const finalizers[FINALIZERS] = {&normal, &critical, &normal_asked, &critical_asked};
-static const gc_type types[TYPES] = {{"thing", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, 0, 0, {0}},
+static const gc_type types[TYPES] = {{.name = "thing", .bytes = sizeof(thing), .refs = 15 << 3},
                                      GC_TYPE_LEAF(leaf),
                                      GC_TYPE_ARRAY(big, items),
-                                     {"normal", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, &normal, 0, {0}},
-                                     {"critical", sizeof(thing), 0, 15 << 3, 0, 0, 0, 0, &critical_asked, 0, {0}},
+                                     {.name = "normal", .bytes = sizeof(thing), .refs = 15 << 3, .finalizer = &normal},
+                                     {.name = "critical", .bytes = sizeof(thing), .refs = 15 << 3, .finalizer = &critical_asked},
                                      GC_TYPE_LEAF_FINALIZED(leaf, normal_asked)};
 static const int type_finalizers[TYPES] = {-1, -1, -1, 0, 3, 2};
 
