@@ -19,6 +19,10 @@ GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     (void)marker;
     return 0;
 }
+GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
+    (void)heap;
+    return false;
+}
 #else
 GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
     if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(heap, object);
